@@ -1,0 +1,179 @@
+"""The kinds of argument a combinator can take: how each is checked, written as JSON, and read back.
+
+A kind's `take` returns the argument as it is kept, or raises ValueError with what it must be; whoever
+asks puts the combinator's and the argument's name in front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .errors import ExpressionError, InvalidNameError
+from .expressions import Predicate, Selector, Template, parse_predicate
+from .names import Name
+from .values import flaw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .values import JSON
+
+REQUIRED: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of argument. Without `write` and `read` it is kept as the JSON it is."""
+
+    take: Callable[[Any], Any]
+    write: Callable[[Any], JSON] = lambda value: value
+    read: Callable[[JSON], Any] = lambda doc: doc
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a combinator; `default` REQUIRED when it must be given."""
+
+    kind: Kind
+    default: Any = REQUIRED
+
+
+def _json(value: Any) -> JSON:
+    if why := flaw(value):
+        raise ValueError(f"must be JSON, but {why}")
+    return _plain(value)
+
+
+def _plain(value: Any) -> JSON:
+    """A copy of its own, with lists for tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _name(value: Any) -> str:
+    try:
+        return str(Name.parse(value))
+    except InvalidNameError as error:
+        raise ValueError(f"is no action name: {error}") from error
+
+
+def _variables(value: Any) -> dict[str, JSON]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("must be a dict of variable names and initial values, with at least one")
+    for name in value:
+        _variable_name(name)
+    return {name: _json(initial) for name, initial in value.items()}
+
+
+def _variable_name(name: Any) -> str:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"has {name!r}, which cannot name a variable")
+    return name
+
+
+def _assignments(value: Any) -> dict[str, Template]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("must name at least one variable")
+    return {_variable_name(name): _template(item) for name, item in value.items()}
+
+
+def _template(value: Any) -> Template:
+    try:
+        return value if isinstance(value, Template) else Template.of(value)
+    except ExpressionError as error:
+        raise ValueError(f"is no template: {error}") from error
+
+
+def _predicate(value: Any) -> Predicate:
+    if not isinstance(value, Predicate) or isinstance(value, Selector):
+        raise ValueError(f"must be a predicate such as path('$.done').is_true(), not {value!r}")
+    return value
+
+
+def _whole(at_least: int) -> Callable[[Any], int]:
+    def take(value: Any) -> int:
+        if type(value) is not int or value < at_least:
+            raise ValueError(f"must be an int >= {at_least}, not {value!r}")
+        return value
+
+    return take
+
+
+def _number(at_least: float, at_most: float, *, above: bool = False) -> Callable[[Any], float]:
+    def take(value: Any) -> float:
+        low = f"> {at_least:g}" if above else f">= {at_least:g}"
+        fits = type(value) in (int, float) and at_least <= value <= at_most
+        if not fits or (above and value == at_least):
+            high = "" if at_most == float("inf") else f" and <= {at_most:g}"
+            raise ValueError(f"must be a number {low}{high}, not {value!r}")
+        return float(value)
+
+    return take
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple, set)) or not all(
+        isinstance(n, str) and n for n in names
+    ):
+        raise ValueError(f"must be names of failures, such as ['Timeout'], not {value!r}")
+    return tuple(sorted(names)) if isinstance(names, set) else tuple(names)
+
+
+def _field(value: Any) -> str:
+    if not isinstance(value, str) or not value or value == "error":
+        raise ValueError(f"must be the name of a field other than 'error', not {value!r}")
+    return value
+
+
+def _instant(value: Any) -> Template:
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    return _template(value)
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def take(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        return str(value)
+
+    return take
+
+
+def optional(kind: Kind) -> Kind:
+    """The same, or None."""
+    return Kind(
+        lambda value: None if value is None else kind.take(value),
+        lambda value: None if value is None else kind.write(value),
+        lambda doc: None if doc is None else kind.read(doc),
+    )
+
+
+ERRORS = Kind(_names, list)
+JSON_VALUE = Kind(_json)
+NAME = Kind(_name)
+VARIABLES = Kind(_variables)
+TEMPLATE = Kind(_template, Template.to_json, Template.from_json)
+INSTANT = Kind(_instant, Template.to_json, Template.from_json)
+ASSIGNMENTS = Kind(
+    _assignments,
+    lambda value: {name: template.to_json() for name, template in value.items()},
+    lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
+)
+PREDICATE = Kind(_predicate, lambda value: value.to_json(), parse_predicate)
+COUNT = Kind(_whole(0))
+POSITIVE = Kind(_whole(1))
+SECONDS = Kind(_number(0, 366 * 24 * 3600, above=True))
+DELAY = Kind(_number(0, 366 * 24 * 3600))
+FACTOR = Kind(_number(1, float("inf")))
+SHARE = Kind(_number(0, 1))
+FIELD = Kind(_field)
+
+
+def choice(*choices: str) -> Kind:
+    """One of these words."""
+    return Kind(_one_of(*choices))

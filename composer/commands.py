@@ -1,0 +1,63 @@
+"""What a fiber can ask for. Whoever runs the machine carries these out after the commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from .fiber import Frame
+    from .values import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """Run an action, or an inline function by its hash; answer `turn`.
+
+    `variables` are those that an inline function sees; an action sees none.
+    """
+
+    turn: int
+    activation: str
+    params: JSON
+    action: str | None = None
+    function: str | None = None
+    variables: dict[str, JSON] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Start fibers as the instruction before the program counter says; answer `turn`.
+
+    `items`, one for each fiber, when they differ; otherwise each takes the fiber's value.
+    """
+
+    turn: int
+    items: list[JSON] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Nobody waits any more for the action of `turn`: stop it if that can be done."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMembers:
+    """Cancel the fibers forked in `turn`, and still answer it."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Start an execution of the same program at `pc`, with this id, and do not wait for it."""
+
+    activation: str
+    pc: int
+    value: JSON
+    frames: tuple[Frame, ...]
+
+
+Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Spawn

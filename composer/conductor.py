@@ -1,0 +1,326 @@
+"""The machine: a pure function from a program, a fiber and an event to a transition.
+
+No clock, no chance, no I/O: what the machine cannot know comes in with the context and the event. A
+fiber runs until it must wait, has ended, or has used its share of instructions; nothing here recurses
+over the program or over what it has done.
+
+The unwinding rule, one for all languages: frames are popped from the innermost. A failure stops at
+the first retry that covers it and has attempts left, or handler that names it. A finalizer stops every
+cause: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
+an expired deadline goes on when it is done. A deadline frame turns its own expiry into a failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from . import history
+from .commands import Abandon, CancelMembers, Command, Invoke
+from .cursor import Context, Cursor
+from .events import (
+    Accepted,
+    Cancelled,
+    Completed,
+    Continued,
+    Event,
+    Failed,
+    Joined,
+    Resumed,
+    TimerFired,
+)
+from .fiber import (
+    Attempts,
+    Cancellation,
+    Cause,
+    Deadline,
+    Expiry,
+    Fiber,
+    Finalizer,
+    Finalizing,
+    Handler,
+    Invoking,
+    Joining,
+    Paused,
+    Sleeping,
+)
+from .operations import OPERATIONS, inspect, invocation
+from .values import (
+    CANCELLED,
+    EXPRESSION_ERROR,
+    LIMIT_EXCEEDED,
+    TIMEOUT,
+    Failure,
+    failure,
+    measured,
+)
+
+if TYPE_CHECKING:
+    from .history import Entry
+    from .program import Attempt, Program
+    from .values import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What an event has made of a fiber, by running so many instructions.
+
+    `stale` when the event answered another turn: nothing has changed.
+    """
+
+    fiber: Fiber
+    commands: list[Command]
+    entries: list[Entry]
+    ran: int = 0
+    stale: bool = False
+
+
+def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> Transition:
+    """What `event` makes of `fiber`: the fiber after it, what it asks for, and its history.
+
+    Args:
+        program: the one its execution is pinned to.
+        fiber: as an earlier transition left it.
+        event: one that is not for the turn the fiber waits in is stale and changes nothing.
+        context: the execution's id, the time, and the limits.
+    """
+    cursor = Cursor(fiber, program, context)
+    if not _receive(cursor, fiber, event):
+        return Transition(fiber, [], [], stale=True)
+    ran = _run(cursor) if cursor.wait is None and cursor.outcome is None else 0
+    return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran)
+
+
+def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
+    """The command that a fiber waits for, made again after a crash; None when it waits for none."""
+    if fiber.wait != Invoking():
+        return None
+    cursor = Cursor(fiber, program, context)
+    command = invocation(cursor, program.instructions[fiber.pc - 1], fiber.turn)
+    return None if isinstance(command, Failure) else command
+
+
+def _run(cursor: Cursor) -> int:
+    instructions = cursor.program.instructions
+    for ran in range(1, cursor.limits.instructions + 1):
+        instruction = instructions[cursor.pc]
+        cursor.pc += 1
+        cause = OPERATIONS[type(instruction)](cursor, instruction)
+        if cause is not None:
+            _unwind(cursor, cause)
+        if cursor.wait is not None or cursor.outcome is not None:
+            return ran
+    return cursor.limits.instructions
+
+
+def _fiber(cursor: Cursor) -> Fiber:
+    ended = cursor.outcome is not None
+    return Fiber(
+        id=cursor.id,
+        pc=cursor.pc,
+        value=None if ended else cursor.value,
+        frames=() if ended else cursor.frames,
+        turn=cursor.turn,
+        steps=cursor.steps,
+        origin=cursor.origin,
+        wait=cursor.wait,
+        outcome=cursor.outcome,
+    )
+
+
+# --- what comes in -----------------------------------------------------------------------------
+
+
+def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901, PLR0911  one case an event
+    """Lets the event act on the cursor. False when it is stale."""
+    wait = fiber.wait
+    if fiber.outcome is not None:
+        return False
+    match event:
+        case Continued():
+            return wait is None
+        case Completed():
+            return isinstance(wait, Invoking) and _complete(cursor, event)
+        case Failed():
+            return isinstance(wait, Invoking) and _fail(cursor, event)
+        case Accepted():
+            if wait != Invoking() or event.turn != fiber.turn:
+                return False
+            cursor.wait = Invoking(accepted=True)
+            cursor.note(history.STEP_ACCEPTED)
+            return True
+        case Joined():
+            return isinstance(wait, Joining) and _join(cursor, event, wait)
+        case TimerFired():
+            return _fire(cursor, fiber)
+        case Resumed():
+            if isinstance(wait, Paused):
+                cursor.note(history.RESUMED)
+            return isinstance(wait, Paused)
+        case Cancelled():
+            return _interrupt(cursor, fiber, Cancellation(), 0)
+        case _:
+            assert_never(event)
+
+
+def _complete(cursor: Cursor, event: Completed) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    cursor.value = event.value
+    failed = inspect(cursor)
+    if failed is not None:
+        cursor.note(history.STEP_FAILED, {"code": failed.code}, cursor.value["error"])  # type: ignore[union-attr]
+    else:
+        detail = {"variables": event.variables} if event.variables else None
+        cursor.note(history.STEP_SUCCEEDED, detail, cursor.value)
+    if event.variables and (unknown := cursor.assign(event.variables)):
+        failed = failure(EXPRESSION_ERROR, f"no enclosing let declares {unknown!r}")
+    if failed is not None:
+        cursor.origin = cursor.turn
+        _unwind(cursor, failed)
+    return True
+
+
+def _fail(cursor: Cursor, event: Failed) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    cursor.note(history.STEP_FAILED, {"code": event.failure.code}, event.failure.error)
+    cursor.origin = cursor.turn
+    _unwind(cursor, event.failure)
+    return True
+
+
+def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    cursor.steps += event.steps
+    cursor.pc = cursor.program.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
+    failed = event.outcome if isinstance(event.outcome, Failure) else None
+    cursor.note(history.JOINED, {"code": failed.code} if failed else None)
+    if wait.cause is not None:
+        cursor.origin = cursor.turn
+        _unwind(cursor, wait.cause)
+    elif failed is not None:
+        cursor.origin = cursor.turn
+        _unwind(cursor, failed)
+    else:
+        _take_results(cursor, event.outcome.value)
+    return True
+
+
+def _take_results(cursor: Cursor, results: JSON) -> None:
+    limit = cursor.limits.value_bytes
+    if measured(results, limit) > limit:
+        text = f"the results of the fork make a value of more than {limit} bytes"
+        _unwind(cursor, failure(LIMIT_EXCEEDED, text))
+    else:
+        cursor.value = results
+
+
+def _fire(cursor: Cursor, fiber: Fiber) -> bool:
+    for depth, frame in enumerate(fiber.frames):  # the outermost deadline decides
+        if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
+            dealt_with = Deadline(None, frame.timeout_ms)
+            cursor.frames = (*fiber.frames[:depth], dealt_with, *fiber.frames[depth + 1 :])
+            cursor.note(history.TIMED_OUT, {"timeout_ms": frame.timeout_ms})
+            return _interrupt(cursor, fiber, Expiry(depth), depth)
+    if isinstance(fiber.wait, Sleeping) and fiber.wait.until_ms <= cursor.now_ms:
+        cursor.note(history.TIMER_FIRED)
+        return True
+    return False
+
+
+def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above: int) -> bool:
+    """Unwinds a fiber that waits; or later, when a finalizer is running in what is to be unwound."""
+    cursor.wait = fiber.wait
+    for depth in range(above, len(cursor.frames)):
+        frame = cursor.frames[depth]
+        if isinstance(frame, Finalizing):
+            later = Finalizing(_stronger(frame.cause, cause))
+            cursor.frames = (*cursor.frames[:depth], later, *cursor.frames[depth + 1 :])
+            return True
+    if isinstance(fiber.wait, Joining):
+        cursor.wait = Joining(_stronger(fiber.wait.cause, cause))
+        cursor.commands.append(CancelMembers(fiber.turn))
+        return True
+    if isinstance(fiber.wait, Invoking):
+        cursor.commands.append(Abandon(fiber.turn))
+        cursor.note(history.STEP_CANCELLED)
+        cursor.origin = fiber.turn
+    cursor.wait = None
+    _unwind(cursor, cause)
+    return True
+
+
+def _stronger(
+    held: Cancellation | Expiry | None, new: Cancellation | Expiry
+) -> Cancellation | Expiry:
+    """Of two causes the one that unwinds further."""
+    if isinstance(held, Cancellation) or held is None:
+        return held or new
+    return held if isinstance(new, Expiry) and held.depth < new.depth else new
+
+
+# --- unwinding ---------------------------------------------------------------------------------
+
+
+def _unwind(cursor: Cursor, cause: Cause) -> None:
+    while cursor.frames:
+        frame = cursor.pop()
+        match frame:
+            case Handler() if _handles(frame, cause):
+                cursor.value, cursor.pc, cursor.origin = cause.value, frame.to, None  # type: ignore[union-attr]
+                return
+            case Attempts() if isinstance(cause, Failure) and _try_again(cursor, frame, cause):
+                return
+            case Finalizer():
+                cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
+                cursor.value, cursor.pc = _as_failure(cause).value, frame.to
+                return
+            case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
+                cause = frame.cause  # what failed was only a finalizer on the way
+            case Deadline() if cause == Expiry(len(cursor.frames)):
+                cause = failure(TIMEOUT, f"not done within {frame.timeout_ms / 1000:g} seconds")
+    cursor.outcome = _as_failure(cause)
+
+
+def _handles(frame: Handler, cause: Cause) -> bool:
+    if not isinstance(cause, Failure):
+        return False
+    return not frame.errors or any(cause.named(name) for name in frame.errors)
+
+
+def _as_failure(cause: Cause) -> Failure:
+    if isinstance(cause, Failure):
+        return cause
+    if isinstance(cause, Cancellation):
+        return failure(CANCELLED, "cancelled")
+    return failure(TIMEOUT, "an enclosing timeout has passed")
+
+
+def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
+    """Prepares the next attempt, at once, after a delay, or after an operator's word."""
+    attempt: Attempt = cursor.program.instructions[frame.at]  # type: ignore[assignment]
+    policy = attempt.policy
+    if not policy.covers(failed) or (policy.spent(frame.attempt) and not policy.pause):
+        return False
+    if not cursor.count_step():
+        return True
+    cursor.value, cursor.pc = frame.value, frame.at + 1
+    if policy.spent(frame.attempt):
+        cursor.push(Attempts(frame.at, 1, frame.value))
+        cursor.wait = Paused(failed)
+        cursor.note(history.PAUSED, {"code": failed.code, "attempts": frame.attempt}, failed.error)
+        return True
+    cursor.push(Attempts(frame.at, frame.attempt + 1, frame.value))
+    seed = f"{cursor.execution}/{cursor.id}/{cursor.turn}"
+    wait_ms = policy.wait_ms(frame.attempt, seed)
+    cursor.note(
+        history.RETRY_SCHEDULED,
+        {"attempt": frame.attempt + 1, "delay_ms": wait_ms, "code": failed.code},
+    )
+    if wait_ms:
+        cursor.turn += 1
+        cursor.wait = Sleeping(cursor.now_ms + wait_ms)
+    cursor.origin = None
+    return True

@@ -1,0 +1,158 @@
+"""The working copy of a fiber while the machine advances it.
+
+Instructions change it; `conductor.advance` makes it from a fiber and turns it into a Transition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from . import history
+from .expressions import Scope
+from .fiber import Invoking, Mask, Variables
+from .history import NOTHING, Entry
+from .names import activation_id
+from .values import LIMIT_EXCEEDED, failure
+
+if TYPE_CHECKING:
+    from .commands import Command, Invoke
+    from .fiber import Cause, Fiber, Frame, Wait
+    from .program import Program
+    from .values import JSON, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one execution may use.
+
+    Args:
+        steps: actions invoked, rounds of loops and retries, all forks together.
+        fork_width: fibers started by one fork.
+        value_bytes: of any value that the conductor makes, roughly, as JSON.
+        instructions: that a fiber runs before the others have their turn.
+    """
+
+    steps: int = 10_000_000
+    fork_width: int = 10_000
+    value_bytes: int = 1 << 20
+    instructions: int = 1_000
+
+
+class Cursor:
+    """A fiber being advanced, and what it has asked for and written down meanwhile."""
+
+    __slots__ = (
+        "commands", "entries", "execution", "frames", "generation", "id", "limits", "now_ms", "origin", "outcome",
+        "pc", "program", "steps", "turn", "value", "wait",
+    )  # fmt: skip
+
+    def __init__(self, fiber: Fiber, program: Program, context: Context) -> None:
+        self.execution, self.generation = context.execution, context.generation
+        self.now_ms, self.limits = context.now_ms, context.limits
+        self.program = program
+        self.id = fiber.id
+        self.pc = fiber.pc
+        self.value = fiber.value
+        self.frames = fiber.frames
+        self.turn = fiber.turn
+        self.steps = fiber.steps
+        self.origin = fiber.origin
+        self.wait: Wait | None = None
+        self.outcome: Outcome | None = None
+        self.commands: list[Command] = []
+        self.entries: list[Entry] = []
+
+    def push(self, frame: Frame) -> None:
+        self.frames = (*self.frames, frame)
+
+    def pop(self) -> Frame:
+        frame = self.frames[-1]
+        self.frames = self.frames[:-1]
+        return frame
+
+    def note(self, kind: str, detail: dict[str, JSON] | None = None, value: JSON = NOTHING) -> None:
+        """Writes a history entry about the current turn."""
+        self.entries.append(Entry(self.now_ms, self.id, self.turn, kind, detail or {}, value))
+
+    def variables(self) -> dict[str, JSON]:
+        """The visible variables, inner ones over outer ones."""
+        visible: dict[str, JSON] = {}
+        for frame in self._visible():
+            for name, value in frame.variables.items():
+                visible.setdefault(name, value)
+        return visible
+
+    def _visible(self) -> list[Variables]:
+        """Variables frames that no Mask hides, the innermost first."""
+        found, hidden = [], 0
+        for frame in reversed(self.frames):
+            if type(frame) is Mask:
+                hidden += 1
+            elif type(frame) is Variables:
+                if hidden:
+                    hidden -= 1
+                else:
+                    found.append(frame)
+        return found
+
+    def assign(self, changes: dict[str, JSON]) -> str | None:
+        """Sets variables where they are declared. Returns the name that no visible `let` declares."""
+        for name, value in changes.items():
+            owner = next((f for f in self._visible() if name in f.variables), None)
+            if owner is None:
+                return name
+            if owner.variables[name] is not value:
+                at = next(i for i, frame in enumerate(self.frames) if frame is owner)
+                changed = Variables({**owner.variables, name: value})
+                self.frames = (*self.frames[:at], changed, *self.frames[at + 1 :])
+        return None
+
+    def scope(self) -> Scope:
+        """What an expression sees."""
+        return Scope(self.value, self.variables(), self.limits.value_bytes)
+
+    def count_step(self) -> bool:
+        """Counts one step; False when it is one too many: then the fiber has ended."""
+        self.steps += 1
+        if self.steps <= self.limits.steps:
+            return True
+        self.outcome = failure(
+            LIMIT_EXCEEDED, f"the execution takes more than {self.limits.steps} steps"
+        )
+        return False
+
+    def await_action(self, path: str, command: Invoke) -> None:
+        """Asks for an action and waits for it; `command` is for the turn after this one."""
+        if not self.count_step():
+            return
+        self.turn = command.turn
+        self.commands.append(command)
+        self.wait = Invoking()
+        self.note(history.STEP_SCHEDULED, step_detail(path, command))
+
+    def activation_of(self, turn: int) -> str:
+        return activation_id(self.execution, self.id, turn, self.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the machine cannot know by itself.
+
+    Which execution this is and how often it was redriven, the time, and the limits.
+    """
+
+    execution: str
+    now_ms: int
+    limits: Limits
+    generation: int = 0
+
+
+Reaction: TypeAlias = "Cause | None"
+"""What an instruction answers: nothing, or why to unwind."""
+
+
+def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
+    """What a history says of a step that is asked for."""
+    target = {"action": command.action} if command.action else {"function": command.function}
+    return {"path": path, **target, "activation": command.activation}

@@ -1,0 +1,42 @@
+"""What stops a caller of this package.
+
+    Error                      anything this project raises on purpose
+      CompositionError         a composition that cannot be built: names the combinator and the argument
+        CaptureError           an inline function whose source cannot travel to a worker
+      ExpressionError          a path, predicate or template that does not parse
+      InvalidNameError         an action name that OpenWhisk's grammar refuses
+      ProgramError             a compiled program that is not one (wrong version, wrong shape)
+      LimitError               something larger than a configured limit
+
+An action that fails is none of these: its failure is a value (`composer.Failure`) and travels as data.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """The root of all errors that this project raises on purpose."""
+
+
+class CompositionError(Error):
+    """A composition that cannot be built; the text names the combinator and the argument."""
+
+
+class CaptureError(CompositionError):
+    """An inline function whose source cannot travel to a worker; the text says why and what to do."""
+
+
+class ExpressionError(Error):
+    """A path, predicate or template that does not parse."""
+
+
+class InvalidNameError(Error):
+    """An action name that OpenWhisk's grammar refuses."""
+
+
+class ProgramError(Error):
+    """A compiled program that is not one: wrong version or wrong shape."""
+
+
+class LimitError(Error):
+    """Something larger than a configured limit."""

@@ -1,0 +1,67 @@
+"""What can happen to a fiber. An event names the turn it answers; one for another turn is stale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from .values import JSON, Failure, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """It may run: for the first time, or because it had run long enough for one turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The action it waits for came back with `value`, and with variables that it set, if any."""
+
+    turn: int
+    value: JSON
+    variables: dict[str, JSON] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The action it waits for failed, or never ran."""
+
+    turn: int
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The action it waits for has run and will answer later, through its completion trigger."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The fibers it waits for have ended, with this as their joint outcome, in so many steps."""
+
+    turn: int
+    outcome: Outcome
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """The instant has come that it waits for, or that bounds what it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """An operator lets it go on from where it paused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """It is asked to stop: finalizers run, nothing else does."""
+
+
+Event: TypeAlias = (
+    Continued | Completed | Failed | Accepted | Joined | TimerFired | Resumed | Cancelled
+)

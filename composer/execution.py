@@ -1,0 +1,342 @@
+"""One run of a program: its fibers, the joins between them, and nothing else.
+
+The machine advances one fiber; this keeps the family together. An event for one fiber may end it,
+decide a join, wake its parent, start or cancel others: all of it is one `Changes`, which whoever runs
+the execution commits as a whole and then carries out. Still no clock and no I/O; `testing` and the
+engine, and a conductor inside a cloud function, all run the same code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from . import history
+from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
+from .conductor import advance, reissue
+from .cursor import Context, Cursor, Limits, step_detail
+from .events import Cancelled, Continued, Event, Joined, Resumed
+from .fiber import ROOT, Fiber, Invoking, Joining, Paused, member_id, parent_of
+from .history import Entry
+from .joins import Join
+from .operations import inherited, items_of
+from .program import Each, Program
+from .program import Fork as ForkInstruction
+from .values import CANCELLED, Failure, Outcome, Success, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .fiber import Frame
+    from .values import JSON
+
+NO_TURN = 0
+
+
+@dataclass(slots=True)
+class Changes:
+    """What an event has made of an execution.
+
+    fibers: those to be stored, as they are now.
+    dropped: the fibers that are gone: (parent, turn) for all that it forked then.
+    commands: with the fiber that asked, to be carried out after the commit.
+    entries: to be appended to the history.
+    outcome: of the execution, once it has ended; then no fiber is left.
+    more: there is work left that needs no event: call `proceed` when others have had their turn.
+    stale: the event answered a wait that is over; nothing has changed.
+    """
+
+    fibers: dict[str, Fiber] = field(default_factory=dict)
+    dropped: list[tuple[str, int]] = field(default_factory=list)
+    commands: list[tuple[str, Invoke | Abandon | Spawn]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    outcome: Outcome | None = None
+    more: bool = False
+    stale: bool = False
+
+
+class Execution:
+    """A run under way. Make one with `begin` or `restore`."""
+
+    __slots__ = ("_held", "_joins", "_ready", "fibers", "generation", "id", "limits", "program")
+
+    def __init__(self, id: str, program: Program, limits: Limits, generation: int = 0) -> None:
+        self.id = id
+        self.generation = generation  # how often it was redriven
+        self.program = program
+        self.limits = limits
+        self.fibers: dict[str, Fiber] = {}
+        self._joins: dict[str, Join] = {}
+        self._ready: deque[str] = deque()
+        self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
+
+    @classmethod
+    def restore(
+        cls,
+        id: str,
+        program: Program,
+        fibers: Iterable[Fiber],
+        limits: Limits,
+        generation: int = 0,
+    ) -> Execution:
+        """The run whose stored fibers these are.
+
+        A forked fiber that was never stored starts again: it had done nothing but to ask for its
+        first action, and it will ask for the same activation again.
+        """
+        execution = cls(id, program, limits, generation)
+        stored = {fiber.id: fiber for fiber in fibers}
+        execution.fibers = {id: fiber for id, fiber in stored.items() if fiber.outcome is None}
+        for fiber in list(execution.fibers.values()):
+            if isinstance(fiber.wait, Joining):
+                execution._rejoin(fiber, stored, execution._context(0))
+            elif fiber.wait is None:
+                execution._ready.append(fiber.id)
+        return execution
+
+    # --- what happens ------------------------------------------------------------------------
+
+    def begin(
+        self, value: JSON, now_ms: int, *, pc: int = 0, frames: tuple[Frame, ...] = ()
+    ) -> Changes:
+        """Starts it, at `pc` with `frames` if it is a part of another execution."""
+        root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
+        self._add(root)
+        changes = self.proceed(now_ms)
+        changes.fibers.setdefault(ROOT, root)
+        changes.entries.insert(
+            0, Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_STARTED, value=value)
+        )
+        return self._settled(changes)
+
+    def deliver(self, fiber: str, event: Event, now_ms: int) -> Changes:
+        """Hands `event` to `fiber` and follows what comes of it."""
+        changes = Changes()
+        self._deliver(fiber, event, changes, self._context(now_ms))
+        return self._settled(changes)
+
+    def proceed(self, now_ms: int) -> Changes:
+        """Runs what can run without an event, up to the share of instructions for one turn."""
+        changes = Changes()
+        context = self._context(now_ms)
+        share = self.limits.instructions
+        while self._ready and share > 0:
+            fiber = self._ready.popleft()
+            if fiber in self.fibers:  # it may have been cancelled meanwhile
+                share -= self._deliver(fiber, Continued(), changes, context)
+        changes.stale = False
+        return self._settled(changes)
+
+    def cancel(self, now_ms: int) -> Changes:
+        """Asks it to stop: what is under way is abandoned, finalizers run."""
+        changes = self.deliver(ROOT, Cancelled(), now_ms)
+        changes.entries.insert(0, Entry(now_ms, ROOT, NO_TURN, history.CANCEL_REQUESTED))
+        return changes
+
+    def terminate(self, now_ms: int) -> Changes:
+        """Ends it as cancelled, at once: no finalizer runs."""
+        changes = Changes()
+        for fiber in self.fibers.values():
+            if isinstance(fiber.wait, Invoking):
+                changes.commands.append((fiber.id, Abandon(fiber.turn)))
+        self._finish(
+            Fiber(id=ROOT, pc=-1, value=None), failure(CANCELLED, "terminated"), changes, now_ms
+        )
+        return self._settled(changes)
+
+    def redrive(self, now_ms: int) -> Changes:
+        """Takes up again what it stands at, as another generation. See `composer.redrive`."""
+        self.generation += 1
+        self._held.clear()
+        changes = Changes(entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN)])
+        self.fibers = {name: fiber.refreshed(now_ms) for name, fiber in self.fibers.items()}
+        for name, command in self.pending(now_ms):
+            path = self.program.instructions[self.fibers[name].pc - 1].path  # type: ignore[union-attr]
+            detail = step_detail(path, command)
+            entry = Entry(now_ms, name, command.turn, history.STEP_SCHEDULED, detail)
+            changes.commands.append((name, command))
+            changes.entries.append(entry)
+        changes.fibers = dict(self.fibers)
+        return self._settled(changes)
+
+    def resume(self, now_ms: int) -> Changes:
+        """Lets every paused fiber try again; stale when none is paused."""
+        changes = Changes()
+        context = self._context(now_ms)
+        paused = [fiber.id for fiber in self.fibers.values() if isinstance(fiber.wait, Paused)]
+        for fiber in paused:
+            self._deliver(fiber, Resumed(), changes, context)
+        changes.stale = not paused
+        return self._settled(changes)
+
+    # --- how it stands -----------------------------------------------------------------------
+
+    def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
+        """The invocations under way, to be sent again after a crash."""
+        context = self._context(now_ms)
+        commands = (
+            (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
+        )
+        return [(fiber, command) for fiber, command in commands if command is not None]
+
+    @property
+    def paused(self) -> bool:
+        """Whether a fiber waits for an operator."""
+        return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
+
+    @property
+    def dormant(self) -> bool:
+        """Whether it waits for nothing but timers, operators and completion triggers."""
+        return not self._ready and not any(
+            fiber.wait == Invoking() for fiber in self.fibers.values()
+        )
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _context(self, now_ms: int) -> Context:
+        return Context(self.id, now_ms, self.limits, self.generation)
+
+    def _add(self, fiber: Fiber) -> None:
+        self.fibers[fiber.id] = fiber
+        self._ready.append(fiber.id)
+
+    def _settled(self, changes: Changes) -> Changes:
+        if changes.outcome is not None:
+            changes.fibers.clear()
+            changes.dropped.clear()
+            self.fibers.clear()
+            self._joins.clear()
+            self._ready.clear()
+            self._held.clear()
+        changes.more = bool(self._ready)
+        return changes
+
+    def _deliver(self, target: str, event: Event, changes: Changes, context: Context) -> int:
+        """Follows an event from fiber to fiber: a loop, for joins may nest. Counts instructions."""
+        ran = 0
+        work: deque[tuple[str, Event]] = deque(((target, event),))
+        while work:
+            name, event = work.popleft()
+            if (before := self.fibers.get(name)) is None:
+                changes.stale = True
+                continue
+            transition = advance(self.program, before, event, context)
+            changes.stale = changes.stale or transition.stale
+            ran += transition.ran
+            after = self.fibers[name] = transition.fiber
+            if _worth_storing(before, after):
+                changes.fibers[name] = after
+                changes.entries += self._held.pop(name, ())
+                changes.entries += transition.entries
+            else:
+                self._held[name] = transition.entries
+            for command in transition.commands:
+                match command:
+                    case Fork():
+                        work += self._fork(after, command.items)
+                    case CancelMembers():
+                        work += self._cancelled(after, self._joins[name].live)
+                    case _:
+                        changes.commands.append((name, command))
+            if after.outcome is not None:
+                work += self._ended(after, after.outcome, changes, context.now_ms)
+            elif after.wait is None:
+                self._ready.append(name)
+        return ran
+
+    def _fork(self, parent: Fiber, items: list[JSON] | None) -> list[tuple[str, Event]]:
+        spec = self._spec(parent)
+        width = _width(spec, items)
+        join = self._joins[parent.id] = Join(spec, width, items)
+        self._start(parent, join, join.begin())
+        return [] if width else [(parent.id, Joined(parent.turn, join.outcome(), 0))]
+
+    def _spec(self, parent: Fiber) -> ForkInstruction | Each:
+        spec: ForkInstruction | Each = self.program.instructions[parent.pc - 1]  # type: ignore[assignment]
+        return spec
+
+    def _start(self, parent: Fiber, join: Join, members: Iterable[int]) -> None:
+        spec = self._spec(parent)
+        frames = inherited(parent.frames)
+        for index in members:
+            self._add(
+                Fiber(
+                    id=member_id(parent.id, parent.turn, index),
+                    pc=spec.branches[index] if isinstance(spec, ForkInstruction) else parent.pc,
+                    value=join.input(index, parent.value),
+                    frames=frames,
+                    steps=parent.steps,
+                )
+            )
+
+    @staticmethod
+    def _cancelled(parent: Fiber, members: Iterable[int]) -> list[tuple[str, Event]]:
+        return [(member_id(parent.id, parent.turn, index), Cancelled()) for index in members]
+
+    def _ended(
+        self, fiber: Fiber, outcome: Outcome, changes: Changes, now_ms: int
+    ) -> list[tuple[str, Event]]:
+        del self.fibers[fiber.id]
+        if fiber.id == ROOT:
+            self._finish(fiber, outcome, changes, now_ms)
+            return []
+        parent_id, turn, index = parent_of(fiber.id)
+        parent, join = self.fibers[parent_id], self._joins[parent_id]
+        if isinstance(outcome, Failure) and outcome.code != CANCELLED:
+            detail = {"code": outcome.code, "origin": fiber.origin}
+            entry = Entry(
+                now_ms, fiber.id, fiber.turn, history.BRANCH_FAILED, detail, outcome.error
+            )
+            changes.entries.append(entry)
+        to_start, to_cancel = join.end(index, outcome, fiber.steps - parent.steps)
+        self._start(parent, join, to_start)
+        if not join.over:
+            return self._cancelled(parent, to_cancel)
+        del self._joins[parent_id]
+        changes.dropped.append((parent_id, turn))
+        members = member_id(parent_id, turn, 0)[:-1]
+        for name in [name for name in changes.fibers if name.startswith(members)]:
+            del changes.fibers[name]
+        return [(parent_id, Joined(turn, join.outcome(), join.steps))]
+
+    def _finish(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
+        changes.outcome = outcome
+        detail: dict[str, JSON] = {}
+        if isinstance(outcome, Success):
+            kind, value = history.EXECUTION_SUCCEEDED, outcome.value
+        elif outcome.code == CANCELLED:
+            kind, value = history.EXECUTION_CANCELLED, outcome.error
+        else:
+            kind, value = history.EXECUTION_FAILED, outcome.error
+            detail = {"code": outcome.code, "origin": root.origin}
+        changes.entries.append(Entry(now_ms, ROOT, root.turn, kind, detail, value))
+
+    def _rejoin(self, parent: Fiber, stored: dict[str, Fiber], context: Context) -> None:
+        """Takes a join up again, and starts the members that were never stored."""
+        spec = self._spec(parent)
+        items = None
+        if isinstance(spec, Each):
+            found = items_of(Cursor(parent, self.program, context), spec)
+            items = [] if isinstance(found, Failure) else found
+        width = _width(spec, items)
+        names = {member_id(parent.id, parent.turn, index): index for index in range(width)}
+        traces = {names[name]: fiber for name, fiber in stored.items() if name in names}
+        ended = {
+            index: (fiber.outcome, fiber.steps - parent.steps)
+            for index, fiber in traces.items()
+            if fiber.outcome is not None
+        }
+        join = Join.restored(spec, width, items, ended, set(traces))
+        self._joins[parent.id] = join
+        self._start(parent, join, sorted(set(join.live) - set(traces)))
+
+
+def _width(spec: ForkInstruction | Each, items: list[JSON] | None) -> int:
+    return len(spec.branches) if isinstance(spec, ForkInstruction) else len(items or ())
+
+
+def _worth_storing(before: Fiber, after: Fiber) -> bool:
+    """Whether a crash would lose something: not for a forked fiber that has only just begun."""
+    begun = before.turn == 0 and after.turn == 1 and before.id != ROOT
+    return not (begun and after.wait == Invoking() and after.due_ms is None)

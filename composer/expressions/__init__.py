@@ -1,0 +1,20 @@
+"""Expressions that the conductor evaluates itself: compiled once, evaluation bounded."""
+
+from .bounds import MAX_NODES, MAX_RESULT_BYTES
+from .paths import MISSING, Path
+from .predicates import Predicate, Scope, Selector, parse_predicate, path, var
+from .templates import Template
+
+__all__ = [
+    "MAX_NODES",
+    "MAX_RESULT_BYTES",
+    "MISSING",
+    "Path",
+    "Predicate",
+    "Scope",
+    "Selector",
+    "Template",
+    "parse_predicate",
+    "path",
+    "var",
+]

@@ -1,0 +1,405 @@
+"""Selectors and the typed predicates over them.
+
+A selector names a place in the data (`path("$.build.id")`) or in a `let` variable (`var("n")`).
+Comparing one makes a predicate; predicates combine with `&`, `|` and `~`. Nothing is ever coerced:
+the string "42" is not the number 42, and an order between unlike types does not hold
+(RFC 9535, section 2.3.5.2.2, which also says that nothing equals nothing).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from ..errors import ExpressionError
+from ..values import JSON, Failure, copied, equal, flaw, truthy
+from .bounds import MAX_PATTERN, MAX_RESULT_BYTES, unevaluable
+from .paths import MISSING, Missing, Path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Scope(NamedTuple):
+    """What an expression sees: the data, the variables, and how large a value it may make."""
+
+    value: JSON
+    variables: Mapping[str, JSON]
+    limit: int = MAX_RESULT_BYTES
+
+
+_REQUIRED: Final = object()
+
+
+class Selector:
+    """A place in the data or in a variable. Compare it to make a `Predicate`."""
+
+    __slots__ = ("default", "path", "variable")
+    __hash__ = None  # type: ignore[assignment]  # == makes a predicate, so it cannot be a key
+
+    def __init__(
+        self, text: str = "$", *, variable: str | None = None, default: JSON = _REQUIRED
+    ) -> None:
+        self.path = Path.compile(text)
+        self.variable = variable
+        self.default = default
+        if default is not _REQUIRED and (why := flaw(default)):
+            raise ExpressionError(f"path {text!r}: 'default' must be JSON, but {why}")
+
+    def __repr__(self) -> str:
+        return f"var({self.variable!r})" if self.variable else f"path({self.path.text!r})"
+
+    def select(self, scope: Scope) -> JSON | Missing | Failure:
+        """What stands there; MISSING where there is nothing and no default."""
+        if self.variable is None:
+            found = self.path.select(scope.value)
+        elif self.variable in scope.variables:
+            found = self.path.select(scope.variables[self.variable])
+        else:
+            return unevaluable(repr(self), f"no enclosing let declares {self.variable!r}")
+        return self.default if found is MISSING and self.default is not _REQUIRED else found
+
+    def to_json(self) -> dict[str, JSON]:
+        doc: dict[str, JSON] = {"path": self.path.text}
+        if self.variable is not None:
+            doc["var"] = self.variable
+        if self.default is not _REQUIRED:
+            doc["default"] = self.default
+        return doc
+
+    @classmethod
+    def from_json(cls, doc: JSON) -> Selector:
+        """Reads `{"path": ..., "var"?: ..., "default"?: ...}`.
+
+        Raises:
+            ExpressionError: when it is none.
+        """
+        if not isinstance(doc, dict) or not {"path"} <= doc.keys() <= {"path", "var", "default"}:
+            raise ExpressionError(f"a selector is {{'path': '$...'}}, not {doc!r}")
+        return cls(doc["path"], variable=doc.get("var"), default=doc.get("default", _REQUIRED))
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} has no truth while composing: compare it, or use .is_true()")
+
+    def __eq__(self, other: object) -> Predicate:  # type: ignore[override]
+        return Comparison("eq", self, other)
+
+    def __ne__(self, other: object) -> Predicate:  # type: ignore[override]
+        return Comparison("ne", self, other)
+
+    def __lt__(self, other: object) -> Predicate:
+        return Comparison("lt", self, other)
+
+    def __le__(self, other: object) -> Predicate:
+        return Comparison("le", self, other)
+
+    def __gt__(self, other: object) -> Predicate:
+        return Comparison("gt", self, other)
+
+    def __ge__(self, other: object) -> Predicate:
+        return Comparison("ge", self, other)
+
+    def exists(self) -> Predicate:
+        """Whether something stands there, null included."""
+        return Check("exists", self)
+
+    def is_true(self) -> Predicate:
+        """Whether something stands there that JavaScript calls true (not null, false, 0, "")."""
+        return Check("true", self)
+
+    def is_a(self, type: str) -> Predicate:
+        """Whether a value of `type` stands there: null, boolean, number, string, array, object."""
+        return Typed(self, type)
+
+    def one_of(self, *values: JSON) -> Predicate:
+        """Whether one of these values stands there."""
+        return Some(tuple(Comparison("eq", self, value) for value in values))
+
+    def matches(self, pattern: str) -> Predicate:
+        r"""Whether a string stands there that fits `pattern`, where * is any text and \\* a star."""
+        return Matches(self, pattern)
+
+
+def path(text: str, *, default: JSON = _REQUIRED) -> Selector:
+    """The place that a JSONPath (RFC 9535) selects in the data.
+
+    A path that can select several nodes (`$..id`, `$.items[*]`) stands for their list.
+
+    Args:
+        text: the path, from `$`.
+        default: what stands there when a path that selects one node selects none.
+
+    Raises:
+        ExpressionError: when `text` is no path, or one that could stall the conductor.
+    """
+    return Selector(text, default=default)
+
+
+def var(name: str, path: str = "$", *, default: JSON = _REQUIRED) -> Selector:
+    """The `let` variable `name`, or a place in it."""
+    if not isinstance(name, str) or not name:
+        raise ExpressionError(f"var: 'name' must be the name of a variable, not {name!r}")
+    return Selector(path, variable=name, default=default)
+
+
+@runtime_checkable
+class Predicate(Protocol):
+    """Holds or not in a scope; a Failure when it cannot be evaluated."""
+
+    def holds(self, scope: Scope) -> bool | Failure: ...
+
+    def to_json(self) -> dict[str, JSON]: ...
+
+    def __and__(self, other: Predicate) -> Predicate: ...
+
+    def __or__(self, other: Predicate) -> Predicate: ...
+
+    def __invert__(self) -> Predicate: ...
+
+
+class _Combinable:
+    __slots__ = ()
+
+    def __and__(self: Predicate, other: Predicate) -> Predicate:
+        return Every((self, other))
+
+    def __or__(self: Predicate, other: Predicate) -> Predicate:
+        return Some((self, other))
+
+    def __invert__(self: Predicate) -> Predicate:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a predicate has no truth while composing: use &, | and ~, not and, or, not"
+        )
+
+
+Operand: TypeAlias = Any  # a Selector, or a JSON value
+
+
+def _operand(value: Operand, scope: Scope) -> JSON | Missing | Failure:
+    return value.select(scope) if type(value) is Selector else value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(_Combinable):
+    """`left` compared to a selector or a literal."""
+
+    op: str
+    left: Selector
+    right: Operand
+
+    def __post_init__(self) -> None:
+        if self.op not in _COMPARE:
+            raise ExpressionError(f"unknown comparison {self.op!r}: use one of {list(_COMPARE)}")
+        if type(self.right) is not Selector and (why := flaw(self.right)):
+            raise ExpressionError(
+                f"{self.left!r} is compared with something that is no JSON: {why}"
+            )
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        left, right = self.left.select(scope), _operand(self.right, scope)
+        if type(left) is Failure:
+            return left
+        return right if type(right) is Failure else _COMPARE[self.op](left, right)
+
+    def to_json(self) -> dict[str, JSON]:
+        right = self.right.to_json() if type(self.right) is Selector else {"value": self.right}
+        return {"op": self.op, "left": self.left.to_json(), "right": right}
+
+
+def _equal(left: JSON, right: JSON) -> bool:
+    return left is right if left is MISSING or right is MISSING else equal(left, right)
+
+
+def _less(left: JSON, right: JSON) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left < right
+    numbers = (int, float)
+    if isinstance(left, bool) or isinstance(right, bool):
+        return False
+    return isinstance(left, numbers) and isinstance(right, numbers) and left < right
+
+
+_COMPARE: dict[str, Callable[[JSON, JSON], bool]] = {
+    "eq": _equal,
+    "ne": lambda left, right: not _equal(left, right),
+    "lt": _less,
+    "le": lambda left, right: _less(left, right) or _equal(left, right),
+    "gt": lambda left, right: _less(right, left),
+    "ge": lambda left, right: _less(right, left) or _equal(left, right),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check(_Combinable):
+    """Whether something stands there (`exists`), or something true (`true`)."""
+
+    op: str
+    of: Selector
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        found = self.of.select(scope)
+        if type(found) is Failure:
+            return found
+        return found is not MISSING and (self.op == "exists" or truthy(found))
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"op": self.op, "of": self.of.to_json()}
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "null": (type(None),),
+    "boolean": (bool,),
+    "number": (int, float),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Typed(_Combinable):
+    """Whether a value of a JSON type stands there."""
+
+    of: Selector
+    type: str
+
+    def __post_init__(self) -> None:
+        if self.type not in _TYPES:
+            raise ExpressionError(f"is_a: 'type' must be one of {list(_TYPES)}, not {self.type!r}")
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        found = self.of.select(scope)
+        return found if type(found) is Failure else type(found) in _TYPES[self.type]
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"op": "is", "of": self.of.to_json(), "type": self.type}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches(_Combinable):
+    """Whether a string fits a pattern. Linear in the string: a pattern cannot backtrack."""
+
+    of: Selector
+    pattern: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str) or len(self.pattern) > MAX_PATTERN:
+            raise ExpressionError(
+                f"matches: 'pattern' must be a string of at most {MAX_PATTERN} characters, "
+                f"not {self.pattern!r}"
+            )
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        found = self.of.select(scope)
+        if type(found) is Failure:
+            return found
+        return type(found) is str and _fits(found, _pieces(self.pattern))
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"op": "matches", "of": self.of.to_json(), "pattern": self.pattern}
+
+
+def _pieces(pattern: str) -> list[str]:
+    pieces, escaped = [""], False
+    for char in pattern:
+        if char == "\\" and not escaped:
+            escaped = True
+            continue
+        if char == "*" and not escaped:
+            pieces.append("")
+        else:
+            pieces[-1] += char
+        escaped = False
+    return pieces
+
+
+def _fits(text: str, pieces: list[str]) -> bool:
+    first, *middle = pieces
+    if not middle:
+        return text == first
+    if not text.startswith(first):
+        return False
+    at, last = len(first), middle.pop()
+    for piece in middle:  # the leftmost place is always right: what follows has the most room
+        found = text.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return len(text) - at >= len(last) and text.endswith(last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Every(_Combinable):
+    """All of them hold."""
+
+    of: tuple[Predicate, ...]
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        for predicate in self.of:
+            if (held := predicate.holds(scope)) is not True:
+                return held
+        return True
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"op": "and", "of": [predicate.to_json() for predicate in self.of]}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Some(_Combinable):
+    """At least one of them holds."""
+
+    of: tuple[Predicate, ...]
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        for predicate in self.of:
+            if (held := predicate.holds(scope)) is not False:
+                return held
+        return False
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"op": "or", "of": [predicate.to_json() for predicate in self.of]}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(_Combinable):
+    """It does not hold."""
+
+    of: Predicate
+
+    def holds(self, scope: Scope) -> bool | Failure:
+        held = self.of.holds(scope)
+        return held if type(held) is Failure else not held
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"op": "not", "of": self.of.to_json()}
+
+
+def parse_predicate(doc: JSON) -> Predicate:
+    """Reads what `to_json` wrote.
+
+    Raises:
+        ExpressionError: naming what is no predicate.
+    """
+    try:
+        op = doc["op"]
+        if op in _COMPARE:
+            right = doc["right"]
+            operand = copied(right["value"]) if "value" in right else Selector.from_json(right)
+            return Comparison(op, Selector.from_json(doc["left"]), operand)
+        return _READERS[op](doc)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ExpressionError(f"no predicate: {doc!r}") from error
+
+
+_READERS: dict[str, Callable[[dict[str, JSON]], Predicate]] = {
+    "exists": lambda doc: Check("exists", Selector.from_json(doc["of"])),
+    "true": lambda doc: Check("true", Selector.from_json(doc["of"])),
+    "is": lambda doc: Typed(Selector.from_json(doc["of"]), doc["type"]),
+    "matches": lambda doc: Matches(Selector.from_json(doc["of"]), doc["pattern"]),
+    "and": lambda doc: Every(tuple(map(parse_predicate, doc["of"]))),
+    "or": lambda doc: Some(tuple(map(parse_predicate, doc["of"]))),
+    "not": lambda doc: Not(parse_predicate(doc["of"])),
+}

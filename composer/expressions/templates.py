@@ -1,0 +1,193 @@
+"""Templates: a JSON value with selectors in it, filled in from a scope.
+
+As JSON a selector is `{"$path": "$.a"}` or `{"$var": "n", "$path": "$.a"}`, with `$default` if it
+has one; an object that would read as one of these stands as `{"$literal": {...}}`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..errors import ExpressionError
+from ..values import JSON, MAX_DEPTH, Failure, flaw, measured
+from .bounds import too_large, unevaluable
+from .paths import MISSING
+from .predicates import Scope, Selector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_RESERVED = {"$path", "$var", "$default", "$literal"}
+
+
+class Template:
+    """A value to be made. Build it with `Template.of` or `Template.from_json`."""
+
+    __slots__ = ("_grows", "node")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        # Only these can make a value larger than the data they are filled from.
+        self._grows = not (
+            isinstance(node, _Literal) or (isinstance(node, _Place) and node.selector.path.singular)
+        )
+
+    @classmethod
+    def of(cls, value: JSON) -> Template:
+        """The template that a Python value with selectors in it spells.
+
+        Raises:
+            ExpressionError: for what is neither JSON nor a selector.
+        """
+        return cls(_from_python(value, 0))
+
+    @classmethod
+    def literal(cls, value: JSON) -> Template:
+        """The template that is this value, as it is."""
+        return cls(_Literal(value))
+
+    @property
+    def selector(self) -> Selector | None:
+        """The selector that this is, if it is nothing else."""
+        return self.node.selector if isinstance(self.node, _Place) else None
+
+    def fill(self, scope: Scope) -> JSON | Failure:
+        """The value; a Failure when a path selects nothing or the value grows too large."""
+        value = self.node.fill(scope)
+        if not self._grows or type(value) is Failure:
+            return value
+        fits = measured(value, scope.limit) <= scope.limit
+        return value if fits else too_large("the template", scope.limit)
+
+    def to_json(self) -> JSON:
+        return self.node.to_json()
+
+    @classmethod
+    def from_json(cls, doc: JSON) -> Template:
+        """Reads what `to_json` wrote.
+
+        Raises:
+            ExpressionError: naming what is no template.
+        """
+        return cls(_from_json(doc, 0))
+
+
+class _Literal:
+    __slots__ = ("value",)
+
+    def __init__(self, value: JSON) -> None:
+        self.value = value
+
+    def fill(self, _scope: Scope) -> JSON:
+        return self.value
+
+    def to_json(self) -> JSON:
+        return _escaped(self.value)
+
+
+class _Place:
+    __slots__ = ("selector",)
+
+    def __init__(self, selector: Selector) -> None:
+        self.selector = selector
+
+    def fill(self, scope: Scope) -> JSON | Failure:
+        found = self.selector.select(scope)
+        return unevaluable(repr(self.selector), "selects nothing") if found is MISSING else found
+
+    def to_json(self) -> JSON:
+        return {f"${key}": value for key, value in self.selector.to_json().items()}
+
+
+class _Object:
+    __slots__ = ("members",)
+
+    def __init__(self, members: dict[str, Node]) -> None:
+        self.members = members
+
+    def fill(self, scope: Scope) -> JSON | Failure:
+        filled = {}
+        for key, member in self.members.items():
+            filled[key] = value = member.fill(scope)
+            if type(value) is Failure:
+                return value
+        return filled
+
+    def to_json(self) -> JSON:
+        return _guarded({key: member.to_json() for key, member in self.members.items()})
+
+
+class _Array:
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Node]) -> None:
+        self.items = items
+
+    def fill(self, scope: Scope) -> JSON | Failure:
+        filled = []
+        for item in self.items:
+            filled.append(value := item.fill(scope))
+            if type(value) is Failure:
+                return value
+        return filled
+
+    def to_json(self) -> JSON:
+        return [item.to_json() for item in self.items]
+
+
+Node: TypeAlias = _Literal | _Place | _Object | _Array
+
+
+def _from_python(value: JSON, depth: int) -> Node:
+    if isinstance(value, Selector):
+        return _Place(value)
+    return _built(value, depth, _from_python)
+
+
+def _from_json(doc: JSON, depth: int) -> Node:
+    if isinstance(doc, dict):
+        if doc.keys() == {"$literal"} and isinstance(doc["$literal"], dict):
+            doc = doc["$literal"]
+        elif "$path" in doc:
+            return _Place(Selector.from_json({k.removeprefix("$"): v for k, v in doc.items()}))
+        elif reserved := _RESERVED & doc.keys():
+            raise ExpressionError(f"a template uses {min(reserved)!r} without '$path'")
+    return _built(doc, depth, _from_json)
+
+
+def _built(value: JSON, depth: int, read: Callable[[JSON, int], Node]) -> Node:
+    """The node for a plain value; a container without selectors in it is one literal."""
+    if depth > MAX_DEPTH:
+        raise ExpressionError(f"a template nests deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise ExpressionError(f"a template's keys are strings, not {list(value)!r}")
+        members = {key: read(member, depth + 1) for key, member in value.items()}
+        literals = _literals(members.values())
+        return (
+            _Object(members)
+            if literals is None
+            else _Literal(dict(zip(members, literals, strict=True)))
+        )
+    if isinstance(value, (list, tuple)):
+        items = [read(item, depth + 1) for item in value]
+        literals = _literals(items)
+        return _Array(items) if literals is None else _Literal(literals)
+    if why := flaw(value):
+        raise ExpressionError(f"a template is JSON with path() and var() in it, but {why}")
+    return _Literal(value)
+
+
+def _literals(nodes: Iterable[Node]) -> list[JSON] | None:
+    values = [node.value if isinstance(node, _Literal) else _Literal for node in nodes]
+    return None if _Literal in values else values
+
+
+def _escaped(value: JSON) -> JSON:
+    if type(value) is dict:
+        return _guarded({key: _escaped(member) for key, member in value.items()})
+    return [_escaped(item) for item in value] if type(value) is list else value
+
+
+def _guarded(doc: dict[str, JSON]) -> dict[str, JSON]:
+    return {"$literal": doc} if _RESERVED & doc.keys() else doc

@@ -1,0 +1,292 @@
+"""The continuation: one sequential thread of control, as data.
+
+A fiber is known by its id within an execution: the first is "0"; one forked by fiber P in its turn n
+as member i is "P/n.i". Its turn counts its waits; (execution, fiber, turn) is the token that a
+completion must show. Frames stand on a stack, the innermost last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+from .values import JSON, Failure, Outcome, Success
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """The execution is being cancelled, or this fiber is no longer wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """The deadline frame at this depth has passed."""
+
+    depth: int
+
+
+Cause: TypeAlias = Failure | Cancellation | Expiry
+"""Why frames are unwound. Handlers and retries see failures only."""
+
+
+# --- frames ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Variables of a `let`."""
+
+    variables: dict[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Hides the innermost Variables frame below from what runs above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A value to come back to."""
+
+    value: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """Takes failures of these names (all when empty)."""
+
+    to: int
+    errors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finalizer:
+    """Runs the code at `to` whatever happens above it."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finalizing:
+    """A finalizer is running; afterwards unwinding goes on for `cause`, if there is one."""
+
+    cause: Cancellation | Expiry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """The attempt under way, of the Attempt instruction at `at`, and the value it starts from."""
+
+    at: int
+    attempt: int
+    value: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """What runs above must end by `at_ms`; None once that has been dealt with."""
+
+    at_ms: int | None
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """So many rounds are left."""
+
+    left: int
+
+
+Frame: TypeAlias = (
+    Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
+)
+
+
+# --- waits -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Invoking:
+    """For an action. Once `accepted` it has run, and will answer by its completion trigger."""
+
+    accepted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sleeping:
+    """For an instant."""
+
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """For the fibers it forked; with a `cause`, to unwind as soon as the last of them has ended."""
+
+    cause: Cancellation | Expiry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """For an operator, after this failure."""
+
+    failure: Failure
+
+
+Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
+
+
+# --- the fiber ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fiber:
+    """The continuation. Without a wait and an outcome it is ready to run.
+
+    `steps` counts what it has done, its forks' work included; `origin` is the turn whose failure is
+    being dealt with; `pc` is the instruction that runs next.
+    """
+
+    id: str
+    pc: int
+    value: JSON
+    frames: tuple[Frame, ...] = ()
+    turn: int = 0
+    steps: int = 0
+    origin: int | None = None
+    wait: Wait | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def due_ms(self) -> int | None:
+        """When a timer must fire for it: at the end of its sleep or at its nearest deadline."""
+        due = self.wait.until_ms if type(self.wait) is Sleeping else None
+        for frame in self.frames:
+            if type(frame) is Deadline and frame.at_ms is not None:
+                due = frame.at_ms if due is None else min(due, frame.at_ms)
+        return due
+
+    def refreshed(self, now_ms: int) -> Fiber:
+        """For a redrive: its attempts counted anew, its deadlines from now, its action not yet run."""
+        return replace(
+            self,
+            frames=tuple(_refreshed(frame, now_ms) for frame in self.frames),
+            wait=Invoking() if isinstance(self.wait, Invoking) else self.wait,
+        )
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        """As JSON; `keep` writes a value, or a reference to where it is stored."""
+        doc: dict[str, JSON] = {"id": self.id, "turn": self.turn, "steps": self.steps}
+        if self.outcome is not None:
+            return {**doc, "origin": self.origin, "outcome": outcome_to_json(self.outcome, keep)}
+        return {
+            **doc,
+            "pc": self.pc,
+            "value": keep(self.value),
+            "frames": [_to_json(frame, keep) for frame in self.frames],
+            "origin": self.origin,
+            "wait": None if self.wait is None else _to_json(self.wait, keep),
+        }
+
+    @classmethod
+    def from_json(cls, doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Fiber:
+        """What `to_json` wrote; `load` reads what `keep` wrote."""
+        if "outcome" in doc:
+            outcome = outcome_from_json(doc["outcome"], load)
+            return cls(**{**doc, "pc": -1, "value": None, "outcome": outcome})
+        wait = doc["wait"]
+        return cls(
+            **{
+                **doc,
+                "value": load(doc["value"]),
+                "frames": tuple(_from_json(frame, load) for frame in doc["frames"]),
+                "wait": None if wait is None else _from_json(wait, load),
+            }
+        )
+
+
+def parent_of(fiber: str) -> tuple[str, int, int]:
+    """The fiber that forked this one, in which turn, and as which member."""
+    parent, _, place = fiber.rpartition("/")
+    turn, _, index = place.partition(".")
+    return parent, int(turn), int(index)
+
+
+def member_id(parent: str, turn: int, index: int) -> str:
+    """The id of member `index` of what `parent` forked in `turn`."""
+    return f"{parent}/{turn}.{index}"
+
+
+def _refreshed(frame: Frame, now_ms: int) -> Frame:
+    if isinstance(frame, Attempts):
+        return replace(frame, attempt=1)
+    if isinstance(frame, Deadline):
+        return replace(frame, at_ms=now_ms + frame.timeout_ms)
+    return frame
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+_KINDS: dict[str, type[Any]] = {cls.__name__: cls for cls in (*get_args(Frame), *get_args(Wait))}
+
+
+def outcome_to_json(outcome: Outcome, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+    if isinstance(outcome, Success):
+        return {"value": keep(outcome.value)}
+    return {"code": outcome.code, "error": keep(outcome.error)}
+
+
+def outcome_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Outcome:
+    if "code" in doc:
+        return Failure(doc["code"], load(doc["error"]))
+    return Success(load(doc["value"]))
+
+
+def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+    kind: dict[str, JSON] = {"is": type(item).__name__}
+    match item:
+        case Variables(variables):
+            return {**kind, "variables": {name: keep(value) for name, value in variables.items()}}
+        case Saved(value):
+            return {**kind, "value": keep(value)}
+        case Attempts(at, attempt, value):
+            return {**kind, "at": at, "attempt": attempt, "value": keep(value)}
+        case Handler(to, errors):
+            return {**kind, "to": to, "errors": list(errors)}
+        case Finalizing(cause) | Joining(cause):
+            return {**kind, "cause": _cause_to_json(cause)}
+        case Paused(failure):
+            return {**kind, "failure": outcome_to_json(failure, keep)}
+        case _:
+            return {**kind, **{name: getattr(item, name) for name in type(item).__match_args__}}
+
+
+def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
+    members = {name: value for name, value in doc.items() if name != "is"}
+    match doc["is"]:
+        case "Variables":
+            members["variables"] = {k: load(v) for k, v in members["variables"].items()}
+        case "Saved" | "Attempts":
+            members["value"] = load(members["value"])
+        case "Handler":
+            members["errors"] = tuple(members["errors"])
+        case "Finalizing" | "Joining":
+            members["cause"] = _cause_from_json(members["cause"])
+        case "Paused":
+            members["failure"] = outcome_from_json(members["failure"], load)
+    return _KINDS[doc["is"]](**members)
+
+
+def _cause_to_json(cause: Cancellation | Expiry | None) -> JSON:
+    return cause.depth if isinstance(cause, Expiry) else "cancelled" if cause else None
+
+
+def _cause_from_json(doc: JSON) -> Cancellation | Expiry | None:
+    if doc is None:
+        return None
+    return Expiry(doc) if isinstance(doc, int) else Cancellation()

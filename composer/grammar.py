@@ -1,0 +1,304 @@
+"""The table of combinators: what each takes, how it is checked, and how it stands in JSON.
+
+Types and argument names are those of Apache OpenWhisk Composer's JSON where it has them, so that its
+compositions read as ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+from .arguments import (
+    ASSIGNMENTS,
+    COUNT,
+    DELAY,
+    ERRORS,
+    FACTOR,
+    FIELD,
+    INSTANT,
+    JSON_VALUE,
+    NAME,
+    POSITIVE,
+    PREDICATE,
+    SECONDS,
+    SHARE,
+    TEMPLATE,
+    VARIABLES,
+    Argument,
+    Kind,
+    choice,
+    optional,
+)
+from .functions import ActionFunction
+from .values import equal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .values import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A node of a graph: what runs, and after which others."""
+
+    body: Any
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case of a switch: what the value must equal, and what runs then."""
+
+    equals: JSON
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A combinator: its name in Python, its arguments, and what they must be together."""
+
+    name: str
+    arguments: dict[str, Argument]
+    check: Callable[[dict[str, Any]], Iterable[str]] = lambda _: ()
+
+
+# --- kinds of argument -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PartKinds:
+    """The kinds that hold compositions, given how one is made of an argument and read from JSON."""
+
+    as_part: Callable[[Any], Any]
+    read: Callable[[JSON], Any]
+
+    def part(self) -> Kind:
+        return Kind(
+            self.as_part,
+            lambda part: part.to_json(),
+            lambda doc: None if doc is None else self.read(doc),
+        )
+
+    def parts(self) -> Kind:
+        return Kind(
+            self._take_parts,
+            lambda parts: [part.to_json() for part in parts],
+            lambda doc: [None if item is None else self.read(item) for item in doc],
+        )
+
+    def _take_parts(self, values: Any) -> tuple[Any, ...]:
+        if not isinstance(values, (list, tuple)):
+            raise ValueError(f"must be a list of parts, not {values!r}")
+        return tuple(self.as_part(value) for value in values)
+
+    def cases(self) -> Kind:
+        return Kind(
+            self._take_cases,
+            lambda cases: [{"equals": c.equals, "body": c.body.to_json()} for c in cases],
+            lambda doc: [(item["equals"], self.read(item["body"])) for item in doc],
+        )
+
+    def _take_cases(self, values: Any) -> tuple[Case, ...]:
+        pairs = values.items() if isinstance(values, dict) else values
+        cases: list[Case] = []
+        try:
+            for equals, body in pairs:
+                cases.append(Case(JSON_VALUE.take(equals), self.as_part(body)))
+        except TypeError:
+            raise ValueError(
+                f"must be a dict, or pairs, of a value and what runs for it, not {values!r}"
+            ) from None
+        for index, case in enumerate(cases):
+            if any(equal(case.equals, earlier.equals) for earlier in cases[:index]):
+                raise ValueError(f"has {case.equals!r} twice: the second can never be reached")
+        return tuple(cases)
+
+    def tasks(self) -> Kind:
+        return Kind(
+            self._take_tasks,
+            lambda tasks: {
+                name: {"body": task.body.to_json(), "after": list(task.after)}
+                for name, task in tasks.items()
+            },
+            lambda doc: {
+                name: Task(self.read(item["body"]), tuple(item["after"]))
+                for name, item in doc.items()
+            },
+        )
+
+    def _take_tasks(self, values: Any) -> dict[str, Task]:
+        if not isinstance(values, dict) or not values:
+            raise ValueError(f"must be a dict of names and what runs, not {values!r}")
+        tasks = {}
+        for name, value in values.items():
+            if not isinstance(name, str) or not name or name == "error":
+                raise ValueError(f"has {name!r}: a task's name is a string other than 'error'")
+            tasks[name] = value if isinstance(value, Task) else Task(self.as_part(value), ())
+        for name, task in tasks.items():
+            for need in task.after:
+                if need not in tasks:
+                    known = ", ".join(tasks)
+                    raise ValueError(f"has {name!r} after {need!r}, which is none of {known}")
+        try:
+            TopologicalSorter({name: task.after for name, task in tasks.items()}).prepare()
+        except CycleError as error:
+            raise ValueError(f"has a cycle: {' before '.join(error.args[1])}") from None
+        return tasks
+
+
+def _function(value: Any) -> dict[str, JSON]:
+    runtime = value.get("exec") if isinstance(value, dict) else None
+    if not isinstance(runtime, dict) or not all(
+        isinstance(runtime.get(key), str) for key in ("kind", "code")
+    ):
+        raise ValueError("must be {'exec': {'kind': ..., 'code': ...}}")
+    copied: dict[str, JSON] = JSON_VALUE.take(value)
+    return copied
+
+
+def _definition(value: Any) -> dict[str, JSON] | ActionFunction:
+    if isinstance(value, ActionFunction):
+        return value
+    if not isinstance(value, dict) or not isinstance(value.get("exec"), dict):
+        raise ValueError("must be an action: {'exec': {...}, 'limits'?: ..., 'annotations'?: ...}")
+    copied: dict[str, JSON] = JSON_VALUE.take(value)
+    return copied
+
+
+FUNCTION = Kind(_function)
+# A function of this process stands in JSON by its name alone.
+DEFINITION = Kind(_definition, lambda value: None if isinstance(value, ActionFunction) else value)
+
+
+# --- what arguments must be together -----------------------------------------------------------
+
+
+def _after_raise(arguments: dict[str, Any]) -> Iterable[str]:
+    for index, part in enumerate(arguments["components"][:-1]):
+        if part.type == "raise":
+            yield f"part {index + 1} can never be reached: part {index} always fails"
+
+
+def _one_bound(arguments: dict[str, Any]) -> Iterable[str]:
+    if (arguments["seconds"] is None) == (arguments["until"] is None):
+        yield "give either 'seconds' or 'until'"
+
+
+def _capped(arguments: dict[str, Any]) -> Iterable[str]:
+    cap, delay = arguments["max_delay"], arguments["delay"]
+    if cap is not None and cap < delay:
+        yield f"'max_delay' ({cap:g}) must not be less than 'delay' ({delay:g})"
+    if not delay and (cap is not None or arguments["backoff"] != 1 or arguments["jitter"]):
+        yield "'backoff', 'max_delay' and 'jitter' need a 'delay'"
+
+
+def _forwards(arguments: dict[str, Any]) -> Iterable[str]:
+    if not arguments["components"]:
+        yield "give at least one part to run on what is taken"
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def grammar(kinds: PartKinds) -> dict[str, Rule]:
+    """The rule of each combinator, by type."""
+    body = {"components": Argument(kinds.parts(), ())}
+    part = Argument(kinds.part())
+    errors = Argument(choice("fail", "wait", "collect"), "fail")
+    return {
+        "action": Rule(
+            "action", {"name": Argument(NAME), "action": Argument(optional(DEFINITION), None)}
+        ),
+        "function": Rule("function", {"function": Argument(FUNCTION)}),
+        "literal": Rule("literal", {"value": Argument(JSON_VALUE)}),
+        "select": Rule("select", {"template": Argument(TEMPLATE)}),
+        "predicate": Rule("predicate", {"predicate": Argument(PREDICATE)}),
+        "assign": Rule("assign", {"values": Argument(ASSIGNMENTS)}),
+        "sequence": Rule("sequence", body, _after_raise),
+        "if": Rule(
+            "when", {"test": part, "consequent": part, "alternate": Argument(kinds.part(), None)}
+        ),
+        "if_nosave": Rule(
+            "when_nosave",
+            {"test": part, "consequent": part, "alternate": Argument(kinds.part(), None)},
+        ),
+        "while": Rule("loop", {"test": part, "body": part}),
+        "while_nosave": Rule("loop_nosave", {"test": part, "body": part}),
+        "dowhile": Rule("doloop", {"body": part, "test": part}),
+        "dowhile_nosave": Rule("doloop_nosave", {"body": part, "test": part}),
+        "repeat": Rule("repeat", {"count": Argument(COUNT), **body}),
+        "retry": Rule(
+            "retry",
+            {
+                "count": Argument(optional(COUNT)),
+                **body,
+                "delay": Argument(DELAY, 0.0),
+                "backoff": Argument(FACTOR, 1.0),
+                "max_delay": Argument(optional(DELAY), None),
+                "jitter": Argument(SHARE, 0.0),
+                "errors": Argument(ERRORS, ()),
+                "until": Argument(optional(PREDICATE), None),
+                "on_exhausted": Argument(choice("raise", "pause"), "raise"),
+            },
+            _capped,
+        ),
+        "try": Rule("do", {"body": part, "handler": part, "errors": Argument(ERRORS, ())}),
+        "finally": Rule("ensure", {"body": part, "finalizer": part}),
+        "raise": Rule("raise_error", {"code": Argument(FIELD), "message": Argument(TEMPLATE, "")}),
+        "let": Rule("let", {"declarations": Argument(VARIABLES), **body}),
+        "mask": Rule("mask", body),
+        "retain": Rule("retain", body),
+        "retain_catch": Rule("retain_catch", body),
+        "merge": Rule("merge", body),
+        "dynamic": Rule("dynamic", {}),
+        "async": Rule("asynchronous", body),
+        "parallel": Rule("parallel", {**body, "errors": errors}),
+        "map": Rule(
+            "map",
+            {
+                **body,
+                "items": Argument(optional(TEMPLATE), None),
+                "concurrency": Argument(optional(POSITIVE), None),
+                "errors": errors,
+            },
+        ),
+        "race": Rule("race", body),
+        "graph": Rule(
+            "graph",
+            {"tasks": Argument(kinds.tasks()), "errors": Argument(choice("fail", "wait"), "fail")},
+        ),
+        "forward": Rule(
+            "forward",
+            {
+                "take": Argument(TEMPLATE),
+                **body,
+                "carry": Argument(optional(TEMPLATE), None),
+                "into": Argument(optional(FIELD), None),
+            },
+            _forwards,
+        ),
+        "eca": Rule(
+            "eca",
+            {"condition": part, "body": part, "otherwise": Argument(optional(kinds.part()), None)},
+        ),
+        "switch": Rule(
+            "switch",
+            {
+                "on": part,
+                "cases": Argument(kinds.cases()),
+                "default": Argument(optional(kinds.part()), None),
+            },
+        ),
+        "wait": Rule(
+            "wait",
+            {
+                "seconds": Argument(optional(TEMPLATE), None),
+                "until": Argument(optional(INSTANT), None),
+            },
+            _one_bound,
+        ),
+        "timeout": Rule("timeout", {"seconds": Argument(SECONDS), **body}),
+    }

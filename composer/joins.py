@@ -1,0 +1,166 @@
+"""Who is awaited at a join, and what becomes of it: success and error policies apart.
+
+Success: all must succeed (results in order of the members, never of their ends), or the first one
+decides. Errors, where all must succeed: `fail`, the first failure decides and the others are
+cancelled; `wait`, all are awaited and the first failure in order of the members is the outcome;
+`collect`, a failure is a result like any other (`{"error": ...}` in its place).
+
+Once decided, members under way are cancelled and awaited: what they still have to finalize happens
+before the join is over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .values import Failure, Outcome, Success, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .program import Each, Fork
+    from .values import JSON
+
+ALL_FAILED = "AllFailed"
+
+
+class Join:
+    """The tally of one fork. Ending a member costs the same whatever their number."""
+
+    def __init__(self, spec: Fork | Each, width: int, items: list[JSON] | None = None) -> None:
+        self.width = width
+        self.steps = 0  # of the members, for the parent's count
+        self._items = items
+        self._spec = spec
+        self._first = getattr(spec, "first", False)
+        self._names: tuple[str, ...] = getattr(spec, "names", ())
+        self._after: tuple[tuple[int, ...], ...] = getattr(spec, "after", ())
+        self._limit = getattr(spec, "concurrency", None) or width
+        self._outcomes: list[Outcome | None] = [None] * width
+        self._missing = [len(needs) for needs in self._after]
+        self._dependants = _inverted(self._after)
+        self._next = 0  # without dependencies: members start in order
+        self._live: set[int] = set()
+        self._decided: Outcome | None = None
+
+    @classmethod
+    def restored(
+        cls,
+        spec: Fork | Each,
+        width: int,
+        items: list[JSON] | None,
+        ended: dict[int, tuple[Outcome, int]],
+        stored: set[int],
+    ) -> Join:
+        """The tally again, from the members that have ended (with their steps) and those stored.
+
+        A member without a trace is under way if it must have been started; once the join is decided
+        only those are that still have something to finalize, and these are always stored.
+        """
+        join = cls(spec, width, items)
+        for index, (outcome, steps) in ended.items():
+            join._outcomes[index] = outcome
+            join.steps += steps
+            join._decided = join._decided or join._verdict(outcome)
+            if join._after and isinstance(outcome, Success):
+                for dependant in join._dependants[index]:
+                    join._missing[dependant] -= 1
+        join._next = min(width, len(ended) + join._limit)
+        if join._decided is not None:
+            candidates: Iterable[int] = stored
+        elif join._after:
+            candidates = (index for index, missing in enumerate(join._missing) if not missing)
+        else:
+            candidates = range(join._next)
+        join._live = {index for index in candidates if index not in ended}
+        return join
+
+    @property
+    def live(self) -> Iterable[int]:
+        """Members under way, in no particular order."""
+        return self._live
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody is under way, and nobody is to start any more."""
+        return not self._live
+
+    def begin(self) -> list[int]:
+        """The members to start first."""
+        if self._after:
+            ready = [index for index, missing in enumerate(self._missing) if not missing]
+            self._live.update(ready)
+            return ready
+        return self._admit()
+
+    def _admit(self) -> list[int]:
+        room = min(self._limit - len(self._live), self.width - self._next)
+        ready = list(range(self._next, self._next + room))
+        self._next += room
+        self._live.update(ready)
+        return ready
+
+    def end(self, index: int, outcome: Outcome, steps: int) -> tuple[list[int], list[int]]:
+        """A member has ended. Returns the members to start now, and those to cancel."""
+        self._live.discard(index)
+        self._outcomes[index] = outcome
+        self.steps += steps
+        if self._decided is not None:
+            return [], []
+        self._decided = self._verdict(outcome)
+        if self._decided is not None:
+            return [], sorted(self._live)
+        if not self._after:
+            return self._admit(), []
+        return self._released(index, outcome), []
+
+    def _verdict(self, outcome: Outcome) -> Outcome | None:
+        if self._first:
+            return outcome if isinstance(outcome, Success) else None
+        return outcome if isinstance(outcome, Failure) and self._spec.errors == "fail" else None
+
+    def _released(self, index: int, outcome: Outcome) -> list[int]:
+        if isinstance(outcome, Failure):
+            return []
+        for dependant in self._dependants[index]:
+            self._missing[dependant] -= 1
+        ready = [member for member in self._dependants[index] if not self._missing[member]]
+        self._live.update(ready)
+        return ready
+
+    def input(self, index: int, value: JSON) -> JSON:
+        """What a member starts with: its item, its dependencies' results by name, or the value."""
+        if self._items is not None:
+            return self._items[index]
+        if not self._after or not self._after[index]:
+            return value
+        return {self._names[need]: self._outcomes[need].value for need in self._after[index]}  # type: ignore[union-attr]
+
+    def outcome(self) -> Outcome:
+        """The joint outcome, once it is over."""
+        if self._decided is not None:
+            return self._decided
+        if self._first:
+            return self._none_succeeded()
+        if self._spec.errors == "wait":
+            for outcome in self._outcomes:
+                if isinstance(outcome, Failure):
+                    return outcome
+        results = [outcome.value for outcome in self._outcomes if outcome is not None]
+        if self._names:
+            return Success(dict(zip(self._names, results, strict=True)))
+        return Success({"value": results})
+
+    def _none_succeeded(self) -> Failure:
+        if not self.width:
+            return failure(ALL_FAILED, "there was nothing to race")
+        errors = [outcome.error for outcome in self._outcomes if isinstance(outcome, Failure)]
+        return failure(ALL_FAILED, f"all {self.width} branches failed", errors=errors)
+
+
+def _inverted(after: tuple[tuple[int, ...], ...]) -> list[list[int]]:
+    dependants: list[list[int]] = [[] for _ in after]
+    for dependant, needs in enumerate(after):
+        for need in needs:
+            dependants[need].append(dependant)
+    return dependants

@@ -1,0 +1,376 @@
+"""What each instruction does: one short function each, and the table that finds it.
+
+An operation runs with the program counter already on the next instruction. It answers why to unwind,
+or None; it never unwinds by itself, and it takes nothing but the cursor into account.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from . import history, program
+from .commands import Fork, Invoke, Spawn
+from .errors import InvalidNameError
+from .fiber import (
+    Attempts,
+    Counter,
+    Deadline,
+    Finalizer,
+    Finalizing,
+    Frame,
+    Handler,
+    Joining,
+    Mask,
+    Saved,
+    Sleeping,
+    Variables,
+)
+from .names import Name
+from .values import (
+    APPLICATION_ERROR,
+    EXPRESSION_ERROR,
+    LIMIT_EXCEEDED,
+    NOT_MET,
+    Failure,
+    Success,
+    boxed,
+    failure,
+    measured,
+    truthy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .cursor import Cursor, Reaction
+    from .values import JSON
+
+MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
+
+
+def inspect(cursor: Cursor) -> Reaction:
+    """Composer's rule for what a step hands on: boxed, and a failure if it has an `error` field."""
+    cursor.value = boxed(cursor.value)
+    if "error" in cursor.value:
+        return Failure(APPLICATION_ERROR, cursor.value["error"])
+    return None
+
+
+def _bounded(cursor: Cursor, value: JSON, what: str) -> Reaction:
+    """Takes a value that the machine has put together, unless it is too large."""
+    limit = cursor.limits.value_bytes
+    if measured(value, limit) > limit:
+        return failure(LIMIT_EXCEEDED, f"{what} makes a value of more than {limit} bytes")
+    cursor.value = value
+    return None
+
+
+# --- data --------------------------------------------------------------------------------------
+
+
+def _evaluate(cursor: Cursor, i: program.Evaluate) -> Reaction:
+    filled = i.template.fill(cursor.scope())
+    if type(filled) is Failure:
+        return filled
+    cursor.value = filled
+    return inspect(cursor)
+
+
+def _test(cursor: Cursor, i: program.Test) -> Reaction:
+    held = i.predicate.holds(cursor.scope())
+    if type(held) is Failure:
+        return held
+    cursor.value = {"value": held}
+    return None
+
+
+def _assign(cursor: Cursor, i: program.Assign) -> Reaction:
+    scope = cursor.scope()
+    changes = {}
+    for name, template in i.assignments.items():
+        changes[name] = filled = template.fill(scope)
+        if type(filled) is Failure:
+            return filled
+    if unknown := cursor.assign(changes):
+        return failure(EXPRESSION_ERROR, f"assign: no enclosing let declares {unknown!r}")
+    return None
+
+
+def _inspect(cursor: Cursor, _: program.Inspect) -> Reaction:
+    return inspect(cursor)
+
+
+def _raise(cursor: Cursor, i: program.Raise) -> Reaction:
+    message = i.template.fill(cursor.scope())
+    if type(message) is Failure:
+        return message
+    return Failure(APPLICATION_ERROR, {"code": i.code, "message": message})
+
+
+def _save(cursor: Cursor, i: program.Save) -> Reaction:
+    saved = cursor.value if i.template is None else i.template.fill(cursor.scope())
+    if type(saved) is Failure:
+        return saved
+    cursor.push(Saved(saved))
+    return None
+
+
+def _recall(cursor: Cursor, i: program.Recall) -> Reaction:
+    saved = _popped(cursor, Saved).value
+    match i.how:
+        case "restore":
+            cursor.value = boxed(saved)
+            return None
+        case "retain":
+            return _bounded(cursor, {"params": saved, "result": cursor.value}, "retain")
+        case "merge":
+            return _bounded(cursor, {**boxed(saved), **cursor.value}, "merge")
+        case "into":
+            return _bounded(cursor, {**boxed(saved), str(i.field): cursor.value}, "forward")
+
+
+def _popped(cursor: Cursor, kind: type[Any]) -> Any:
+    frame = cursor.pop()
+    if type(frame) is not kind:
+        raise AssertionError(f"compiled wrong: {frame} where a {kind.__name__} frame must be")
+    return frame
+
+
+# --- control -----------------------------------------------------------------------------------
+
+
+def _jump(cursor: Cursor, i: program.Jump) -> Reaction:
+    if i.to < cursor.pc and not cursor.count_step():
+        return None
+    cursor.pc = i.to
+    return None
+
+
+def _branch(cursor: Cursor, i: program.Branch) -> Reaction:
+    if i.predicate is None:
+        held: bool | Failure = truthy(boxed(cursor.value).get("value"))
+    else:
+        held = i.predicate.holds(cursor.scope())
+    if type(held) is Failure:
+        return held
+    if not held:
+        cursor.pc = i.otherwise
+    return None
+
+
+def _push(make: Callable[[Any, Cursor], Frame]) -> Callable[[Cursor, Any], Reaction]:
+    def operation(cursor: Cursor, instruction: Any) -> Reaction:
+        cursor.push(make(instruction, cursor))
+        return None
+
+    return operation
+
+
+def _leave(cursor: Cursor, _: program.Leave) -> Reaction:
+    cursor.pop()
+    return None
+
+
+def _count(cursor: Cursor, i: program.Count) -> Reaction:
+    left = _popped(cursor, Counter).left
+    if left > 0:
+        cursor.push(Counter(left - 1))
+    else:
+        cursor.pc = i.otherwise
+    return None
+
+
+def _finalize(cursor: Cursor, _: program.Finalize) -> Reaction:
+    _popped(cursor, Finalizer)
+    cursor.push(Finalizing())
+    return None
+
+
+def _finalized(cursor: Cursor, _: program.Finalized) -> Reaction:
+    cause: Reaction = _popped(cursor, Finalizing).cause
+    return cause
+
+
+def _settle(cursor: Cursor, _: program.Settle) -> Reaction:
+    frame = cursor.frames[-1]
+    policy = cursor.program.instructions[frame.at].policy  # type: ignore[union-attr]
+    if policy.until is not None:
+        held = policy.until.holds(cursor.scope())
+        if type(held) is Failure:
+            return held
+        if not held:
+            return failure(NOT_MET, "retry: the result does not fulfil 'until'")
+    cursor.pop()
+    return None
+
+
+def _end(cursor: Cursor, _: program.End) -> Reaction:
+    if failed := inspect(cursor):
+        return failed
+    cursor.outcome = Success(cursor.value)
+    return None
+
+
+# --- waits -------------------------------------------------------------------------------------
+
+
+def invocation(cursor: Cursor, i: program.Instruction, turn: int) -> Invoke | Failure:
+    """The command of an instruction that invokes, for the wait of `turn`."""
+    activation = cursor.activation_of(turn)
+    match i:
+        case program.Invoke():
+            return Invoke(turn, activation, cursor.value, action=i.action)
+        case program.Call():
+            return Invoke(
+                turn, activation, cursor.value, function=i.function, variables=cursor.variables()
+            )
+        case _:
+            return _named(cursor.value, turn, activation)
+
+
+def _named(value: JSON, turn: int, activation: str) -> Invoke | Failure:
+    wanted = boxed(value)
+    try:
+        name = Name.parse(wanted["name"])
+    except (KeyError, InvalidNameError):
+        name = None
+    params = wanted.get("params", {})
+    if name is None or wanted.get("type") != "action" or not isinstance(params, dict):
+        return failure(
+            EXPRESSION_ERROR,
+            "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
+        )
+    return Invoke(turn, activation, params, action=str(name))
+
+
+def _invoke(cursor: Cursor, i: Any) -> Reaction:
+    command = invocation(cursor, i, cursor.turn + 1)
+    if type(command) is Failure:
+        return command
+    cursor.await_action(i.path, command)
+    return None
+
+
+def _sleep(cursor: Cursor, i: program.Sleep) -> Reaction:
+    filled = i.template.fill(cursor.scope())
+    if type(filled) is Failure:
+        return filled
+    until_ms = _instant_ms(filled) if i.until else _delay_ms(filled, cursor.now_ms)
+    if until_ms is None:
+        wanted = (
+            "an ISO 8601 instant or epoch seconds" if i.until else "a number of seconds, 0 or more"
+        )
+        return failure(EXPRESSION_ERROR, f"wait: {filled!r} is not {wanted}")
+    if until_ms - cursor.now_ms > MAX_SLEEP_MS:
+        return failure(LIMIT_EXCEEDED, "wait: more than a year")
+    if cursor.count_step():
+        cursor.turn += 1
+        cursor.wait = Sleeping(until_ms)
+        cursor.note(history.TIMER_STARTED, {"path": i.path, "until": until_ms})
+    return None
+
+
+def _delay_ms(seconds: JSON, now_ms: int) -> int | None:
+    if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_SLEEP_MS:
+        return None
+    return now_ms + int(seconds * 1000 + 0.5)
+
+
+def _instant_ms(instant: JSON) -> int | None:
+    if type(instant) in (int, float):
+        return round(instant * 1000) if abs(instant) < 1e11 else None  # noqa: PLR2004  year 5138
+    try:
+        moment = datetime.fromisoformat(instant)
+    except (TypeError, ValueError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
+
+
+def _fork(cursor: Cursor, i: program.Fork) -> Reaction:
+    return _begin_fork(cursor, i.path, len(i.branches), None)
+
+
+def _each(cursor: Cursor, i: program.Each) -> Reaction:
+    items = items_of(cursor, i)
+    if type(items) is Failure:
+        return items
+    return _begin_fork(cursor, i.path, len(items), items)
+
+
+def items_of(cursor: Cursor, i: program.Each) -> list[JSON] | Failure:
+    """What each member starts with. Composer's map takes no list for an empty one."""
+    items = i.items.fill(cursor.scope())
+    if items is None or type(items) is Failure:
+        return [] if items is None else items
+    if type(items) is not list:
+        return failure(EXPRESSION_ERROR, f"map: 'items' must select a list, not {items!r:.100}")
+    return [boxed(item) for item in items]
+
+
+def _begin_fork(cursor: Cursor, path: str, width: int, items: list[JSON] | None) -> Reaction:
+    if width > cursor.limits.fork_width:
+        return failure(
+            LIMIT_EXCEEDED,
+            f"the fork has {width} branches; {cursor.limits.fork_width} are allowed",
+        )
+    cursor.turn += 1
+    cursor.wait = Joining()
+    cursor.commands.append(Fork(cursor.turn, items))
+    cursor.note(history.FORKED, {"path": path, "width": width})
+    return None
+
+
+def _spawn(cursor: Cursor, i: program.Spawn) -> Reaction:
+    if not cursor.count_step():
+        return None
+    cursor.turn += 1
+    activation = cursor.activation_of(cursor.turn)
+    frames = inherited(cursor.frames)
+    cursor.commands.append(Spawn(activation, cursor.pc, cursor.value, frames))
+    cursor.note(history.SPAWNED, {"path": i.path, "activation": activation})
+    cursor.value = {
+        "method": "async", "activationId": activation, "sessionId": cursor.execution,
+    }  # fmt: skip
+    cursor.pc = i.to
+    return None
+
+
+def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """What a new fiber sees of its parent's frames: the variables, to read and to change for itself."""
+    return tuple(frame for frame in frames if isinstance(frame, (Variables, Mask)))
+
+
+OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
+    program.Evaluate: _evaluate,
+    program.Test: _test,
+    program.Assign: _assign,
+    program.Inspect: _inspect,
+    program.Raise: _raise,
+    program.Save: _save,
+    program.Recall: _recall,
+    program.Jump: _jump,
+    program.Branch: _branch,
+    program.Declare: _push(lambda i, _: Variables(i.variables)),
+    program.Hide: _push(lambda _, __: Mask()),
+    program.Guard: _push(lambda i, _: Handler(i.to, i.errors)),
+    program.Shield: _push(lambda i, _: Finalizer(i.to)),
+    program.Attempt: _push(lambda _, cursor: Attempts(cursor.pc - 1, 1, cursor.value)),
+    program.Limit: _push(lambda i, cursor: Deadline(cursor.now_ms + i.timeout_ms, i.timeout_ms)),
+    program.Repeat: _push(lambda i, _: Counter(i.count)),
+    program.Count: _count,
+    program.Leave: _leave,
+    program.Finalize: _finalize,
+    program.Finalized: _finalized,
+    program.Settle: _settle,
+    program.End: _end,
+    program.Invoke: _invoke,
+    program.Call: _invoke,
+    program.InvokeNamed: _invoke,
+    program.Sleep: _sleep,
+    program.Fork: _fork,
+    program.Each: _each,
+    program.Spawn: _spawn,
+}

@@ -1,0 +1,393 @@
+"""Run a composition in a test: in this process, in virtual time, with its actions faked.
+
+    run = simulate(pipeline, {"build": 7}, actions={
+        "fetch": {"status": "failed"},                      # always this answer
+        "post": [Fail("Throttled"), {"ok": True}],          # one answer after the other
+        "slow": Slow(3600, {"done": True}),                 # an hour that takes no time
+        "check": lambda params: {"value": params["n"] > 3}, # computed
+    })
+    assert run.value == {"ok": True} and run.elapsed == 3601
+
+A week's wait takes a millisecond. `crash="every"` kills the conductor at every commit, before it and
+after it, and checks nothing but what you assert: the outcome must be the same. The machine is the very
+one that runs in production; only the store (a dict of JSON texts) and the actions are not.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from .commands import Abandon, Invoke, Spawn
+from .compiler import compile
+from .composition import Composition
+from .cursor import Limits
+from .errors import Error
+from .events import Completed, Failed, TimerFired
+from .execution import Changes, Execution
+from .fiber import Fiber
+from .functions import ActionFunction
+from .names import Name, activation_id
+from .values import APPLICATION_ERROR, Failure, Outcome, Success, copied, flaw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .events import Event
+    from .fiber import Frame
+    from .history import Entry
+    from .program import Program
+    from .values import JSON
+
+
+class SimulationError(Error):
+    """The test asks for what cannot be: an action that has no fake, or a run that does not end."""
+
+
+class Fail(Exception):  # noqa: N818  an answer, which may also be raised
+    """An answer: the action fails with this code, and this error (or a text made of the code)."""
+
+    def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.error = {"code": code, "message": "simulated"} if error is None else error
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """An answer that takes so many virtual seconds."""
+
+    seconds: float
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """No answer, ever: for timeouts and cancellation."""
+
+
+Fake: TypeAlias = Any
+"""A JSON value, a Fail, Slow or Never, a list of those in turn, a function of the parameters, or a
+composition, which is simulated too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One time that an action was asked to run. After a crash the same activation may run again."""
+
+    action: str
+    params: JSON
+    at: float
+    activation: str
+
+
+@dataclass(slots=True)
+class Run:
+    """How a simulated execution went."""
+
+    outcome: Outcome | None = None
+    history: list[Entry] = field(default_factory=list)
+    invocations: list[Invocation] = field(default_factory=list)
+    elapsed: float = 0.0
+    commits: int = 0
+    spawned: list[Run] = field(default_factory=list)
+    paused: bool = False
+
+    @property
+    def value(self) -> dict[str, JSON]:
+        """The result.
+
+        Raises:
+            AssertionError: when there is none, with what there is instead.
+        """
+        if not isinstance(self.outcome, Success):
+            raise AssertionError(f"the execution did not succeed: {self.outcome}")
+        return self.outcome.value
+
+    @property
+    def error(self) -> JSON:
+        """The error.
+
+        Raises:
+            AssertionError: when there is none, with what there is instead.
+        """
+        if not isinstance(self.outcome, Failure):
+            raise AssertionError(f"the execution did not fail: {self.outcome}")
+        return self.outcome.error
+
+    def calls(self, action: str) -> list[JSON]:
+        """The parameters of each invocation of this action, in order."""
+        name = str(Name.parse(action))
+        return [invocation.params for invocation in self.invocations if invocation.action == name]
+
+    def kinds(self) -> list[str]:
+        """The kinds of its history entries, in order."""
+        return [entry.kind for entry in self.history]
+
+
+Crash: TypeAlias = "Literal['every'] | Iterable[tuple[int, Literal['before', 'after']]]"
+
+
+def simulate(  # noqa: PLR0913  the sides of a simulated world
+    composition: Composition,
+    params: JSON = None,
+    *,
+    actions: Mapping[str, Fake] | None = None,
+    crash: Crash = (),
+    cancel_at: float | None = None,
+    limits: Limits | None = None,
+) -> Run:
+    """Runs a composition to its end, or until it waits for something that no fake will bring.
+
+    Args:
+        composition: what to run.
+        params: its input, `{}` when None.
+        actions: fakes by name; functions marked `@composer.action` need none.
+        crash: commits, counted from 0, to crash `before` or `after`; or at `every` one, both.
+        cancel_at: virtual seconds after which the execution is cancelled.
+        limits: the machine's.
+
+    Raises:
+        SimulationError: when an action has no fake.
+    """
+    fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
+    for node in composition.walk():
+        function = node.arguments.get("action")
+        if isinstance(function, ActionFunction):
+            fakes.setdefault(node.arguments["name"], function.function)
+    return Simulation(compile(composition), fakes, crash, limits or Limits()).run(
+        {} if params is None else params, cancel_at
+    )
+
+
+class Simulation:
+    """One execution and the world around it."""
+
+    def __init__(
+        self, program: Program, fakes: dict[str, Fake], crash: Crash, limits: Limits
+    ) -> None:
+        self._program, self._fakes, self._limits = program, fakes, limits
+        self._crash: Any = crash if crash == "every" else set(crash)
+        self._queue: list[tuple[int, int, str, Event]] = []
+        self._order = count()
+        self._died: set[tuple[int, str]] = set()
+        self._turns: dict[str, dict[str, int]] = {}
+        self._stored: dict[str, str] = {}
+        self._id = activation_id("0" * 32, "simulation", 0)
+        self._now_ms = 0
+        self._execution = self._fresh()
+        self.result = Run()
+
+    def run(
+        self,
+        params: JSON,
+        cancel_at: float | None = None,
+        *,
+        pc: int = 0,
+        frames: tuple[Frame, ...] = (),
+    ) -> Run:
+        """Starts it and follows it through virtual time."""
+        while not self._apply(self._execution.begin(copied(params), 0, pc=pc, frames=frames)):
+            self._execution = self._fresh()  # the caller had no answer, and asks again
+        return self._follow(None if cancel_at is None else round(cancel_at * 1000))
+
+    def resume(self) -> Run:
+        """An operator's word: what is paused tries again; follows it further."""
+        while not self._apply(self._execution.resume(self._now_ms)):
+            pass
+        return self._follow(None)
+
+    def _fresh(self) -> Execution:
+        return Execution(self._id, self._program, self._limits)
+
+    def _follow(self, cancel_ms: int | None) -> Run:
+        result = self.result
+        while result.outcome is None and (self._queue or cancel_ms is not None):
+            if cancel_ms is not None and (not self._queue or self._queue[0][0] >= cancel_ms):
+                self._now_ms = cancel_ms
+                if self._apply(self._execution.cancel(cancel_ms)):
+                    cancel_ms = None
+                continue
+            due_ms, _, fiber, event = heapq.heappop(self._queue)
+            self._now_ms = max(self._now_ms, due_ms)
+            self._apply(self._execution.deliver(fiber, event, self._now_ms))
+        result.elapsed = self._now_ms / 1000
+        result.paused = self._execution.paused
+        return result
+
+    # --- the store, and what a crash leaves of it --------------------------------------------
+
+    def _apply(self, changes: Changes) -> bool:
+        """Commits and carries out; False when the conductor died before the commit."""
+        while True:
+            if changes.fibers or changes.entries:  # else it only asks for what a restart asks again
+                commit = self.result.commits
+                self.result.commits += 1
+                if self._dies(commit, "before"):
+                    self._recover()
+                    return False
+                self._commit(changes)
+                if self._dies(commit, "after"):
+                    self._recover()
+                    return True
+            self._dispatch(changes)
+            if not changes.more:
+                return True
+            changes = self._execution.proceed(self._now_ms)
+
+    def _dies(self, commit: int, when: Literal["before", "after"]) -> bool:
+        if self._crash != "every":
+            return (commit, when) in self._crash
+        boundary = (len(self.result.history), when)  # each of them once, or nothing would get on
+        first = boundary not in self._died
+        self._died.add(boundary)
+        return first
+
+    def _commit(self, changes: Changes) -> None:
+        self.result.history += changes.entries
+        for name, fiber in changes.fibers.items():
+            self._stored[name] = json.dumps(fiber.to_json(lambda value: {"v": value}))
+        for parent, turn in changes.dropped:
+            gone = f"{parent}/{turn}."
+            self._stored = {k: v for k, v in self._stored.items() if not k.startswith(gone)}
+        if changes.outcome is not None:
+            self._stored.clear()
+            self.result.outcome = changes.outcome
+
+    def _recover(self) -> None:
+        self._queue.clear()
+        if self.result.outcome is not None or not self._stored:
+            return
+        fibers = [
+            Fiber.from_json(json.loads(text), lambda doc: doc["v"])
+            for text in self._stored.values()
+        ]
+        self._execution = Execution.restore(self._id, self._program, fibers, self._limits)
+        for fiber, command in self._execution.pending(self._now_ms):
+            self._invoke(fiber, command)
+        for stored in fibers:
+            self._arm(stored)
+        self._apply(self._execution.proceed(self._now_ms))
+
+    # --- the world ---------------------------------------------------------------------------
+
+    def _dispatch(self, changes: Changes) -> None:
+        for fiber, command in changes.commands:
+            match command:
+                case Invoke():
+                    self._invoke(fiber, command)
+                case Abandon(turn):
+                    self._queue = [
+                        item
+                        for item in self._queue
+                        if not (item[2] == fiber and getattr(item[3], "turn", None) == turn)
+                    ]
+                    heapq.heapify(self._queue)
+                case Spawn():
+                    part = Simulation(self._program, self._fakes, (), self._limits)
+                    run = part.run(command.value, pc=command.pc, frames=command.frames)
+                    self.result.spawned.append(run)
+        for stored in changes.fibers.values():
+            self._arm(stored)
+
+    def _arm(self, fiber: Fiber) -> None:
+        if fiber.due_ms is not None:
+            self._push(fiber.due_ms, fiber.id, TimerFired())
+
+    def _push(self, at_ms: int, fiber: str, event: Event) -> None:
+        heapq.heappush(self._queue, (at_ms, next(self._order), fiber, event))
+
+    def _invoke(self, fiber: str, command: Invoke) -> None:
+        if command.function is not None:
+            name, answer = f"function:{command.function[:12]}", self._call(command)
+        else:
+            name = str(command.action)
+            if name not in self._fakes:
+                raise SimulationError(
+                    f"the action {name} has no fake: give actions={{{name!r}: ...}}"
+                )
+            answer = self._fakes[name]
+        self.result.invocations.append(
+            Invocation(name, copied(command.params), self._now_ms / 1000, command.activation)
+        )
+        delay_ms, event = self._answer(name, answer, command)
+        if event is not None:
+            self._push(self._now_ms + delay_ms, fiber, event)
+
+    def _call(self, command: Invoke) -> Any:
+        runtime = self._program.functions[str(command.function)]
+        scope: dict[str, Any] = {}
+        exec(runtime["code"], scope)  # noqa: S102  the user's own function, in the user's own test
+        main = scope[runtime["main"]]
+        params, variables = copied(command.params), copied(command.variables)
+        given = [params, variables][: main.__code__.co_argcount]
+
+        def answer(_: JSON) -> Any:
+            result = main(*given)
+            return _Set(params if result is None else result, variables)
+
+        return answer
+
+    def _answer(
+        self, name: str, answer: Any, command: Invoke
+    ) -> tuple[int, Completed | Failed | None]:
+        """How long the answer takes, in ms, and the event that it is."""
+        delay_ms = 0
+        for _ in range(10):  # an answer may be a list of functions that return a Slow of ...
+            match answer:
+                case list():
+                    answer = self._next(name, answer, command.activation)
+                case Slow(seconds, inner):
+                    delay_ms, answer = delay_ms + round(seconds * 1000), inner
+                case Composition():
+                    inner = Simulation(compile(answer), self._fakes, (), self._limits)
+                    run = inner.run(copied(command.params))
+                    delay_ms, answer = delay_ms + round(run.elapsed * 1000), run.outcome
+                case _ if callable(answer):
+                    try:
+                        answer = answer(copied(command.params))
+                    except Fail as fail:
+                        answer = fail
+                    except AssertionError:
+                        raise
+                    except Exception as error:  # noqa: BLE001  a worker would report it, too
+                        answer = Failure(APPLICATION_ERROR, f"{type(error).__name__}: {error}")
+                case _:
+                    break
+        return delay_ms, _event(name, answer, command.turn)
+
+    def _next(self, name: str, answers: list[Any], activation: str) -> Any:
+        """Each activation has its own answer, which it keeps when it runs again after a crash."""
+        turns = self._turns.setdefault(name, {})
+        turn = turns.setdefault(activation, len(turns))
+        if turn >= len(answers):
+            raise SimulationError(f"{name} has {len(answers)} answers and is asked for one more")
+        return answers[turn]
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """What an inline function came back with, and the variables as it left them."""
+
+    value: JSON
+    variables: dict[str, JSON]
+
+
+def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
+    match answer:
+        case Never():
+            return None
+        case Fail():
+            return Failed(turn, Failure(answer.code, answer.error))
+        case Failure():
+            return Failed(turn, answer)
+        case Success(value):
+            return Completed(turn, value)
+        case _Set(value, variables):
+            return Completed(turn, value, variables)
+    if why := flaw(answer):
+        raise SimulationError(f"the fake of {name} answers with what is no JSON: {why}")
+    return Completed(turn, copied(answer))
