@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -183,10 +184,7 @@ class _Sketch:
                 )
                 task: Task = left.pop(name)
                 start = [end for need in task.after for end in done[need]] or fork
-                body = task.body
-                done[name] = self.cluster(
-                    name, lambda body=body, start=start: self.part(body, start)
-                )  # type: ignore[misc]
+                done[name] = self.cluster(name, partial(self.part, task.body, start))
             needed = {need for task in node.arguments["tasks"].values() for need in task.after}
             return self.leaf(
                 "", [e for n, last in done.items() if n not in needed for e in last], "bar"
