@@ -38,9 +38,13 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Nobody waits any more for the action of `turn`: stop it if that can be done."""
+    """Nobody waits any more for the action of `turn`: stop it if that can be done.
+
+    `ticket` as it was given, when the action was to answer later.
+    """
 
     turn: int
+    ticket: JSON = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import CompositionError
 from .lowering import LOWERINGS
+from .names import DEFAULT_NAMESPACE, Name
 from .program import End, Program
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ class Label:
 class Assembler:
     """Collects instructions, with labels for targets that are not known yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
         self.path = ""
+        self._namespace = namespace
         self._code: list[tuple[type[Instruction], dict[str, Any]]] = []
         self._functions: dict[str, dict[str, JSON]] = {}
 
@@ -74,6 +76,10 @@ class Assembler:
         """The code of a node's components, in sequence."""
         LOWERINGS["sequence"](self, node)
 
+    def action(self, name: str) -> str:
+        """An action's full name."""
+        return str(Name.parse(name).within(self._namespace))
+
     def function(self, runtime: dict[str, JSON]) -> str:
         """Takes an inline function into the program. Returns its hash."""
         text = json.dumps(runtime, sort_keys=True)
@@ -107,13 +113,17 @@ def _resolved(value: Any) -> Any:
     return value
 
 
-def compile(composition: Composition) -> Program:
+def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> Program:
     """The program of a composition. Equal compositions give equal programs, with one hash.
+
+    Args:
+        composition: what to compile.
+        namespace: where actions are that are named without one.
 
     Raises:
         CompositionError: when it is too large.
     """
-    assembler = Assembler()
+    assembler = Assembler(namespace)
     LOWERINGS[composition.type](assembler, composition)
     assembler.emit(End)
     return assembler.program()

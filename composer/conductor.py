@@ -146,7 +146,7 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         case Accepted():
             if wait != Invoking() or event.turn != fiber.turn:
                 return False
-            cursor.wait = Invoking(accepted=True)
+            cursor.wait = Invoking(event.ticket)
             cursor.note(history.STEP_ACCEPTED)
             return True
         case Joined():
@@ -244,7 +244,7 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
         cursor.commands.append(CancelMembers(fiber.turn))
         return True
     if isinstance(fiber.wait, Invoking):
-        cursor.commands.append(Abandon(fiber.turn))
+        cursor.commands.append(Abandon(fiber.turn, fiber.wait.ticket))
         cursor.note(history.STEP_CANCELLED)
         cursor.origin = fiber.turn
     cursor.wait = None

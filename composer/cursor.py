@@ -49,11 +49,12 @@ class Cursor:
 
     def __init__(self, fiber: Fiber, program: Program, context: Context) -> None:
         self.execution, self.generation = context.execution, context.generation
-        self.now_ms, self.limits = context.now_ms, context.limits
+        self.now_ms: int = context.now_ms
+        self.limits = context.limits
         self.program = program
         self.id = fiber.id
-        self.pc = fiber.pc
-        self.value = fiber.value
+        self.pc: int = fiber.pc
+        self.value: JSON = fiber.value
         self.frames = fiber.frames
         self.turn = fiber.turn
         self.steps = fiber.steps

@@ -33,9 +33,13 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The action it waits for has run and will answer later, through its completion trigger."""
+    """The action it waits for has run and will answer later, through its completion trigger.
+
+    `ticket` is what must be known of it then; it is kept with the fiber, and is never None.
+    """
 
     turn: int
+    ticket: JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class Execution:
         changes = Changes()
         for fiber in self.fibers.values():
             if isinstance(fiber.wait, Invoking):
-                changes.commands.append((fiber.id, Abandon(fiber.turn)))
+                changes.commands.append((fiber.id, Abandon(fiber.turn, fiber.wait.ticket)))
         self._finish(
             Fiber(id=ROOT, pc=-1, value=None), failure(CANCELLED, "terminated"), changes, now_ms
         )
@@ -186,11 +186,9 @@ class Execution:
         return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
 
     @property
-    def dormant(self) -> bool:
-        """Whether it waits for nothing but timers, operators and completion triggers."""
-        return not self._ready and not any(
-            fiber.wait == Invoking() for fiber in self.fibers.values()
-        )
+    def ready(self) -> bool:
+        """Whether there is work that needs no event."""
+        return bool(self._ready)
 
     # --- inside ------------------------------------------------------------------------------
 

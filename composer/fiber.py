@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from .values import JSON, Failure, Outcome, Success
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROOT = "0"
 
@@ -112,9 +112,9 @@ Frame: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Invoking:
-    """For an action. Once `accepted` it has run, and will answer by its completion trigger."""
+    """For an action; with a `ticket` once it has run and is to answer later."""
 
-    accepted: bool = False
+    ticket: JSON = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,22 @@ class Fiber:
             if type(frame) is Deadline and frame.at_ms is not None:
                 due = frame.at_ms if due is None else min(due, frame.at_ms)
         return due
+
+    @property
+    def active(self) -> bool:
+        """Whether a crash interrupts something: then it must be taken up at once."""
+        return self.outcome is None and (
+            self.wait is None or self.wait == Invoking() or isinstance(self.wait, Joining)
+        )
+
+    def values(self) -> Iterator[JSON]:
+        """The values that it holds."""
+        yield self.value
+        for frame in self.frames:
+            if isinstance(frame, (Saved, Attempts)):
+                yield frame.value
+            elif isinstance(frame, Variables):
+                yield from frame.variables.values()
 
     def refreshed(self, now_ms: int) -> Fiber:
         """For a redrive: its attempts counted anew, its deadlines from now, its action not yet run."""

@@ -29,7 +29,7 @@ _NO_CASE = Template.of("switch: no case fits, and there is no default")
 
 
 def _action(a: Assembler, node: Composition) -> None:
-    a.emit(i.Invoke, action=node.arguments["name"], path=a.path)
+    a.emit(i.Invoke, action=a.action(node.arguments["name"]), path=a.path)
 
 
 def _function(a: Assembler, node: Composition) -> None:

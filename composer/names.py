@@ -50,7 +50,7 @@ class Name:
         if not isinstance(text, str):
             raise InvalidNameError(f"an action name must be a string, not {text!r}")
         parts = text.strip().split("/")
-        if parts[0] == "":
+        if len(parts) > 1 and not parts[0]:
             parts = parts[1:]
             if not 2 <= len(parts) <= 3:  # noqa: PLR2004  /ns/name or /ns/package/name
                 raise InvalidNameError(
@@ -79,8 +79,8 @@ def check_part(part: str, *, within: str | None = None) -> str:
     if not isinstance(part, str) or not _PART.match(part):
         where = f"{within!r}: " if within is not None else ""
         raise InvalidNameError(
-            f"name {where}{part!r} must be 1 to {MAX_NAME} letters, digits or any of '_ @.&-', "
-            "start with a letter, a digit or '_', and not end with a space"
+            f"name {where}{part!r} must be 1 to {MAX_NAME} ASCII letters, digits or any of "
+            "'_ @.&-', start with a letter, a digit or '_', and not end with a space"
         )
     return part
 

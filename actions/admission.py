@@ -1,0 +1,65 @@
+"""Whether a call may run now: sizes and rates, with OpenWhisk's texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .errors import ThrottledError, TooLargeError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """What a namespace may use; None is as much as it likes.
+
+    Args:
+        payload_bytes: of one call's parameters, and of one result.
+        concurrent: calls under way, the steps of compositions not counted.
+        per_minute: calls in one minute of the clock.
+    """
+
+    payload_bytes: int = 1 << 20
+    concurrent: int | None = None
+    per_minute: int | None = None
+
+
+class Usage:
+    """What a namespace uses just now."""
+
+    __slots__ = ("_count", "_minute", "running")
+
+    def __init__(self) -> None:
+        self.running = 0
+        self._minute = 0
+        self._count = 0
+
+    def admit(self, quotas: Quotas, now_ms: int) -> None:
+        """Counts one more call. The caller takes it off `running` when it has ended.
+
+        Raises:
+            ThrottledError: when it is one too many; it is then not counted.
+        """
+        minute = now_ms // 60_000
+        if minute != self._minute:
+            self._minute, self._count = minute, 0
+        if quotas.per_minute is not None and self._count >= quotas.per_minute:
+            raise ThrottledError(
+                "Too many requests in the last minute "
+                f"(count: {self._count + 1}, allowed: {quotas.per_minute})."
+            )
+        if quotas.concurrent is not None and self.running >= quotas.concurrent:
+            raise ThrottledError(
+                "Too many concurrent requests in flight "
+                f"(count: {self.running}, allowed: {quotas.concurrent})."
+            )
+        self._count += 1
+        self.running += 1
+
+
+def check_payload(size: int, quotas: Quotas) -> None:
+    """Refuses a payload of more bytes than allowed.
+
+    Raises:
+        TooLargeError: with both figures.
+    """
+    if size > quotas.payload_bytes:
+        raise TooLargeError(f"Request larger than allowed: {size} > {quotas.payload_bytes} bytes.")

@@ -1,0 +1,41 @@
+"""What stops a caller of this package. Texts are OpenWhisk's where it has one.
+
+composer.Error
+RefusedError               what a caller asks for is refused; nothing has happened
+InvalidError             it is malformed (400)
+NotFoundError            there is no such thing (404)
+ConflictError            it is there already, or somebody else changed it (409)
+TooLargeError            it is over a size limit (413)
+ThrottledError           there is too much of it just now (429)
+"""
+
+from __future__ import annotations
+
+from composer import Error
+
+
+class RefusedError(Error):
+    """What a caller asks for is refused; nothing has happened."""
+
+
+class InvalidError(RefusedError):
+    """It is malformed; the text names the field."""
+
+
+class NotFoundError(RefusedError):
+    """There is no such thing, or none that the caller may know of."""
+
+    def __init__(self, text: str = "The requested resource does not exist.") -> None:
+        super().__init__(text)
+
+
+class ConflictError(RefusedError):
+    """It is there already, or somebody else has changed it."""
+
+
+class TooLargeError(RefusedError):
+    """It is over a size limit."""
+
+
+class ThrottledError(RefusedError):
+    """There is too much of it just now; later it will do."""

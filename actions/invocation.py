@@ -1,0 +1,45 @@
+"""What is asked: of the service (a Call), and of an invoker (an Invocation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from composer import JSON, Name
+
+    from .model import Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Somebody wants an action run: in their namespace, on their account."""
+
+    name: Name
+    params: dict[str, JSON]
+    namespace: str
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One run of one action, as an invoker is asked for it.
+
+    Args:
+        activation: its id, and its idempotency key: when the same step is sent again after a crash it
+            is the same, and each attempt of a retry is another.
+        action: what to run; for an inline function the composition that it belongs to.
+        params: merged, and its to keep: an invoker may hand them on without copying.
+        namespace: of whoever runs it.
+        token: by which a completion may be handed in later, by whoever holds it.
+        function: the hash of an inline function.
+        variables: that the inline function sees.
+    """
+
+    activation: str
+    action: Action
+    params: dict[str, JSON]
+    namespace: str
+    token: str
+    function: str | None = None
+    variables: dict[str, JSON] = field(default_factory=dict)

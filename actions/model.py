@@ -1,0 +1,381 @@
+"""What can be invoked, as data: actions, how they are executed, and their limits. All frozen.
+
+JSON shapes are OpenWhisk's. `exec.kind` says how an action runs:
+
+    python:3        code, run in a worker                     {"kind", "code", "main"?, "binary"?}
+    composition     a composition, run by the conductor       {"kind", "composition"}
+    sequence        actions one after the other               {"kind", "components"}
+    inline          a function of the embedding program       not in JSON
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import composer
+from composer import CompositionError, InvalidNameError, Name, Program
+
+from .errors import InvalidError, TooLargeError
+from .parameters import listed, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from composer import JSON
+
+KINDS = {"python:3": "python:3", "python:default": "python:3", "python": "python:3"}
+COMPOSITION = "composition"
+SEQUENCE = "sequence"
+INLINE = "inline"
+
+MAX_CODE_BYTES = 48 << 20
+MAX_PARAMETER_BYTES = 1 << 20
+MAX_SEQUENCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one activation may use. A composition's own are those of its inline functions."""
+
+    timeout_ms: int = 60_000
+    memory_mb: int = 256
+    logs_mb: int = 10
+    concurrency: int = 1
+
+    def to_json(self) -> dict[str, JSON]:
+        return {
+            "concurrency": self.concurrency,
+            "logs": self.logs_mb,
+            "memory": self.memory_mb,
+            "timeout": self.timeout_ms,
+        }
+
+    @classmethod
+    def from_json(cls, doc: JSON) -> Limits:
+        """Reads what `to_json` wrote, or part of it.
+
+        Raises:
+            InvalidError: naming the limit that is out of bounds.
+        """
+        return _limits(doc, cls())
+
+
+_BOUNDS = {  # field: (attribute, least, most, unit), as OpenWhisk has them
+    "timeout": ("timeout_ms", 100, 300_000, "milliseconds"),
+    "memory": ("memory_mb", 128, 512, "MB"),
+    "logs": ("logs_mb", 0, 10, "MB"),
+    "concurrency": ("concurrency", 1, 1, ""),
+}
+
+
+def _limits(doc: JSON, before: Limits) -> Limits:
+    if doc is None:
+        return before
+    if not isinstance(doc, dict):
+        raise InvalidError("The request content was malformed:\n'limits' must be an object")
+    changes: dict[str, Any] = {}
+    for name, value in doc.items():
+        if name not in _BOUNDS or value is None:
+            continue
+        attribute, least, most, unit = _BOUNDS[name]
+        if type(value) is not int:
+            raise InvalidError(f"The request content was malformed:\nlimit '{name}' must be an int")
+        if value > most:
+            raise InvalidError(f"{name} {value} {unit} exceeds allowed threshold of {most} {unit}")
+        if value < least:
+            raise InvalidError(
+                f"{name} {value} {unit} is below allowed threshold of {least} {unit}"
+            )
+        changes[attribute] = value
+    return replace(before, **changes)
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code for a worker: one module with a `main`, or several inline functions by hash."""
+
+    kind: str
+    text: str = ""
+    main: str = "main"
+    binary: bool = False
+    functions: dict[str, dict[str, JSON]] = field(default_factory=dict)
+
+    @cached_property
+    def hash(self) -> str:
+        """What a worker is kept warm for."""
+        parts = (self.kind, self.main, str(self.binary), self.text, *self.functions)
+        return sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A function of the embedding program. It is trusted, and it is not stored."""
+
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A composition, compiled; `document` is what was deployed."""
+
+    kind: str
+    document: JSON
+    program: Program
+
+    @property
+    def code(self) -> Code:
+        """The inline functions of the program, which share workers."""
+        return Code("python:3", functions=self.program.functions)
+
+
+Exec: TypeAlias = Code | Inline | Composed
+
+
+@dataclass(frozen=True)
+class Action:
+    """Anything that can be invoked."""
+
+    name: Name
+    exec: Exec
+    parameters: dict[str, JSON] = field(default_factory=dict)
+    annotations: dict[str, JSON] = field(default_factory=dict)
+    limits: Limits = Limits()
+    version: str = "0.0.1"
+    publish: bool = False
+    updated_ms: int = 0
+
+    @property
+    def kind(self) -> str:
+        return INLINE if isinstance(self.exec, Inline) else self.exec.kind
+
+    @cached_property
+    def code(self) -> Code | None:
+        """What its workers are initialized with."""
+        if isinstance(self.exec, Composed):
+            return self.exec.code if self.exec.program.functions else None
+        return self.exec if isinstance(self.exec, Code) else None
+
+    @cached_property
+    def activation_annotations(self) -> list[dict[str, JSON]]:
+        """Those of every activation of it."""
+        return listed(
+            {
+                "path": f"{self.name.namespace}/{self.name.path}",
+                "kind": self.kind,
+                "limits": self.limits.to_json(),
+            }
+        )
+
+    @property
+    def invoker_kind(self) -> str:
+        """The kind that its invoker goes by: a composition's inline functions are code."""
+        return self.code.kind if self.code is not None else self.kind
+
+    @property
+    def answers_later(self) -> bool:
+        """Whether what it returns is no result: that comes by its completion trigger."""
+        return self.annotations.get("completion") == "callback"
+
+    @property
+    def at_most_once(self) -> bool:
+        """Whether a run that a crash has interrupted must not be run again."""
+        return self.marked("at-most-once")
+
+    @property
+    def express(self) -> bool:
+        """Whether it keeps its execution in memory only, with one record at the end."""
+        return self.annotations.get("durability") == "express"
+
+    def marked(self, annotation: str) -> bool:
+        """Whether an annotation is there and true."""
+        return bool(self.annotations.get(annotation))
+
+    def to_json(self, *, code: bool = True) -> dict[str, JSON]:
+        """As OpenWhisk shows it; without the code when `code` is False."""
+        return {
+            "namespace": self.name.namespace
+            + (f"/{self.name.package}" if self.name.package else ""),
+            "name": self.name.name,
+            "version": self.version,
+            "updated": self.updated_ms,
+            "exec": _exec_to_json(self.exec, code=code),
+            "parameters": listed(self.parameters),
+            "annotations": listed(self.annotations),
+            "limits": self.limits.to_json(),
+            "publish": self.publish,
+        }
+
+    def summary(self) -> dict[str, JSON]:
+        """As OpenWhisk lists it."""
+        binary = isinstance(self.exec, Code) and self.exec.binary
+        doc = {**self.to_json(code=False), "exec": {"binary": binary}}
+        del doc["parameters"]
+        return doc
+
+    @classmethod
+    def from_json(cls, doc: dict[str, JSON]) -> Action:
+        """What `to_json` wrote, from the store."""
+        namespace, _, package = doc["namespace"].partition("/")
+        name = Name(namespace, package or None, doc["name"])
+        return cls(
+            name,
+            _exec(doc["exec"], namespace),
+            parsed("parameters", doc["parameters"]),
+            parsed("annotations", doc["annotations"]),
+            _limits(doc["limits"], Limits()),
+            doc["version"],
+            doc["publish"],
+            doc["updated"],
+        )
+
+
+def updated(name: Name, doc: JSON, before: Action | None, now_ms: int) -> Action:
+    """The action that a PUT of `doc` makes of `before`, or makes anew.
+
+    Fields that are missing stay as they were; annotations are merged, `delAnnotations` removes some;
+    the patch version goes up.
+
+    Raises:
+        InvalidError: naming the field that is malformed.
+        TooLargeError: for code or parameters over their limit.
+    """
+    if not isinstance(doc, dict):
+        raise InvalidError("The request content was malformed:\nthe body must be an object")
+    if doc.get("exec") is None and before is None:
+        raise InvalidError("The request content was malformed:\nexec undefined")
+    execution = before.exec if before else None
+    if doc.get("exec") is not None:
+        execution = _exec(doc["exec"], name.namespace)
+    assert execution is not None  # noqa: S101  one of the two is there
+    parameters = before.parameters if before else {}
+    if doc.get("parameters") is not None:
+        parameters = parsed("parameters", doc["parameters"])
+        _check_size("Parameters", len(str(parameters)), MAX_PARAMETER_BYTES)
+    kind = execution.kind if not isinstance(execution, Inline) else INLINE
+    return Action(
+        name,
+        execution,
+        parameters,
+        _annotations(doc, before, kind),
+        _limits(doc.get("limits"), before.limits if before else Limits()),
+        _next_version(before.version) if before else _version(doc),
+        bool(doc.get("publish", before.publish if before else False)),
+        now_ms,
+    )
+
+
+def _annotations(doc: dict[str, JSON], before: Action | None, kind: str) -> dict[str, JSON]:
+    annotations: dict[str, JSON] = {"provide-api-key": False}
+    if before is not None:
+        annotations = dict(before.annotations)
+    annotations.update(parsed("annotations", doc.get("annotations")))
+    for gone in doc.get("delAnnotations") or ():
+        annotations.pop(gone, None)
+    annotations["exec"] = kind
+    return annotations
+
+
+def _version(doc: dict[str, JSON]) -> str:
+    version = doc.get("version") or "0.0.1"
+    parts = version.split(".") if isinstance(version, str) else []
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):  # noqa: PLR2004
+        raise InvalidError(
+            f"The request content was malformed:\n'version' must be like 0.0.1, not {version!r}"
+        )
+    return str(version)
+
+
+def _next_version(version: str) -> str:
+    major, minor, patch = version.split(".")
+    return f"{major}.{minor}.{int(patch) + 1}"
+
+
+def _check_size(what: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise TooLargeError(f"{what} larger than allowed: {size} > {limit} bytes.")
+
+
+# --- exec --------------------------------------------------------------------------------------
+
+
+def _exec(doc: JSON, namespace: str) -> Exec:
+    if not isinstance(doc, dict) or not isinstance(doc.get("kind"), str):
+        raise InvalidError("The request content was malformed:\n'exec' must have a 'kind'")
+    kind = doc["kind"]
+    if kind == COMPOSITION:
+        return _composed(doc.get("composition"), namespace)
+    if kind == SEQUENCE:
+        return _sequence(doc.get("components"), namespace)
+    if kind not in KINDS:
+        known = ", ".join(f"'{name}'" for name in sorted({*KINDS.values(), COMPOSITION, SEQUENCE}))
+        raise InvalidError(
+            "The request content was malformed:\n"
+            f"The specified runtime '{kind}' is not supported by this platform. "
+            f"Valid values are: {known}"
+        )
+    return _code(KINDS[kind], doc)
+
+
+def _code(kind: str, doc: dict[str, JSON]) -> Code:
+    text, main = doc.get("code"), doc.get("main") or "main"
+    if not isinstance(text, str) or not text:
+        raise InvalidError("The request content was malformed:\n'exec.code' must be a string")
+    if not isinstance(main, str):
+        raise InvalidError("The request content was malformed:\n'exec.main' must be a string")
+    _check_size("Code", len(text), MAX_CODE_BYTES)
+    return Code(kind, text, main, _is_zip(text))
+
+
+def _is_zip(text: str) -> bool:
+    """Whether code is base64 of an archive, as OpenWhisk's clients send one."""
+    if not text.startswith("UEsD"):
+        return False
+    try:
+        return base64.b64decode(text, validate=True).startswith(b"PK\x03\x04")
+    except binascii.Error:
+        return False
+
+
+def _composed(document: JSON, namespace: str) -> Composed:
+    if document is None:
+        raise InvalidError("The request content was malformed:\n'exec.composition' is missing")
+    try:
+        composition = composer.parse(document)
+        program = composer.compile(composition, namespace=namespace)
+    except CompositionError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error
+    return Composed(COMPOSITION, document, program)
+
+
+def _sequence(components: JSON, namespace: str) -> Composed:
+    if not isinstance(components, list) or not components:
+        raise InvalidError("No component specified for the sequence.")
+    if len(components) > MAX_SEQUENCE:
+        raise InvalidError("Too many actions in the sequence.")
+    try:
+        names = [str(Name.parse(component).within(namespace)) for component in components]
+    except InvalidNameError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error
+    return Composed(SEQUENCE, names, composer.compile(composer.sequence(*names)))
+
+
+def _exec_to_json(execution: Exec, *, code: bool) -> dict[str, JSON]:
+    if isinstance(execution, Inline):
+        return {"kind": INLINE, "binary": False}
+    if isinstance(execution, Composed):
+        name = "components" if execution.kind == SEQUENCE else COMPOSITION
+        shown = code or execution.kind == SEQUENCE
+        return {"kind": execution.kind, "binary": False} | (
+            {name: execution.document} if shown else {}
+        )
+    doc: dict[str, JSON] = {"kind": execution.kind, "binary": execution.binary}
+    if execution.main != "main":
+        doc["main"] = execution.main
+    if code:
+        doc["code"] = execution.text
+    return doc

@@ -1,0 +1,196 @@
+"""What this service needs of the world. `infra` has the implementations, `tests/contracts` the laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from .invocation import Invocation
+    from .outcome import Completion
+
+
+class Clock(Protocol):
+    """The time. Law: `now_ms` never goes back by more than the machine's own clock does."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+
+    def elapsed_us(self) -> float:
+        """Microseconds since some instant; for durations."""
+
+
+class Ids(Protocol):
+    """Names for what has none. Law: never the same twice."""
+
+    def execution_id(self, now_ms: int) -> str:
+        """32 lowercase hexadecimal digits that begin with the time, so that neighbours lie together."""
+
+
+# --- the system of record ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRow:
+    """An execution as it is stored. `ended_ms` is None while it is under way; `body` is JSON."""
+
+    id: str
+    namespace: str
+    name: str
+    status: str
+    started_ms: int
+    ended_ms: int | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiberRow:
+    """A fiber as it is stored.
+
+    `due_ms` is when its timer fires; `active` whether it must be taken up at once after a crash,
+    rather than when something happens to it.
+    """
+
+    execution: str
+    fiber: str
+    due_ms: int | None
+    active: bool
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivationRow:
+    """An activation's record; `status` is OpenWhisk's 0 to 3, `body` the record's JSON."""
+
+    id: str
+    namespace: str
+    name: str
+    started_ms: int
+    status: int
+    cause: str | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Anything else with a name: an action, a program, a namespace.
+
+    `body` None deletes it. `expected` is the version it must have now, 0 for none; the version after
+    is one more. None writes it whatever there is.
+    """
+
+    kind: str
+    key: str
+    body: bytes | None
+    expected: int | None = None
+    version: int = 0
+
+
+@dataclass(slots=True)
+class Write:
+    """What is committed as a whole, or not at all.
+
+    executions, fibers, activations, documents: put in place of what has the same key.
+    forgotten: executions of which nothing is to be left but their activations.
+    dropped: fibers of an execution whose ids begin with a prefix ("" for all).
+    history: (execution, number of the first entry, a JSON list of entries).
+    values: (execution, key, JSON): large values, referred to from elsewhere.
+    """
+
+    executions: list[ExecutionRow] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    fibers: list[FiberRow] = field(default_factory=list)
+    dropped: list[tuple[str, str]] = field(default_factory=list)
+    history: list[tuple[str, int, bytes]] = field(default_factory=list)
+    activations: list[ActivationRow] = field(default_factory=list)
+    values: list[tuple[str, str, bytes]] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which records to list, the newest first. Times are inclusive, in milliseconds since the epoch."""
+
+    namespace: str
+    name: str | None = None
+    status: str | int | None = None
+    cause: str | None = None
+    since_ms: int | None = None
+    upto_ms: int | None = None
+    skip: int = 0
+    limit: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An execution as it was stored, with its fibers."""
+
+    execution: ExecutionRow
+    fibers: list[FiberRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a server finds when it starts.
+
+    `active` are the executions to be taken up at once; `timers` those of all the others: (due_ms,
+    execution, fiber).
+    """
+
+    active: list[str]
+    timers: list[tuple[int, str, str]]
+
+
+class Store(Protocol):
+    """The system of record.
+
+    Laws: a commit is all or nothing and durable when it returns; what a commit has written is read by
+    every later read; fibers are dropped after those of the same commit are put; a write whose
+    documents are not as it expects has no effect and is reported, and has no effect on the others.
+    """
+
+    async def commit(self, writes: Sequence[Write]) -> list[int]:
+        """Commits all writes at once, in order. Returns the indexes of those refused."""
+
+    async def standing(self) -> Standing:
+        """Everything under way."""
+
+    async def load(self, execution: str) -> Saved | None:
+        """An execution and its fibers."""
+
+    async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
+        """At most `limit` lists of entries, from the one that holds entry `after` + 1 on."""
+
+    async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Large values by key."""
+
+    async def executions(self, query: Query) -> list[ExecutionRow]:
+        """Executions that fit; `cause` is not asked for."""
+
+    async def activations(self, query: Query, id: str | None = None) -> list[ActivationRow]:
+        """Activations that fit; or the one of this id, if its namespace does."""
+
+    def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        """Documents of a kind whose key begins with `prefix`, by key."""
+
+
+# --- what runs actions -------------------------------------------------------------------------
+
+
+class Invoker(Protocol):
+    """Runs actions of some kinds.
+
+    Laws: `invoke` returns at once and `done` is called exactly once for it, later and in the event
+    loop, whatever happens; after `cancel` it is called soon. An invoker never raises for what an
+    action does.
+    """
+
+    kinds: frozenset[str]
+
+    def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
+        """Runs an action and hands in what came of it."""
+
+    def cancel(self, activation: str) -> None:
+        """Nobody waits for it any more: stop it if that can be done."""

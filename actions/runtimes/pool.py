@@ -1,0 +1,208 @@
+"""Warm workers: which one runs what, when another is started, and when one has to go.
+
+A worker belongs to a namespace and a piece of code. It is given one activation at a time, and kept
+warm for the next until it has been idle for long, or other code needs its place. An activation that
+finds no idle worker of its code waits; if it waits for more than a moment, or there is no worker at
+all, another is started, up to the size of the pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+from composer import CANCELLED, Failure
+
+from ..outcome import UNAVAILABLE
+from .python import Job, Worker, completion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from composer import JSON, Success
+
+    from ..invocation import Invocation
+    from ..outcome import Completion
+    from ..ports import Clock
+    from .python import Key, WorkerSettings
+    from .sandbox import Sandbox
+
+PATIENCE_S = 0.005  # that an activation waits for a busy worker before another is started
+FAIR_S = 0.1  # after which code without a worker may take the place of code with a queue
+
+
+class WorkerPool:
+    """Runs `python:3` actions and inline functions in worker processes. An `Invoker`.
+
+    Args:
+        sandbox: how workers are started.
+        clock: the time.
+        settings: of the workers.
+        size: workers at most, all namespaces together.
+        idle_s: seconds after which an idle worker ends.
+    """
+
+    kinds = frozenset({"python:3"})
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        clock: Clock,
+        settings: WorkerSettings,
+        *,
+        size: int = 16,
+        idle_s: float = 60.0,
+    ) -> None:
+        self._sandbox, self._clock, self._settings = sandbox, clock, settings
+        self._size, self._idle_s = size, idle_s
+        self._workers: dict[Key, set[Worker]] = {}  # all that live or are being started
+        self._idle: dict[Key, list[Worker]] = {}  # the one used last stands last
+        self._waiting: dict[Key, deque[Job]] = {}
+        self._jobs: dict[str, Job] = {}
+        self._tasks = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._size = 0
+        for workers in list(self._workers.values()):
+            for worker in list(workers):
+                worker.end(Failure(UNAVAILABLE, "the server is stopping"))
+        await self._tasks.__aexit__(None, None, None)
+
+    @property
+    def size(self) -> int:
+        """How many workers there are."""
+        return sum(map(len, self._workers.values()))
+
+    @property
+    def waiting(self) -> int:
+        """How many activations wait for a worker."""
+        return sum(map(len, self._waiting.values()))
+
+    # --- the port ----------------------------------------------------------------------------
+
+    def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
+        code = invocation.action.code
+        assert code is not None  # noqa: S101  the kind says so
+        job = Job(invocation, code, done)
+        self._jobs[invocation.activation] = job
+        idle = self._idle.get(job.key)
+        if idle:
+            idle.pop().run(job)
+            return
+        loop = asyncio.get_running_loop()
+        job.asked = loop.time()
+        self._waiting.setdefault(job.key, deque()).append(job)
+        if self._workers.get(job.key):
+            loop.call_later(PATIENCE_S, self._grow, job.key)
+        else:
+            self._start(job.key)
+
+    def cancel(self, activation: str) -> None:
+        job = self._jobs.get(activation)
+        if job is None:
+            return
+        cancelled = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
+        for worker in self._workers.get(job.key, ()):
+            if worker.job is job:
+                worker.end(cancelled)
+                return
+        self._waiting[job.key].remove(job)
+        self.finished(job, cancelled, None)
+
+    # --- which worker ------------------------------------------------------------------------
+
+    def _grow(self, key: Key) -> None:
+        """Starts one more worker for code that has waited long enough."""
+        waiting = self._waiting.get(key)
+        if not waiting:
+            return
+        starting = sum(worker.uses == 0 for worker in self._workers.get(key, ()))
+        waited = asyncio.get_running_loop().time() - waiting[0].asked
+        if starting < len(waiting) and waited >= PATIENCE_S:
+            self._start(key)
+
+    def _start(self, key: Key) -> None:
+        if self.size >= self._size and not self._make_room():
+            return  # `idle` and `ended` give it a place
+        worker = Worker(key, self._settings, self._clock, self)
+        self._workers.setdefault(key, set()).add(worker)
+        self._tasks.create_task(self._started(worker))
+
+    def _make_room(self) -> bool:
+        """Ends the idle worker of the code that was used least recently."""
+        for workers in self._idle.values():
+            if workers:
+                workers[0].end()
+                return True
+        return False
+
+    async def _started(self, worker: Worker) -> None:
+        try:
+            await worker.start(self._sandbox)
+        except OSError as error:
+            waiting = self._waiting.get(worker.key)
+            if waiting:
+                text = f"no worker can be started: {error.strerror}"
+                self.finished(waiting.popleft(), Failure(UNAVAILABLE, text), None)
+            self.ended(worker)
+            return
+        if worker in self._workers.get(worker.key, ()):
+            self.idle(worker)
+        else:
+            worker.end()  # the pool was closed meanwhile
+
+    def idle(self, worker: Worker) -> None:
+        """Finds work for a worker that has none; else keeps it, or lets other code have its place."""
+        waiting, starved = self._waiting.get(worker.key), self._starved()
+        if waiting and (starved is None or not self._unfair(starved)):
+            worker.run(waiting.popleft())
+        elif starved is not None or self.size > self._size:
+            worker.end()
+        else:
+            idle = self._idle.pop(worker.key, [])  # put back last: the most recently used
+            self._idle[worker.key] = [*idle, worker]
+            asyncio.get_running_loop().call_later(self._idle_s, self._reap, worker, worker.uses)
+
+    def ended(self, worker: Worker) -> None:
+        """Forgets a worker, and gives its place to code that waits."""
+        workers = self._workers.get(worker.key, set())
+        if worker not in workers:
+            return
+        workers.discard(worker)
+        if not workers:
+            del self._workers[worker.key]
+        idle = self._idle.get(worker.key, [])
+        if worker in idle:
+            idle.remove(worker)
+            if not idle:
+                del self._idle[worker.key]
+        starved = self._starved()
+        if starved is not None:
+            self._start(starved)
+
+    def _starved(self) -> Key | None:
+        """Code that waits and has no worker."""
+        for key, jobs in self._waiting.items():
+            if jobs and key not in self._workers:
+                return key
+        return None
+
+    def _unfair(self, starved: Key) -> bool:
+        return asyncio.get_running_loop().time() - self._waiting[starved][0].asked > FAIR_S
+
+    def _reap(self, worker: Worker, uses: int) -> None:
+        if worker.uses == uses and worker in self._idle.get(worker.key, ()):
+            worker.end()
+
+    def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
+        """Hands a job's completion in."""
+        waiting = self._waiting.get(job.key)
+        if waiting is not None and not waiting:
+            del self._waiting[job.key]
+        if self._jobs.pop(job.invocation.activation, None) is not None:
+            job.done(completion(job, outcome, variables, self._clock.now_ms()))

@@ -1,0 +1,153 @@
+"""A process on the other side of a socket: starts it, talks to it, hears it, ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from composer import JSON
+
+    from .sandbox import Sandbox
+
+SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
+GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
+OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
+
+
+class Process(asyncio.Protocol):
+    """A process and the socket to it.
+
+    What it says goes to `heard`, a JSON document at a time; None when the process has ended. A line
+    that is printed past Python, by a child or an extension, comes as `{"output": [stream, line]}`.
+    """
+
+    def __init__(self, limit: int, heard: Callable[[JSON], None]) -> None:
+        self._limit = limit + SLACK_BYTES
+        self._heard = heard
+        self._buffer = bytearray()
+        self._transport: Any = None
+        self._outputs: dict[int, tuple[str, bytearray]] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+
+    async def start(self, sandbox: Sandbox, parent: Path | None) -> None:
+        """Starts the process, in a new directory below `parent`."""
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        reads = [os.pipe(), os.pipe()]
+        self._directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
+        try:
+            self._process = sandbox.start(
+                theirs.fileno(), self._directory, reads[0][1], reads[1][1]
+            )
+        finally:
+            theirs.close()
+            for _, write in reads:
+                os.close(write)
+        for (read, _), stream in zip(reads, ("stdout", "stderr"), strict=True):
+            os.set_blocking(read, False)
+            self._outputs[read] = (stream, bytearray())
+            loop.add_reader(read, self._printed, read)
+        await loop.connect_accepted_socket(lambda: self, ours)
+
+    # --- saying and hearing ------------------------------------------------------------------
+
+    def say(self, line: bytes) -> None:
+        """Sends one JSON document, without its newline."""
+        self._transport.write(line + b"\n")
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if not self._buffer and data.endswith(b"\n") and data.count(b"\n") == 1:
+            self._line(data)
+            return
+        self._buffer += data
+        *lines, rest = self._buffer.split(b"\n")
+        self._buffer = bytearray(rest)
+        for line in lines:
+            self._line(bytes(line))
+        if len(self._buffer) > self._limit:
+            self.end()
+
+    def _line(self, line: bytes) -> None:
+        try:
+            document = orjson.loads(line)
+        except ValueError:
+            document = {"garbled": line[:GARBLED_BYTES].decode("utf-8", "replace")}
+        self._heard(document)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  dead is dead
+        self.end()
+        self._heard(None)
+
+    # --- what its children print -------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Hears what has been printed so far past Python, by children or extensions."""
+        for read in list(self._outputs):
+            self._printed(read)
+        for stream, partial in self._outputs.values():
+            if partial:
+                self._print(stream, partial)
+                partial.clear()
+
+    def _printed(self, read: int) -> None:
+        try:
+            data = os.read(read, OUTPUT_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._close(read)
+            return
+        stream, partial = self._outputs[read]
+        *lines, rest = (bytes(partial) + data).split(b"\n")
+        partial[:] = rest
+        for line in lines:
+            self._print(stream, line)
+
+    def _print(self, stream: str, line: bytes | bytearray) -> None:
+        self._heard({"output": [stream, line.decode("utf-8", "replace")]})
+
+    def _close(self, read: int) -> None:
+        if self._outputs.pop(read, None) is not None:
+            asyncio.get_running_loop().remove_reader(read)
+            os.close(read)
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Kills the process and all that it has started. It may be called again."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for read in list(self._outputs):
+            self._printed(read)
+            self._close(read)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        if self._transport is not None:
+            self._transport.abort()
+        asyncio.get_running_loop().run_in_executor(None, self._bury, process, self._directory)
+
+    @staticmethod
+    def _bury(process: subprocess.Popen[bytes], directory: Path | None) -> None:
+        process.wait()
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,242 @@
+"""One Python worker, seen from the server: it takes code in, then runs one activation at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import orjson
+
+from composer import TIMEOUT, Failure, Success
+
+from ..outcome import BAD_RESPONSE, CRASHED, FAILURES, Completion, outcome_of
+from .process import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from composer import JSON
+
+    from ..invocation import Invocation
+    from ..model import Code
+    from ..ports import Clock
+    from .sandbox import Sandbox
+
+Key: TypeAlias = tuple[str, str, int, int]
+"""What a worker is good for: namespace, code, and the memory and log limits it was started with."""
+
+TRUNCATED = "Logs were truncated because the total bytes size exceeds the limit of {limit} bytes."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    """What is the same for all workers.
+
+    Args:
+        result_bytes: the longest result.
+        directory: where workers have theirs; the system's temporary one when None.
+        environment: variables such as the API host.
+    """
+
+    result_bytes: int = 1 << 20
+    directory: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+class Job:
+    """An invocation on its way through a worker."""
+
+    __slots__ = ("asked", "code", "done", "init_ms", "invocation", "key", "log_left", "logs",
+                 "started_ms")  # fmt: skip
+
+    def __init__(
+        self, invocation: Invocation, code: Code, done: Callable[[Completion], None]
+    ) -> None:
+        limits = invocation.action.limits
+        self.invocation, self.code, self.done = invocation, code, done
+        self.key: Key = (invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
+        self.asked = 0.0  # on the event loop's clock
+        self.started_ms = 0
+        self.init_ms: int | None = None
+        self.logs: list[str] = []
+        self.log_left = limits.logs_mb << 20
+
+
+class Owner(Protocol):
+    """Who is told what becomes of a worker."""
+
+    def idle(self, worker: Worker) -> None:
+        """It has nothing to do."""
+
+    def ended(self, worker: Worker) -> None:
+        """It is no more."""
+
+    def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
+        """A job is done, well or not."""
+
+
+class Worker:
+    """A worker process and what it is doing."""
+
+    def __init__(self, key: Key, settings: WorkerSettings, clock: Clock, owner: Owner) -> None:
+        self.key = key
+        self.uses = 0
+        self.job: Job | None = None
+        self._settings, self._clock, self._owner = settings, clock, owner
+        self._process = Process(settings.result_bytes, self._heard)
+        self._initialized = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def start(self, sandbox: Sandbox) -> None:
+        """Starts the process.
+
+        Raises:
+            OSError: when there can be none.
+        """
+        await self._process.start(sandbox, self._settings.directory)
+
+    def run(self, job: Job) -> None:
+        """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
+        self.job, self.uses = job, self.uses + 1
+        job.started_ms = self._clock.now_ms()
+        delay = job.invocation.action.limits.timeout_ms / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
+        if self._initialized:
+            self._process.say(orjson.dumps(self._request(job)))
+        else:
+            self._process.say(orjson.dumps({"init": self._init(job)}))
+
+    def end(self, failure: Failure | None = None) -> None:
+        """Kills it; the job that it was on fails with this."""
+        job, self.job = self.job, None
+        self._quiet()
+        self._process.end()
+        self._owner.ended(self)
+        if job is not None and failure is not None:
+            self._owner.finished(job, failure, None)
+
+    # --- what it is told ---------------------------------------------------------------------
+
+    def _init(self, job: Job) -> dict[str, JSON]:
+        action, code = job.invocation.action, job.code
+        return {
+            "name": action.name.name,
+            "code": code.text,
+            "main": code.main,
+            "binary": code.binary,
+            "functions": code.functions,
+            "memory_bytes": action.limits.memory_mb << 20,
+            "logs_bytes": action.limits.logs_mb << 20,
+            "result_bytes": self._settings.result_bytes,
+            "env": {
+                **self._settings.environment,
+                "__OW_NAMESPACE": job.invocation.namespace,
+                "__OW_ACTION_NAME": str(action.name),
+                "__OW_ACTION_VERSION": action.version,
+            },
+        }
+
+    @staticmethod
+    def _request(job: Job) -> dict[str, JSON]:
+        invocation = job.invocation
+        deadline_ms = job.started_ms + invocation.action.limits.timeout_ms
+        request: dict[str, JSON] = {
+            "params": invocation.params,
+            "env": {
+                "__OW_ACTIVATION_ID": invocation.activation,
+                "__OW_DEADLINE": str(deadline_ms),
+                "__OW_IDEMPOTENCY_KEY": invocation.activation,
+                "__OW_COMPLETION_TOKEN": invocation.token,
+            },
+        }
+        if invocation.function is not None:
+            request["function"] = invocation.function
+            request["variables"] = invocation.variables
+        return request
+
+    # --- what it says ------------------------------------------------------------------------
+
+    def _heard(self, document: Any) -> None:
+        job = self.job
+        if document is None:
+            self._died()
+        elif job is None:
+            return  # nobody has asked
+        elif "value" in document:
+            self._finish(outcome_of(document["value"]), document.get("variables"))
+        elif "log" in document:
+            self._log(job, str(document["log"]))
+        elif "output" in document:
+            stream, line = document["output"]
+            self._log(job, f"{_timestamp(self._clock.now_ms())} {stream}: {line}")
+        elif "ready" in document:
+            self._initialized = True
+            job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
+            self._process.say(orjson.dumps(self._request(job)))
+        elif "error" in document and document.get("code") in FAILURES:
+            self._finish(Failure(document["code"], document["error"]), None)
+        elif "failed" in document:
+            self._process.drain()
+            text = f"Initialization has failed due to: {document['failed']}"
+            self.end(Failure(CRASHED, text))
+        else:
+            text = f"The action did not produce a valid JSON response: {document!r:.1000}"
+            self.end(Failure(BAD_RESPONSE, text))
+
+    def _finish(self, outcome: Success | Failure, variables: JSON) -> None:
+        job, self.job = self.job, None
+        assert job is not None  # noqa: S101  `_heard` has seen it
+        self.job = job  # what is printed last still belongs to it
+        self._process.drain()
+        self.job = None
+        self._quiet()
+        if isinstance(outcome, Failure) and outcome.code == CRASHED:
+            self.end()
+        else:
+            self._owner.idle(self)
+        self._owner.finished(job, outcome, variables)
+
+    def _died(self) -> None:
+        text = "The action did not produce a valid response and exited unexpectedly."
+        if not self._initialized:
+            text = "The action did not initialize and exited unexpectedly."
+        self.end(Failure(CRASHED, text))
+
+    def _expire(self) -> None:
+        job = self.job
+        if job is None:
+            return
+        self._process.drain()
+        limit_ms = job.invocation.action.limits.timeout_ms
+        during = "" if self._initialized else " during initialization"
+        text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."
+        self.end(Failure(TIMEOUT, text))
+
+    def _log(self, job: Job, line: str) -> None:
+        if job.log_left < 0:
+            return
+        stamp, _, text = line.partition(": ")
+        job.log_left -= len(text) + 1
+        if job.log_left < 0:
+            limit = job.invocation.action.limits.logs_mb << 20
+            line = f"{stamp}: {TRUNCATED.format(limit=limit)}"
+        job.logs.append(line)
+
+    def _quiet(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _timestamp(now_ms: int) -> str:
+    seconds, ms = divmod(now_ms, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03}000000Z"
+
+
+def completion(job: Job, outcome: Success | Failure, variables: JSON, now_ms: int) -> Completion:
+    """What is told of a job that is done."""
+    started_ms = job.started_ms or now_ms
+    return Completion(outcome, started_ms, now_ms, job.logs, job.init_ms, variables)

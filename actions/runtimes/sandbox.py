@@ -1,0 +1,119 @@
+"""How a worker process is started, and what it can reach.
+
+Plain: a process of its own in a session of its own, with an environment of nothing but what is named
+here, in a directory of its own, under resource limits that it sets for itself before it takes any user
+code in. It runs as the same user as the server, so it can read what that user can.
+
+With bubblewrap (when it is installed): in namespaces of its own besides; the file system is
+read-only but for its directory, the server's data directory and home directories are hidden, and it
+sees no other process. Both have the network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Isolation: TypeAlias = Literal["auto", "process", "bubblewrap"]
+
+WORKER = Path(__file__).with_name("worker.py")
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class SandboxError(Exception):
+    """The isolation that is asked for cannot be had here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How workers are started.
+
+    Args:
+        bubblewrap: the program, or None for plain processes.
+        hidden: directories that no worker may see; only bubblewrap can hide them.
+    """
+
+    bubblewrap: str | None = None
+    hidden: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "bubblewrap" if self.bubblewrap else "process"
+
+    def start(self, fd: int, directory: Path, output: int, errors: int) -> subprocess.Popen[bytes]:
+        """Starts a worker that speaks over `fd` and works in `directory`."""
+        return subprocess.Popen(  # noqa: S603  our own program
+            [*self._wrapped(directory), sys.executable, "-I", str(WORKER), str(fd)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            pass_fds=(fd,),
+            cwd=directory,
+            env=_environment(directory),
+            start_new_session=True,
+        )
+
+    def _wrapped(self, directory: Path) -> Sequence[str]:
+        if self.bubblewrap is None:
+            return ()
+        homes = [path for path in (Path.home(), *self.hidden) if path.is_dir()]
+        # What the interpreter needs may lie in a home directory: it is put back, read-only.
+        needed = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix, WORKER.parent)}
+        scratch = "/tmp"  # noqa: S108  it is made anew for each worker
+        command = [self.bubblewrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        for path in (scratch, *homes):
+            command += ["--tmpfs", str(path)]
+        for path in sorted(needed):
+            command += ["--ro-bind", str(path), str(path)]
+        command += ["--bind", str(directory), str(directory), "--chdir", str(directory)]
+        command += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--"]
+        return command
+
+
+def find_sandbox(isolation: Isolation, hidden: Sequence[Path] = ()) -> Sandbox:
+    """The strongest sandbox there is, or the one that is asked for.
+
+    Raises:
+        SandboxError: when bubblewrap is asked for and is not there, or may not make namespaces.
+    """
+    if isolation == "process":
+        return Sandbox()
+    program = shutil.which("bwrap")
+    if program is not None and _works(program):
+        return Sandbox(program, tuple(hidden))
+    if isolation == "bubblewrap":
+        raise SandboxError(
+            "bubblewrap is asked for, but "
+            + ("there is no 'bwrap' here" if program is None else "it may not make namespaces here")
+            + ": install it, or set the isolation to 'process'"
+        )
+    return Sandbox()
+
+
+def _works(program: str) -> bool:
+    command = [program, "--ro-bind", "/", "/", "--unshare-pid", "--", "/bin/true"]
+    try:
+        return subprocess.run(command, check=False, timeout=5, capture_output=True).returncode == 0  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    environment = {
+        "PATH": PATH,
+        "LANG": "C.UTF-8",
+        "HOME": str(directory),
+        "TMPDIR": str(directory),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    if "TZ" in os.environ:
+        environment["TZ"] = os.environ["TZ"]
+    return environment

@@ -1,0 +1,301 @@
+"""The program that runs user code, in a process of its own. It stands alone: standard library only.
+
+    python -I worker.py FD
+
+It speaks over the socket that is its file descriptor FD: one JSON document a line, one request at a
+time. It is told first what to run and within what limits, then each time what to run it on.
+
+    {"init": {"code": ... | "functions": ..., "memory_bytes": ..., ...}}
+        -> {"ready": true} | {"failed": text}
+    {"params": {...}, "function"?: hash, "variables"?: {...}, "env": {...}}
+        -> {"log": line} ...
+        -> {"value": result, "variables"?: {...}} | {"error": text, "code": code}
+
+What user code prints is sent line by line as it comes, so that a crash loses none of it. What is
+imported late is not needed by every action, and a cold start is waited for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import time
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LINE_CHARS = 32 << 10  # a longer line of output is sent in pieces
+HEAD_BYTES = 1024  # of a result that is too long, for the error
+
+
+class Channel:
+    """The socket to the server, line by line."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.lines = open(fd, "rb", buffering=1 << 16)  # noqa: SIM115  it lives as long as we
+
+    def receive(self) -> Any:
+        line = self.lines.readline()
+        return json.loads(line) if line else None
+
+    def send(self, document: Any) -> None:
+        self.write(json.dumps(document).encode())
+
+    def write(self, line: bytes) -> None:
+        left = memoryview(line + b"\n")
+        while left:
+            left = left[os.write(self.fd, left) :]
+
+
+class Log(io.TextIOBase):
+    """Stands for stdout or stderr: sends each line with its time and the stream's name."""
+
+    def __init__(self, channel: Channel, stream: str, budget: Budget) -> None:
+        self.channel, self.stream, self.budget = channel, stream, budget
+        self.partial = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        *lines, self.partial = (self.partial + text).split("\n")
+        while len(self.partial) > LINE_CHARS:
+            lines.append(self.partial[:LINE_CHARS])
+            self.partial = self.partial[LINE_CHARS:]
+        for line in lines:
+            for start in range(0, len(line) or 1, LINE_CHARS):
+                self.emit(line[start : start + LINE_CHARS])
+        return len(text)
+
+    def emit(self, line: str) -> None:
+        if self.budget.left < 0:
+            return
+        line = line.encode("utf-8", "backslashreplace").decode()
+        self.budget.left -= len(line) + 1
+        if self.budget.left < 0:
+            line = (
+                "Logs were truncated because the total bytes size exceeds "
+                f"the limit of {self.budget.limit} bytes."
+            )
+        seconds, nanos = divmod(time.time_ns(), 1_000_000_000)
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        self.channel.send({"log": f"{at}.{nanos:09}Z {self.stream}: {line}"})
+
+    def end(self) -> None:
+        if self.partial:
+            line, self.partial = self.partial, ""
+            self.emit(line)
+
+
+class Budget:
+    """How many bytes of log an activation may still write; below zero when it had more to say."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+
+class FailedError(Exception):
+    """The activation fails; `code` says how."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def confine(memory_bytes: int) -> None:
+    """Limits that hold for this process and all that it starts."""
+    try:
+        import resource
+    except ImportError:  # not on this platform
+        return
+    for name, limit in (
+        ("RLIMIT_DATA", memory_bytes),
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_NOFILE", 1024),
+        ("RLIMIT_FSIZE", 1 << 30),
+    ):
+        kind = getattr(resource, name, None)
+        if kind is not None:
+            resource.setrlimit(kind, (limit, limit))
+
+
+def die_with_server() -> None:
+    """An orphan is of no use: on Linux the kernel kills this process when the server dies."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    death_signal, kill = 1, 9
+    ctypes.CDLL(None).prctl(death_signal, kill)
+
+
+# --- taking code in ----------------------------------------------------------------------------
+
+
+def load(init: dict[str, Any]) -> dict[str | None, Any]:
+    """What to call, by the hash of an inline function; None stands for the action itself."""
+    if init["functions"]:
+        return {
+            name: define(f"function-{name[:8]}", function["code"], function["main"])
+            for name, function in init["functions"].items()
+        }
+    if init["binary"]:
+        return {None: unpack(init["code"], init["main"])}
+    return {None: define(init["name"], init["code"], init["main"])}
+
+
+class Source:
+    """Lets tracebacks quote lines of code that stands in no file."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def get_source(self, _: str) -> str:
+        return self.text
+
+
+def define(name: str, source: str, main: str) -> Any:
+    module = types.ModuleType("main__")
+    path = f"{name}.py"
+    module.__dict__.update(__file__=path, __loader__=Source(source))
+    exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102  this is what we are for
+    return entry(module, main)
+
+
+def unpack(code: str, main: str) -> Any:
+    import base64
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(code))) as archive:
+        archive.extractall()
+    if not os.path.isfile("__main__.py"):
+        raise LookupError("the zip file has no __main__.py at its top level")
+    packages = f"virtualenv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    sys.path[:0] = [os.getcwd(), os.path.abspath(packages)]
+    with open("__main__.py", encoding="utf-8") as file:
+        source = file.read()
+    module = sys.modules["main__"] = types.ModuleType("main__")
+    module.__file__ = path = os.path.abspath("__main__.py")
+    exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102  this is what we are for
+    return entry(module, main)
+
+
+def entry(module: types.ModuleType, main: str) -> Any:
+    function = getattr(module, main, None)
+    if not callable(function):
+        raise LookupError(f"{module.__file__} has no function {main!r}")
+    return function
+
+
+# --- running it --------------------------------------------------------------------------------
+
+
+class Runner:
+    """Calls user functions, one at a time."""
+
+    def __init__(self, functions: dict[str | None, Any]) -> None:
+        self.functions = functions
+        self.loop: Any = None
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        os.environ.update(request["env"])
+        hash = request.get("function")
+        function, params = self.functions[hash], request["params"]
+        if hash is not None:
+            return self.inline(function, params, request["variables"])
+        result = self.settled(function(params))
+        if not isinstance(result, (dict, list)):
+            raise FailedError("The action did not return a dictionary or array.", "BadResponse")
+        return {"value": result}
+
+    def inline(self, function: Any, params: Any, variables: dict[str, Any]) -> dict[str, Any]:
+        declared = set(variables)
+        code, given = function.__code__, [params, variables]
+        if not code.co_flags & 0x04:  # it does not take *args
+            given = given[: code.co_argcount]
+        result = self.settled(function(*given))
+        for name in variables:
+            if name not in declared:
+                raise FailedError(f"no enclosing let declares {name!r}", "ExpressionError")
+        answer = {"value": params if result is None else result}
+        if variables:
+            answer["variables"] = variables
+        return answer
+
+    def settled(self, result: Any) -> Any:
+        """What a coroutine comes to; anything else as it is."""
+        if not isinstance(result, types.CoroutineType):
+            return result
+        if self.loop is None:
+            import asyncio
+
+            self.loop = asyncio.new_event_loop()
+        return self.loop.run_until_complete(result)
+
+
+def answer(runner: Runner, request: dict[str, Any], limit: int) -> bytes:
+    """The line that answers a request, whatever user code does short of ending the process."""
+    try:
+        result = runner.run(request)
+    except FailedError as error:
+        return failure(str(error), error.code)
+    except MemoryError:
+        return failure("The action exhausted its memory and was aborted.", "Crashed")
+    except Exception as error:  # noqa: BLE001  the boundary to user code
+        # As OpenWhisk's Python runtime has it: the traceback in the log, the text as the error.
+        import traceback
+
+        traceback.print_exception(error)
+        return failure(str(error) or type(error).__name__, "ApplicationError")
+    try:
+        line = json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        return failure(f"The action did not produce a valid JSON response: {error}", "BadResponse")
+    if len(line) > limit:
+        head = line[:HEAD_BYTES].decode("utf-8", "replace")
+        return failure(
+            f"The action produced a response that exceeded the allowed length: {len(line)} > "
+            f"{limit} bytes. The truncated response was: {head}",
+            "PayloadTooLarge",
+        )
+    return line
+
+
+def failure(text: str, code: str) -> bytes:
+    return json.dumps({"error": text, "code": code}).encode()
+
+
+def main() -> None:
+    die_with_server()
+    channel = Channel(int(sys.argv[1]))
+    init = channel.receive()["init"]
+    budget = Budget(init["logs_bytes"])
+    sys.stdout, sys.stderr = Log(channel, "stdout", budget), Log(channel, "stderr", budget)
+    confine(init["memory_bytes"])
+    os.environ.update(init["env"])
+    try:
+        runner = Runner(load(init))
+    except BaseException as error:  # noqa: BLE001  the user's SystemExit, too
+        import traceback
+
+        traceback.print_exc()
+        channel.send({"failed": f"{type(error).__name__}: {error}"})
+        return
+    channel.send({"ready": True})
+    while (request := channel.receive()) is not None:
+        budget.left = budget.limit
+        line = answer(runner, request, init["result_bytes"])
+        sys.stdout.end()
+        sys.stderr.end()
+        channel.write(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""From a step to the invoker that runs it, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from actions import UNAVAILABLE, Completion, Invocation, merged
+from composer import Failure
+
+from .tokens import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from actions import Clock, Invoker
+    from composer import Invoke
+
+    from .runs import Flight, Run
+    from .tokens import Tokens
+
+
+class Receiver(Protocol):
+    """Who is told what came of a step: see `inbox`."""
+
+    def __call__(
+        self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
+    ) -> None: ...
+
+
+class Dispatch:
+    """Hands steps to invokers.
+
+    Args:
+        invokers: by kind of action.
+        tokens: for actions that answer later.
+        clock: the time.
+        cancel_child: cancels an execution, which may not be in memory.
+    """
+
+    def __init__(
+        self,
+        invokers: Mapping[str, Invoker],
+        tokens: Tokens,
+        clock: Clock,
+        cancel_child: Callable[[str], None],
+    ) -> None:
+        self._invokers, self._tokens, self._clock = invokers, tokens, clock
+        self._cancel_child = cancel_child
+        self._held = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.under_way = 0
+        self.completed: Receiver
+
+    def start(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
+        """Runs a step that is durable now."""
+        if self._held:
+            return  # it is sent after the next start
+        turn, opened = command.turn, flight.opened
+        if run.flights.get((fiber, turn)) is not flight:
+            return  # it was cancelled while it was being committed
+        action = opened.action
+        invoker = self._invokers.get(flight.kind)
+        if invoker is None:
+            now_ms = self._clock.now_ms()
+            unknown = Failure(UNAVAILABLE, f"nothing here runs actions of kind '{flight.kind}'")
+            self.completed(run, fiber, turn, flight, Completion(unknown, now_ms, now_ms))
+            return
+        token = ""
+        if action.answers_later:
+            token = self._tokens.make(Place(run.id, fiber, turn, opened.id))
+        inline = command.function is not None or run.origin.solo
+        invocation = Invocation(
+            activation=opened.id,
+            action=action,
+            params=command.params if inline else merged(action.parameters, command.params),
+            namespace=run.origin.namespace,
+            token=token,
+            function=command.function,
+            variables=command.variables or {},
+        )
+        self.under_way += 1
+        invoker.invoke(invocation, partial(self._done, run, fiber, turn, flight))
+
+    def _done(
+        self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
+    ) -> None:
+        self.under_way -= 1
+        if self._held and not self.under_way:
+            self._idle.set()
+        self.completed(run, fiber, turn, flight, completion)
+
+    def hold(self) -> None:
+        """Runs no further step."""
+        self._held = True
+
+    async def drain(self, seconds: float) -> bool:
+        """Runs no further step, and waits for those under way. Whether they are done in time."""
+        self._held = True
+        if self.under_way:
+            self._idle.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def cancel(self, flight: Flight) -> None:
+        """Stops a step that nobody waits for any more."""
+        if flight.child is not None:
+            self._cancel_child(flight.child)
+        elif (invoker := self._invokers.get(flight.kind)) is not None:
+            invoker.cancel(flight.opened.id)

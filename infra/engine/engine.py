@@ -1,0 +1,339 @@
+"""The engine's face: what can be asked of it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from actions import (
+    Action,
+    Catalog,
+    Completion,
+    Composed,
+    ConflictError,
+    Document,
+    Inline,
+    InvalidError,
+    NotFoundError,
+    Usage,
+    check_payload,
+)
+from composer import Invoking, TimerFired
+
+from .dispatch import Dispatch
+from .inbox import Inbox
+from .parts import Counters, EngineSettings, Parts
+from .records import Records
+from .recovery import Recovery, program_document
+from .redrives import Redrives
+from .tick import Tick, Unit
+from .timers import Timers
+from .tokens import Place, Tokens
+from .waiters import Ended, Waiters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from actions import Call, Clock, Ids, Invoker, Opened, Store
+    from composer import JSON, Name, Outcome
+
+    from .runs import Run
+
+ACTION = "action"  # documents of actions, by full name
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """A call that was accepted; `ended` when it was waited for and has ended."""
+
+    activation: str
+    ended: Ended | None
+
+
+class Engine:
+    """Runs actions. Use it with `async with`: it recovers what was under way, and stops in order.
+
+    Args:
+        store: the system of record, open.
+        invokers: what runs actions, by kind.
+        clock: the time.
+        ids: names for executions.
+        settings: limits.
+        secret: of this service, for completion triggers' tokens.
+    """
+
+    def __init__(  # noqa: PLR0913  the ports it needs
+        self,
+        store: Store,
+        invokers: Mapping[str, Invoker],
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: EngineSettings,
+        secret: bytes,
+    ) -> None:
+        self._catalog = Catalog()
+        self._parts = Parts(
+            clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
+        )
+        self._tokens = Tokens(secret)
+        self._waiters = Waiters()
+        self._tick = Tick(store, self._proceed)
+        self._timers = Timers(clock, self._fire)
+        self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
+        self._inbox = Inbox(self._parts, self._tick, self._timers, self._waiters, self._dispatch)
+        self._dispatch.completed = self._inbox.completed
+        self._tasks = asyncio.TaskGroup()
+        self._recovery = Recovery(self._parts, self._inbox, self._timers, self._tasks)
+        self._redrives = Redrives(self._parts, self._inbox, self._recovery)
+        self._ticking: asyncio.Task[None]
+        self.records = Records(self._parts, self._recovery)
+
+    # --- its life ----------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        async for document in self._parts.store.documents(ACTION):
+            self._catalog.apply(Action.from_json(orjson.loads(document.body or b"")))
+        self._ticking = self._tasks.create_task(self._tick.run())
+        await self._recovery.recover()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Commits what has happened. What is under way goes on after the next start."""
+        self._dispatch.hold()
+        self._timers.stop()
+        self._inbox.close()
+        await self._tick.settled()
+        self._waiters.close()
+        self._ticking.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    async def drain(self, seconds: float) -> bool:
+        """Begins no further step; waits until those under way are done, or so long. Whether they are."""
+        self._waiters.close()
+        return await self._dispatch.drain(seconds)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the store commits."""
+        return self._tick.healthy
+
+    @property
+    def counters(self) -> Counters:
+        """What has happened since the start."""
+        return self._parts.counters
+
+    def gauges(self) -> dict[str, int]:
+        """How much there is of what, just now."""
+        return {
+            "executions_in_memory": len(self._parts.runs),
+            "steps_under_way": self._dispatch.under_way,
+            "timers": len(self._timers),
+            "waiters": len(self._waiters),
+            "commits": self._tick.commits,
+        }
+
+    # --- actions -----------------------------------------------------------------------------
+
+    @property
+    def actions(self) -> Catalog:
+        """The actions there are: to read, not to change."""
+        return self._catalog
+
+    def register(self, name: Name, function: Callable[..., Any]) -> None:
+        """Makes a function of this program an action, for as long as the engine runs."""
+        self._catalog.apply(Action(name, Inline(function), updated_ms=self._parts.clock.now_ms()))
+
+    async def put(self, name: Name, doc: JSON, *, overwrite: bool) -> Action:
+        """Creates or updates an action.
+
+        Raises:
+            RefusedError: when it is malformed, too large, or there is one already.
+        """
+        while True:
+            now_ms = self._parts.clock.now_ms()
+            action = self._catalog.updated(name, doc, overwrite=overwrite, now_ms=now_ms)
+            body = orjson.dumps(action.to_json())
+            known = self._catalog.find(name) is not None
+            documents = [
+                Document(kind=ACTION, key=str(name), body=body, expected=None if known else 0)
+            ]
+            if isinstance(action.exec, Composed):
+                documents.append(program_document(action.exec.program))
+            if await self._committed(documents, partial(self._catalog.apply, action)):
+                return action
+            if not overwrite:
+                raise ConflictError("resource already exists")
+
+    async def remove(self, name: Name) -> Action:
+        """Deletes an action. Executions of it that are under way go on.
+
+        Raises:
+            NotFoundError: when there is none.
+        """
+        action = self._catalog.remove(name)
+        await self._committed([Document(kind=ACTION, key=str(name), body=None)], lambda: None)
+        return action
+
+    async def _committed(self, documents: list[Document], then: Callable[[], None]) -> bool:
+        """Commits documents; whether their conditions held."""
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        unit = Unit(effects=[then, partial(_tell, done, True)], refused=partial(_tell, done, False))
+        unit.write.documents += documents
+        self._tick.submit(unit)
+        return await done
+
+    # --- executions --------------------------------------------------------------------------
+
+    async def invoke(self, call: Call, *, wait_s: float | None = None) -> Invoked:
+        """Runs an action. Returns as soon as the call is durable, or has ended if it is waited for.
+
+        Args:
+            call: what to run.
+            wait_s: seconds to wait for the end; then it goes on by itself.
+
+        Raises:
+            RefusedError: when there is no such action, or it may not run now.
+        """
+        action = self._catalog.get(call.name)
+        quotas = self._parts.settings.quotas
+        try:
+            check_payload(len(orjson.dumps(call.params)), quotas)
+        except TypeError as error:
+            raise InvalidError(f"The request content was malformed:\n{error}") from error
+        now_ms = self._parts.clock.now_ms()
+        self._parts.usage.setdefault(call.namespace, Usage()).admit(quotas, now_ms)
+        id = self._parts.ids.execution_id(now_ms)
+        loop = asyncio.get_running_loop()
+        if wait_s is None:
+            accepted: asyncio.Future[bool] = loop.create_future()
+            unit = Unit(effects=[partial(_tell, accepted, True)])
+            self._inbox.call(id, action, call.params, call.namespace, unit)
+            await accepted
+            return Invoked(id, None)
+        ended = self._waiters.wait_for(id)
+        self._inbox.call(id, action, call.params, call.namespace, Unit())
+        return Invoked(id, await self._waiters.within(id, ended, wait_s))
+
+    async def wait(self, namespace: str, id: str, seconds: float) -> bool:
+        """Waits for an execution to end, so long at most. Whether it has ended.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        ended = self._waiters.wait_for(id)
+        if id not in self._parts.runs:
+            row = await self.records.row(namespace, id)
+            if row.ended_ms is not None:
+                self._waiters.forget(id, ended)
+                return True
+        return await self._waiters.within(id, ended, seconds) is not None
+
+    async def complete(self, token: str, outcome: Outcome) -> None:
+        """A step that answers later is answered.
+
+        Raises:
+            NotFoundError: when the token is not one of ours.
+            ConflictError: when the step is not waited for any more; the first answer counts.
+        """
+        place = self._tokens.read(token)
+        run = await self._recovery.found(place.execution)
+        opened = self._answerable(run, place) if run is not None else None
+        if run is None or opened is None:
+            raise ConflictError("This step has been answered, or is not waited for any more.")
+        run.flights.pop((place.fiber, place.turn), None)
+        fiber = run.execution.fibers[place.fiber]
+        ticket = fiber.wait.ticket or {}  # type: ignore[union-attr]
+        started_ms = ticket.get("started", opened.asked_ms)
+        now_ms = self._parts.clock.now_ms()
+        completion = Completion(outcome, started_ms, now_ms, ticket.get("logs", []))
+        self._inbox.answered(run, place.fiber, place.turn, opened, completion)
+        await self._tick.settled()
+
+    def _answerable(self, run: Run, place: Place) -> Opened | None:
+        fiber = run.execution.fibers.get(place.fiber)
+        if fiber is None or fiber.turn != place.turn or not isinstance(fiber.wait, Invoking):
+            return None
+        flight = run.flights.get((place.fiber, place.turn))
+        if flight is not None:
+            opened = flight.opened
+        elif fiber.wait.ticket is not None:
+            opened = self._inbox.opened(run, fiber.wait.ticket)
+        else:
+            return None
+        return opened if opened.id == place.activation else None
+
+    async def cancel(self, namespace: str, id: str, *, terminate: bool = False) -> None:
+        """Asks an execution to stop; with `terminate` it ends at once, without finalizers.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+            ConflictError: when it has ended.
+        """
+        run = await self._standing(namespace, id)
+        if terminate:
+            self._inbox.terminate(run)
+        else:
+            self._inbox.cancel(run)
+        await self._tick.settled()
+
+    async def resume(self, namespace: str, id: str) -> None:
+        """Lets a paused execution try again.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+            ConflictError: when it is not paused.
+        """
+        run = await self._standing(namespace, id)
+        if not run.paused:
+            raise ConflictError(f"Execution {id} is not paused.")
+        self._inbox.resume(run)
+        await self._tick.settled()
+
+    async def _standing(self, namespace: str, id: str) -> Run:
+        """An execution under way. To be used before anything else is awaited."""
+        run = await self._recovery.found(id)
+        if run is None:
+            row = await self.records.row(namespace, id)
+            raise ConflictError(f"Execution {id} has ended: it has {row.status}.")
+        if run.origin.namespace != namespace:
+            raise NotFoundError
+        return run
+
+    async def redrive(self, namespace: str, id: str, composition: JSON = None) -> None:
+        """Takes a failed or cancelled execution up again from the steps that failed.
+
+        Args:
+            namespace: that it is in.
+            id: of the execution.
+            composition: to go on with another program, which must agree with what is done.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+            ConflictError: when it cannot be taken up; the text says why.
+        """
+        await self._redrives.redrive(namespace, id, composition)
+        await self._tick.settled()
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _proceed(self, run: Run) -> None:
+        self._inbox.proceed(run)
+
+    def _fire(self, execution: str, fiber: str) -> None:
+        self._recovery.visit(
+            execution, partial(self._inbox.deliver, fiber=fiber, event=TimerFired())
+        )
+
+    def _cancel_child(self, execution: str) -> None:
+        self._recovery.visit(execution, self._inbox.cancel)
+
+
+def _tell(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)

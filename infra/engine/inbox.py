@@ -1,0 +1,484 @@
+"""What happens to executions: calls, completions, timers, people. Each makes one unit of the next tick.
+
+An event may reach further than one execution: a step that is a composition begins another, its end is
+its parent's completion. All that belongs together is one write, so that a waiting parent always has a
+living child, whatever moment the server dies.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import orjson
+
+from actions import (
+    BAD_RESPONSE,
+    INTERNAL_ERROR,
+    NOT_FOUND,
+    PAYLOAD_TOO_LARGE,
+    PERMISSION,
+    Completion,
+    Composed,
+    Conducted,
+    Opened,
+    merged,
+)
+from composer import (
+    CANCELLED as CANCELLED_CODE,
+)
+from composer import (
+    EXECUTION_FAILED,
+    LIMIT_EXCEEDED,
+    RESUMED,
+    Abandon,
+    Accepted,
+    Changes,
+    Completed,
+    Entry,
+    Execution,
+    Failed,
+    Failure,
+    Invoke,
+    Name,
+    Success,
+    compile,
+    task,
+)
+from composer import (
+    PAUSED as PAUSED_ENTRY,
+)
+
+from .runs import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED, Flight, Origin, Parent, Run
+from .tick import Unit
+from .waiters import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actions import Action
+    from composer import JSON, Event, Outcome, Program, Spawn
+
+    from .parts import Parts
+    from .tick import Tick
+    from .timers import Timers
+    from .waiters import Waiters
+
+log = logging.getLogger(__name__)
+
+Work: TypeAlias = tuple[Run, Changes]
+
+_PAUSING = (PAUSED_ENTRY, RESUMED)
+EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
+KEPT_LOGS = 100  # lines of a step that answers later, until it does
+
+
+class Starter(Protocol):
+    """Who runs steps: see `dispatch`."""
+
+    def start(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
+        """Runs a step that is durable now."""
+
+    def cancel(self, flight: Flight) -> None:
+        """Stops one that nobody waits for."""
+
+
+class Inbox:
+    """Turns events into units for the tick."""
+
+    def __init__(
+        self, parts: Parts, tick: Tick, timers: Timers, waiters: Waiters, starter: Starter
+    ) -> None:
+        self._parts, self._tick, self._timers = parts, tick, timers
+        self._waiters, self._starter = waiters, starter
+        self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
+        self._closed = False
+
+    def close(self) -> None:
+        """Hears of no completion any more: what invokers say while they stop is not what happened."""
+        self._closed = True
+
+    # --- what comes in -----------------------------------------------------------------------
+
+    def call(self, id: str, action: Action, params: JSON, namespace: str, unit: Unit) -> None:
+        """Begins an execution, one of its namespace's calls; the unit's effects tell it is durable."""
+        origin = Origin(
+            action=action,
+            namespace=namespace,
+            started_ms=self._clock.now_ms(),
+            solo=not isinstance(action.exec, Composed),
+            express=action.express,
+        )
+        program = _program(action)
+        run, changes = self._begin(unit, id, program, origin, merged(action.parameters, params))
+        run.counted = True
+        self._settle(unit, (run, changes))
+
+    def deliver(self, run: Run, fiber: str, event: Event) -> None:
+        """Hands an event to a fiber."""
+        self._do(run, partial(run.execution.deliver, fiber, event, self._clock.now_ms()))
+
+    def proceed(self, run: Run) -> None:
+        """Lets an execution do what it can without an event."""
+        if self._runs.get(run.id) is run:
+            self._do(run, partial(run.execution.proceed, self._clock.now_ms()))
+
+    def cancel(self, run: Run) -> None:
+        """Asks an execution to stop."""
+        self._do(run, partial(run.execution.cancel, self._clock.now_ms()))
+
+    def terminate(self, run: Run) -> None:
+        """Stops an execution, without finalizers."""
+        self._do(run, partial(run.execution.terminate, self._clock.now_ms()))
+
+    def resume(self, run: Run) -> None:
+        """Lets a paused execution try again."""
+        self._do(run, partial(run.execution.resume, self._clock.now_ms()))
+
+    def take_up(self, redriven: list[Work], unit: Unit) -> None:
+        """Takes executions up that were redriven together."""
+        for run, _ in redriven:
+            self._runs[run.id] = run
+            unit.write.executions.append(run.row(RUNNING, None))
+        self._settle(unit, *redriven)
+
+    def opened(self, run: Run, ticket: JSON) -> Opened:
+        """The activation of a step that was accepted, from what was noted then."""
+        action = self._parts.catalog.find(_name(ticket["action"], run.origin.namespace))
+        return Opened(
+            id=ticket["activation"],
+            action=action or run.origin.action,
+            namespace=run.origin.namespace,
+            asked_ms=ticket["asked"],
+            cause=None if run.origin.solo else run.id,
+        )
+
+    def completed(
+        self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
+    ) -> None:
+        """An invoker hands in what came of a step."""
+        if self._closed or run.flights.get((fiber, turn)) is not flight:
+            self._counters.stale += 1
+            return
+        del run.flights[fiber, turn]
+        if flight.opened.action.answers_later and isinstance(completion.outcome, Success):
+            self.deliver(run, fiber, Accepted(turn, _ticket(flight.opened, completion)))
+        else:
+            unit = Unit()
+            change = partial(self._complete, unit, run, fiber, turn, flight.opened, completion)
+            self._do(run, change, unit)
+
+    def answered(
+        self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
+    ) -> None:
+        """A completion trigger fires for a step that answers later."""
+        unit = Unit()
+        change = partial(self._complete, unit, run, fiber, turn, opened, completion)
+        self._do(run, change, unit)
+
+    def fly(self, run: Run, fiber: str, command: Invoke) -> None:
+        """Sends a step again after a crash."""
+        unit = Unit()
+        self._settle(unit, (run, Changes(commands=[(fiber, command)])))
+
+    # --- what comes of it --------------------------------------------------------------------
+
+    def _do(self, run: Run, change: Callable[[], Changes], unit: Unit | None = None) -> None:
+        """Makes a change and follows it: the boundary that no mistake of ours crosses."""
+        unit = unit or Unit()
+        before = self._clock.elapsed_us()
+        try:
+            changes = change()
+        except Exception:
+            log.exception("execution %s fails by a mistake of the conductor", run.id)
+            self._settle(unit, (run, _broken(self._clock.now_ms())))
+            return
+        self._counters.stale += changes.stale
+        self._settle(unit, (run, changes))
+        run.conducted_us += self._clock.elapsed_us() - before
+
+    def _settle(self, unit: Unit, *changed: Work) -> None:
+        """Follows changes from execution to execution, then hands the unit to the tick."""
+        work: deque[Work] = deque(changed)
+        while work:
+            run, changes = work.popleft()
+            try:
+                work += self._apply(unit, run, changes)
+            except Exception:
+                log.exception("execution %s fails: it cannot be written down", run.id)
+                work += self._apply(unit, run, _broken(self._clock.now_ms()))
+        self._tick.submit(unit)
+
+    def _apply(self, unit: Unit, run: Run, changes: Changes) -> list[Work]:
+        work: list[Work] = []
+        run.write(changes, unit.write)
+        for fiber, command in changes.commands:
+            match command:
+                case Invoke():
+                    work += self._invoke(unit, run, fiber, command)
+                case Abandon():
+                    self._abandon(unit, run, fiber, command)
+                case _:
+                    work.append(self._spawn(unit, run, command))
+        if changes.outcome is not None:
+            work += self._ended(unit, run, changes.outcome)
+        else:
+            self._stand(unit, run, changes)
+            if not run.flights:
+                run.unsettled += 1
+                unit.effects.append(partial(self._settled, run))
+        run.forget_memo()
+        return work
+
+    def _stand(self, unit: Unit, run: Run, changes: Changes) -> None:
+        """Arms timers, and notes whether it is paused now."""
+        for fiber in changes.fibers.values():
+            due_ms = fiber.due_ms
+            if due_ms is not None:
+                unit.effects.append(partial(self._timers.arm, due_ms, run.id, fiber.id))
+        if changes.more:
+            self._tick.resume(run)
+        if any(entry.kind in _PAUSING for entry in changes.entries):
+            run.paused = run.execution.paused
+            unit.write.executions.append(run.row(PAUSED if run.paused else RUNNING, None))
+
+    def _settled(self, run: Run) -> None:
+        """A unit of it is durable: if nothing is under way it may leave memory."""
+        run.unsettled -= 1
+        if run.dormant and self._runs.get(run.id) is run:
+            del self._runs[run.id]
+
+    # --- executions begin and end ------------------------------------------------------------
+
+    def _begin(
+        self,
+        unit: Unit,
+        id: str,
+        program: Program,
+        origin: Origin,
+        value: JSON,
+        spawn: Spawn | None = None,
+    ) -> Work:
+        now_ms = origin.started_ms
+        limits = self._parts.settings.limits
+        if origin.express:
+            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS))
+        execution = Execution(id, program, limits)
+        run = self._runs[id] = Run(execution, origin, now_ms)
+        self._counters.started += 1
+        if not origin.express:
+            unit.write.executions.append(run.row(RUNNING, None))
+        if spawn is None:
+            return run, execution.begin(value, now_ms)
+        return run, execution.begin(value, now_ms, pc=spawn.pc, frames=spawn.frames)
+
+    def _spawn(self, unit: Unit, run: Run, command: Spawn) -> Work:
+        origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
+        program = run.execution.program
+        return self._begin(unit, command.activation, program, origin, command.value, command)
+
+    def _ended(self, unit: Unit, run: Run, outcome: Outcome) -> list[Work]:
+        now_ms = self._clock.now_ms()
+        self._runs.pop(run.id, None)
+        for flight in run.flights.values():
+            unit.effects.append(partial(self._starter.cancel, flight))
+        run.flights.clear()
+        if run.counted:
+            self._parts.usage[run.origin.namespace].running -= 1
+        status = _status(outcome)
+        self._count(status)
+        origin, parent = run.origin, run.origin.parent
+        if origin.solo:
+            record = run.record
+            unit.write.forgotten.append(run.id)
+        else:
+            opened = Opened(
+                id=run.id,
+                action=origin.action,
+                namespace=origin.namespace,
+                asked_ms=origin.started_ms,
+                cause=parent.execution if parent else None,
+            )
+            conducted = Conducted(duration_ms=run.steps_ms, billed_ms=run.conducted_us / 1000)
+            completion = Completion(outcome, origin.started_ms, now_ms)
+            record = run.activation(opened, completion, unit.write, conducted)
+            unit.write.executions.append(run.row(status, now_ms))
+        unit.effects.append(partial(self._waiters.answer, run.id, Ended(outcome, record)))
+        if parent is None:
+            return []
+        return self._child_ended(parent, outcome, record)
+
+    def _child_ended(self, parent: Parent, outcome: Outcome, record: dict[str, JSON]) -> list[Work]:
+        run = self._runs.get(parent.execution)
+        if run is None or run.flights.pop((parent.fiber, parent.turn), None) is None:
+            return []  # it has been cancelled, or was never stored
+        run.steps_ms += record["duration"]
+        event = _event(parent.turn, outcome, None)
+        return [(run, run.execution.deliver(parent.fiber, event, self._clock.now_ms()))]
+
+    def _count(self, status: str) -> None:
+        counters = self._counters
+        if status == SUCCEEDED:
+            counters.succeeded += 1
+        elif status == CANCELLED:
+            counters.cancelled += 1
+        else:
+            counters.failed += 1
+
+    # --- steps begin and end -----------------------------------------------------------------
+
+    def _invoke(self, unit: Unit, run: Run, fiber: str, command: Invoke) -> list[Work]:
+        action = self.target(run, command)
+        if isinstance(action, Failure):
+            event = Failed(command.turn, action)
+            return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
+        origin = run.origin
+        opened = Opened(
+            id=run.id if origin.solo else command.activation,
+            action=action,
+            namespace=origin.namespace,
+            asked_ms=self._clock.now_ms(),
+            cause=None if origin.solo else run.id,
+            name=f"{action.name.name}.{command.function[:8]}" if command.function else None,
+        )
+        self._counters.steps += 1
+        if isinstance(action.exec, Composed) and command.function is None:
+            run.flights[fiber, command.turn] = Flight(opened, action.kind, command.activation)
+            return [self._nest(unit, run, Parent(run.id, fiber, command.turn), action, command)]
+        flight = run.flights[fiber, command.turn] = Flight(opened, action.invoker_kind)
+        unit.effects.append(partial(self._starter.start, run, fiber, flight, command))
+        return []
+
+    def _nest(self, unit: Unit, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
+        origin = Origin(
+            action=action,
+            namespace=run.origin.namespace,
+            started_ms=self._clock.now_ms(),
+            parent=parent,
+            depth=run.origin.depth + 1,
+            express=action.express or run.origin.express,
+        )
+        value = merged(action.parameters, command.params)
+        return self._begin(unit, command.activation, _program(action), origin, value)
+
+    def target(self, run: Run, command: Invoke) -> Action | Failure:
+        """What a step runs, or why there is nothing to run."""
+        if run.origin.solo or command.function is not None:
+            return run.origin.action
+        namespace = run.origin.namespace
+        name = _name(str(command.action), namespace)
+        shown = f"{name.namespace}/{name.path}"
+        if name.namespace != namespace:
+            text = f"Failed entitlement check for action with name '{shown}' during composition."
+            return Failure(PERMISSION, text)
+        action = self._parts.catalog.find(name)
+        if action is None:
+            text = f"Failed to resolve action with name '{shown}' during composition."
+            return Failure(NOT_FOUND, text)
+        limit = self._parts.settings.nesting
+        if isinstance(action.exec, Composed) and run.origin.depth >= limit:
+            text = f"compositions nest more than {limit} deep, at {shown}"
+            return Failure(LIMIT_EXCEEDED, {"code": LIMIT_EXCEEDED, "message": text})
+        return action
+
+    def _complete(
+        self, unit: Unit, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
+    ) -> Changes:
+        """Closes a step's activation and tells its fiber."""
+        completion = self._within_limits(unit, run, completion)
+        outcome = completion.outcome
+        self._counters.steps_failed += isinstance(outcome, Failure)
+        if not run.origin.express or run.origin.solo:
+            run.record = run.activation(opened, completion, unit.write)
+        run.steps_ms += completion.ended_ms - completion.started_ms
+        event = _event(turn, outcome, completion.variables)
+        return run.execution.deliver(fiber, event, self._clock.now_ms())
+
+    def _within_limits(self, unit: Unit, run: Run, completion: Completion) -> Completion:
+        """The completion, or a failure when its result is too large or nests too deep."""
+        if isinstance(completion.outcome, Failure):
+            return completion
+        value = completion.outcome.value
+        try:
+            text = orjson.dumps(value)
+        except (TypeError, ValueError) as error:
+            why = f"The action did not produce a valid JSON response: {error}"
+            return replace(completion, outcome=Failure(BAD_RESPONSE, why))
+        limit = self._parts.settings.quotas.payload_bytes
+        if len(text) <= limit:
+            if not run.origin.express:
+                run.keep(value, unit.write, text)
+            return completion
+        why = (
+            f"The action produced a response that exceeded the allowed length: {len(text)} > "
+            f"{limit} bytes."
+        )
+        return replace(completion, outcome=Failure(PAYLOAD_TOO_LARGE, why))
+
+    def _abandon(self, unit: Unit, run: Run, fiber: str, command: Abandon) -> None:
+        """A step that nobody waits for any more is closed as cancelled, and stopped."""
+        flight = run.flights.pop((fiber, command.turn), None)
+        if flight is not None:
+            unit.effects.append(partial(self._starter.cancel, flight))
+            if flight.child is not None:
+                return  # it is told to cancel, and closes its own
+            opened = flight.opened
+        elif command.ticket is not None:
+            opened = self.opened(run, command.ticket)
+        else:
+            return
+        now_ms = self._clock.now_ms()
+        cancelled = Failure(CANCELLED_CODE, {"code": CANCELLED_CODE, "message": "cancelled"})
+        completion = Completion(cancelled, opened.asked_ms, now_ms)
+        if not run.origin.express or run.origin.solo:
+            run.record = run.activation(opened, completion, unit.write)
+        run.steps_ms += now_ms - opened.asked_ms
+
+
+def _broken(now_ms: int) -> Changes:
+    text = "the conductor made a mistake; its log says which"
+    failure = Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
+    detail = {"code": failure.code, "origin": None}
+    entry = Entry(now_ms, "0", 0, EXECUTION_FAILED, detail, failure.error)
+    return Changes(entries=[entry], outcome=failure)
+
+
+def _ticket(opened: Opened, completion: Completion) -> dict[str, JSON]:
+    """What must be known of a step that is accepted, when it is answered."""
+    return {
+        "activation": opened.id,
+        "action": str(opened.action.name),
+        "asked": opened.asked_ms,
+        "started": completion.started_ms,
+        "logs": completion.logs[-KEPT_LOGS:],
+    }
+
+
+def _event(turn: int, outcome: Outcome, variables: JSON) -> Completed | Failed:
+    if isinstance(outcome, Success):
+        return Completed(turn, outcome.value, variables)
+    return Failed(turn, outcome)
+
+
+def _status(outcome: Outcome) -> str:
+    if isinstance(outcome, Success):
+        return SUCCEEDED
+    return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
+
+
+def _program(action: Action) -> Program:
+    return action.exec.program if isinstance(action.exec, Composed) else solo(str(action.name))
+
+
+@lru_cache(maxsize=4096)
+def solo(name: str) -> Program:
+    """The program of an action that is invoked by itself."""
+    return compile(task(name))
+
+
+@lru_cache(maxsize=65536)
+def _name(text: str, namespace: str) -> Name:
+    return Name.parse(text).within(namespace)

@@ -1,0 +1,164 @@
+"""What is asked about executions and activations: read from the store, or where they stand in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from actions import NotFoundError, Query
+from composer import Fiber, Invoking, Joining, Paused, Sleeping
+
+from . import slots
+
+if TYPE_CHECKING:
+    from actions import ActivationRow, ExecutionRow
+    from composer import JSON, Program
+
+    from .parts import Parts
+    from .recovery import Recovery
+
+PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
+PAGE_LISTS = 200  # lists of entries read at once
+
+
+class Records:
+    """Answers questions. Nothing here changes anything."""
+
+    def __init__(self, parts: Parts, recovery: Recovery) -> None:
+        self._parts, self._store, self._recovery = parts, parts.store, recovery
+
+    async def activation(self, namespace: str, id: str) -> dict[str, JSON]:
+        """An activation's record, whole.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        rows = await self._store.activations(Query(namespace=namespace, limit=1), id)
+        if not rows:
+            raise NotFoundError
+        return await self._whole(rows[0])
+
+    async def activations(self, query: Query, *, whole: bool) -> list[dict[str, JSON]]:
+        """Records that fit, the newest first; without results and logs unless they are to be whole."""
+        rows = await self._store.activations(query)
+        if whole:
+            return [await self._whole(row) for row in rows]
+        return [orjson.loads(row.body) for row in rows]
+
+    async def _whole(self, row: ActivationRow) -> dict[str, JSON]:
+        record = await slots.activation(self._store, row.body)
+        if any(note["key"] == "conductor" for note in record["annotations"]):
+            record["logs"] = await self.components(row.namespace, row.id)
+        return record
+
+    async def components(self, namespace: str, cause: str) -> list[str]:
+        """The activations of a composition's steps, in order of their start."""
+        query = Query(namespace=namespace, cause=cause, limit=PARTS_SHOWN)
+        rows = await self._store.activations(query)
+        return [row.id for row in reversed(rows)]
+
+    async def executions(self, query: Query) -> list[dict[str, JSON]]:
+        """Executions that fit, the newest first."""
+        return [_execution(row) for row in await self._store.executions(query)]
+
+    async def execution(self, namespace: str, id: str) -> dict[str, JSON]:
+        """An execution, and where each of its fibers stands.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        row = await self.row(namespace, id)
+        doc = _execution(row)
+        doc["fibers"] = await self._standing(row)
+        return doc
+
+    async def row(self, namespace: str, id: str) -> ExecutionRow:
+        """An execution's row.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        saved = await self._store.load(id)
+        if saved is None or saved.execution.namespace != namespace:
+            raise NotFoundError
+        return saved.execution
+
+    async def _standing(self, row: ExecutionRow) -> list[dict[str, JSON]]:
+        if row.ended_ms is not None:
+            return []
+        run = self._parts.runs.get(row.id)
+        if run is not None:
+            program, fibers = run.execution.program, list(run.execution.fibers.values())
+        else:
+            saved = await self._store.load(row.id)
+            program = await self._recovery.program(orjson.loads(row.body))
+            fibers = await slots.fibers(self._store, row.id, saved.fibers if saved else [])
+        return [_stand(program, fiber) for fiber in fibers if fiber.outcome is None]
+
+    async def history(
+        self, namespace: str, id: str, *, after: int, limit: int
+    ) -> list[dict[str, JSON]]:
+        """At most `limit` entries after number `after`, each with its number as `seq`.
+
+        Raises:
+            NotFoundError: when there is no such execution in this namespace.
+        """
+        await self.row(namespace, id)
+        found: list[dict[str, JSON]] = []
+        while len(found) < limit:
+            lists = await self._store.history(id, after, PAGE_LISTS)
+            for first, body in lists:
+                for seq, entry in enumerate(await slots.entries(self._store, id, body), first):
+                    if seq > after and len(found) < limit:
+                        found.append({"seq": seq, **entry})
+                        after = seq
+            if len(lists) < PAGE_LISTS:
+                break
+        return found
+
+
+def _execution(row: ExecutionRow) -> dict[str, JSON]:
+    body = orjson.loads(row.body)
+    doc: dict[str, JSON] = {
+        "executionId": row.id,
+        "namespace": row.namespace,
+        "name": row.name,
+        "action": body["action"],
+        "version": body["version"],
+        "kind": body["kind"],
+        "status": row.status,
+        "start": row.started_ms,
+        "program": body["program"],
+    }
+    if row.ended_ms is not None:
+        doc["end"] = row.ended_ms
+    if body["generation"]:
+        doc["redriven"] = body["generation"]
+    if "parent" in body:
+        execution, fiber, turn = body["parent"]
+        doc["parent"] = {"executionId": execution, "fiber": fiber, "turn": turn}
+    return doc
+
+
+def _stand(program: Program, fiber: Fiber) -> dict[str, JSON]:
+    """Where a fiber stands: what it waits for, and which part of the composition that is."""
+    doc: dict[str, JSON] = {"fiber": fiber.id, "turn": fiber.turn}
+    instruction = program.instructions[max(0, fiber.pc - 1)]
+    match fiber.wait:
+        case Invoking(ticket=ticket):
+            doc["waits"] = "action" if ticket is None else "answer"
+            for name in ("action", "function", "path"):
+                if hasattr(instruction, name):
+                    doc[name] = getattr(instruction, name)
+        case Sleeping(until_ms=until_ms):
+            doc |= {"waits": "timer", "until": until_ms}
+        case Joining():
+            doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
+        case Paused(failure=failure):
+            doc |= {"waits": "operator", "code": failure.code, "error": failure.error}
+        case _:
+            doc["waits"] = "conductor"
+    if fiber.due_ms is not None:
+        doc["due"] = fiber.due_ms
+    return doc

@@ -1,0 +1,199 @@
+"""Executions come back into memory: after a crash, when a timer fires, when somebody asks for one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, TypeAlias
+
+import orjson
+
+from actions import LOST, Action, Code, Composed, Document, Opened
+from actions import Limits as ActionLimits
+from composer import Execution, Failed, Failure, Name, Program
+
+from . import slots
+from .inbox import solo
+from .runs import PAUSED, Flight, Origin, Parent, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actions import ExecutionRow
+    from composer import JSON, Invoke
+
+    from .inbox import Inbox
+    from .parts import Parts
+    from .timers import Timers
+
+log = logging.getLogger(__name__)
+
+MISSING = "missing"  # the kind of an action that has been deleted meanwhile
+PROGRAM = "program"  # documents of programs, by hash
+LAST = 1 << 62  # after every entry of any history
+
+Visit: TypeAlias = "Callable[[Run], None]"
+
+
+class Recovery:
+    """Brings executions back into memory."""
+
+    def __init__(
+        self, parts: Parts, inbox: Inbox, timers: Timers, tasks: asyncio.TaskGroup
+    ) -> None:
+        self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
+        self._loading: dict[str, asyncio.Future[bool]] = {}
+        self._programs: dict[str, Program] = {}
+
+    # --- after a crash -----------------------------------------------------------------------
+
+    async def recover(self) -> None:
+        """Takes up everything that was under way."""
+        standing = await self._parts.store.standing()
+        self._timers.arm_all(standing.timers)
+        found = []
+        for execution in standing.active:
+            run = await self._load(execution)
+            if run is None:
+                log.error("execution %s has fibers but no row; it is left alone", execution)
+            else:
+                self._parts.runs[execution] = run
+                found.append(run)
+        for run in found:
+            await self._take_up(run)
+        if found:
+            log.info("recovered %d executions", len(found))
+
+    async def _take_up(self, run: Run) -> None:
+        """Sends again what was under way, and lets what can run go on."""
+        self._parts.counters.recovered += 1
+        for fiber, command in run.execution.pending(self._parts.clock.now_ms()):
+            if not await self._adopted(run, fiber, command):
+                self._send(run, fiber, command)
+        if run.execution.ready:
+            self._inbox.proceed(run)
+
+    async def _adopted(self, run: Run, fiber: str, command: Invoke) -> bool:
+        """Whether the step is an execution of its own that is still under way."""
+        child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
+        saved = await self._parts.store.load(child)
+        if saved is None or saved.execution.ended_ms is not None:
+            return False
+        opened = Opened(
+            id=child,
+            action=await self._action(saved.execution),
+            namespace=saved.execution.namespace,
+            asked_ms=saved.execution.started_ms,
+            cause=run.id,
+        )
+        run.flights[fiber, command.turn] = Flight(opened, opened.action.kind, child)
+        return True
+
+    def _send(self, run: Run, fiber: str, command: Invoke) -> None:
+        action = self._inbox.target(run, command)
+        if isinstance(action, Action) and action.at_most_once:
+            text = "The server stopped while the action ran, and it may run only once."
+            self._inbox.deliver(run, fiber, Failed(command.turn, Failure(LOST, text)))
+        else:
+            self._inbox.fly(run, fiber, command)
+
+    # --- one at a time -----------------------------------------------------------------------
+
+    def visit(self, execution: str, visit: Visit) -> None:
+        """Calls `visit` with an execution, now or when it is in memory; never if it has ended."""
+        run = self._parts.runs.get(execution)
+        if run is not None:
+            visit(run)
+        else:
+            self._tasks.create_task(self._visited(execution, visit))
+
+    async def _visited(self, execution: str, visit: Visit) -> None:
+        run = await self.found(execution)
+        if run is not None:
+            visit(run)
+        else:
+            self._parts.counters.stale += 1
+
+    async def found(self, execution: str) -> Run | None:
+        """An execution under way, in memory; None when it has ended.
+
+        Whoever is given it must use it before awaiting anything: it may leave memory again.
+        """
+        runs = self._parts.runs
+        while execution not in runs:
+            loading = self._loading.get(execution)
+            if loading is None:
+                loading = self._loading[execution] = asyncio.get_running_loop().create_future()
+                try:
+                    run = await self._load(execution)
+                except Exception:
+                    log.exception("execution %s cannot be loaded", execution)
+                    run = None
+                if run is not None:
+                    runs[execution] = run
+                del self._loading[execution]
+                loading.set_result(run is not None)
+            if not await loading:
+                return None
+        return runs[execution]
+
+    async def _load(self, execution: str) -> Run | None:
+        store = self._parts.store
+        saved = await store.load(execution)
+        if saved is None or saved.execution.ended_ms is not None:
+            return None
+        body = orjson.loads(saved.execution.body)
+        limits = self._parts.settings.limits
+        fibers = await slots.fibers(store, execution, saved.fibers)
+        program = await self.program(body)
+        restored = Execution.restore(execution, program, fibers, limits, body["generation"])
+        run = await self.run(saved.execution, restored)
+        run.paused = saved.execution.status == PAUSED
+        return run
+
+    async def run(self, row: ExecutionRow, execution: Execution) -> Run:
+        """An execution in memory, from its row."""
+        body = orjson.loads(row.body)
+        parent = body.get("parent")
+        origin = Origin(
+            action=await self._action(row),
+            namespace=row.namespace,
+            started_ms=row.started_ms,
+            parent=Parent(*parent) if parent else None,
+            depth=body["depth"],
+            solo=body["solo"],
+        )
+        last = await self._parts.store.history(row.id, LAST, 1)
+        entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
+        run = Run(execution, origin, self._parts.clock.now_ms(), entries)
+        run.adopted = body.get("adopted", {})
+        return run
+
+    async def _action(self, row: ExecutionRow) -> Action:
+        """The action as it was, as far as its execution needs it."""
+        body = orjson.loads(row.body)
+        name = Name.parse(body["action"])
+        if body["solo"]:
+            found = self._parts.catalog.find(name)
+            return found if found is not None else Action(name, Code(MISSING))
+        return Action(
+            name,
+            Composed(body["kind"], None, await self.program(body)),
+            limits=ActionLimits.from_json(body["limits"]),
+            version=body["version"],
+        )
+
+    async def program(self, body: dict[str, JSON]) -> Program:
+        """The program that an execution is pinned to, from its row's body."""
+        if body["solo"]:
+            return solo(body["action"])
+        hash = body["program"]
+        if hash not in self._programs:
+            async for document in self._parts.store.documents(PROGRAM, hash):
+                self._programs[hash] = Program.from_json(orjson.loads(document.body or b""))
+        return self._programs[hash]
+
+
+def program_document(program: Program) -> Document:
+    """The program as it is stored, for executions that come back."""
+    return Document(kind=PROGRAM, key=program.hash, body=orjson.dumps(program.to_json()))

@@ -1,0 +1,119 @@
+"""Failed executions are taken up again, with those of their steps that are executions themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+import composer
+from actions import ConflictError, InvalidError, NotFoundError, Opened
+from composer import CompositionError, RedriveError, activation_id
+
+from . import slots
+from .recovery import program_document
+from .runs import Flight
+from .tick import Unit
+
+if TYPE_CHECKING:
+    from actions import ExecutionRow
+    from composer import JSON, Program
+
+    from .inbox import Inbox, Work
+    from .parts import Parts
+    from .recovery import Recovery
+    from .runs import Run
+
+PAGE_LISTS = 500
+
+
+class Redrives:
+    """See `composer.redrive` for what one execution does; this finds its parts and its past."""
+
+    def __init__(self, parts: Parts, inbox: Inbox, recovery: Recovery) -> None:
+        self._parts, self._inbox, self._recovery = parts, inbox, recovery
+        self._under_way: set[str] = set()
+
+    async def redrive(self, namespace: str, id: str, composition: JSON) -> None:
+        """See `Engine.redrive`."""
+        if id in self._under_way:
+            raise ConflictError(f"Execution {id} is being redriven.")
+        self._under_way.add(id)
+        try:
+            saved = await self._parts.store.load(id)
+            if saved is None or saved.execution.namespace != namespace:
+                raise NotFoundError
+            unit = Unit()
+            program = None
+            if composition is not None:
+                program = _compiled(composition, namespace)
+                unit.write.documents.append(program_document(program))
+            try:
+                redriven = await self._redriven(saved.execution, program)
+            except RedriveError as error:
+                raise ConflictError(str(error)) from error
+            self._inbox.take_up(redriven, unit)
+        finally:
+            self._under_way.discard(id)
+
+    async def _redriven(self, row: ExecutionRow, program: Program | None) -> list[Work]:
+        """The execution taken up, and after it the executions that are its failed steps."""
+        if row.ended_ms is None:
+            raise RedriveError(f"execution {row.id} is still under way")
+        body = orjson.loads(row.body)
+        pinned = program or await self._recovery.program(body)
+        execution, changes = composer.redrive(
+            row.id, pinned, await self._history(row.id), self._parts.settings.limits,
+            self._parts.clock.now_ms(),
+        )  # fmt: skip
+        run = await self._recovery.run(row, execution)
+        work = [(run, changes)]
+        commands, changes.commands = changes.commands, []
+        for fiber, command in commands:
+            child = await self._failed_child(run, fiber, command.turn)  # type: ignore[union-attr]
+            if child is None:
+                changes.commands.append((fiber, command))
+                continue
+            work += child
+            first = child[0][0]
+            run.adopted[f"{fiber}:{command.turn}"] = first.id  # type: ignore[union-attr]
+            opened = Opened(
+                id=first.id,
+                action=first.origin.action,
+                namespace=row.namespace,
+                asked_ms=first.origin.started_ms,
+                cause=row.id,
+            )
+            flight = Flight(opened, first.origin.action.kind, first.id)
+            run.flights[fiber, command.turn] = flight  # type: ignore[union-attr]
+        return work
+
+    async def _failed_child(self, run: Run, fiber: str, turn: int) -> list[Work] | None:
+        """The execution that a failed step was, taken up as well; None when it was none."""
+        for generation in range(run.execution.generation - 1, -1, -1):
+            id = run.adopted.get(f"{fiber}:{turn}") or activation_id(
+                run.id, fiber, turn, generation
+            )
+            saved = await self._parts.store.load(id)
+            if saved is not None:
+                try:
+                    return await self._redriven(saved.execution, None)
+                except RedriveError:
+                    return None  # it failed by what its program decides: it begins anew
+        return None
+
+    async def _history(self, id: str) -> list[dict[str, JSON]]:
+        entries: list[dict[str, JSON]] = []
+        while True:
+            lists = await self._parts.store.history(id, len(entries), PAGE_LISTS)
+            for _, body in lists:
+                entries += await slots.entries(self._parts.store, id, body)
+            if len(lists) < PAGE_LISTS:
+                return entries
+
+
+def _compiled(composition: JSON, namespace: str) -> Program:
+    try:
+        return composer.compile(composer.parse(composition), namespace=namespace)
+    except CompositionError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error

@@ -1,0 +1,229 @@
+"""An execution in the engine's memory, and how what happens to it is written down.
+
+Large values are stored once, under a key of their own: a fiber, a history entry and an activation that
+carry the same one carry a reference. Which values those are is known by identity, for as long as a
+fiber holds them; values are never changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from actions import ActivationRow, ExecutionRow, FiberRow, closed, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actions import Action, Completion, Conducted, Opened, Write
+    from composer import JSON, Changes, Entry, Execution, Fiber
+
+FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
+INLINE_BYTES = 2048  # a larger value is stored by itself
+RUNNING, PAUSED, SUCCEEDED, FAILED, CANCELLED = (
+    "running", "paused", "succeeded", "failed", "cancelled",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The step of another execution that this one is."""
+
+    execution: str
+    fiber: str
+    turn: int
+
+
+@dataclass(slots=True)
+class Flight:
+    """A step under way: its activation, and what runs it: an invoker, or another execution."""
+
+    opened: Opened
+    kind: str
+    child: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What an execution is of, for as long as it lives.
+
+    `action` is the action as it was when the execution began. A `solo` execution is that of a single
+    action: it has no history, and its activation is the step's.
+    """
+
+    action: Action
+    namespace: str
+    started_ms: int
+    parent: Parent | None = None
+    depth: int = 0
+    express: bool = False
+    solo: bool = False
+
+
+class _Kept(NamedTuple):
+    """A value that is written down: itself (so that its identity is not reused), how, and its size."""
+
+    value: JSON
+    doc: dict[str, JSON]
+    size: int
+
+
+class Run:
+    """One execution under way."""
+
+    __slots__ = (
+        "_large", "_memo", "_session", "_values", "adopted", "buffer", "conducted_us", "counted", "entries", "execution",
+        "flights", "origin", "paused", "record", "steps_ms", "unsettled",
+    )  # fmt: skip
+
+    def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
+        self.execution = execution
+        self.origin = origin
+        self.entries = entries  # in its history
+        self.flights: dict[tuple[str, int], Flight] = {}
+        self.steps_ms = 0  # the sum of its parts
+        self.conducted_us = 0.0  # the conductor's own time
+        self.paused = False
+        self.counted = False  # as one of its namespace's calls under way
+        self.unsettled = 0  # units of it that are not committed yet
+        self.record: dict[str, JSON] = {}  # of a solo execution's activation
+        self.adopted: dict[
+            str, str
+        ] = {}  # steps whose executions a redrive has taken over: their ids
+        self.buffer: list[Entry] = []  # of an express execution
+        self._large: dict[int, _Kept] = {}
+        self._memo: dict[int, _Kept] = {}
+        self._session, self._values = now_ms, 0  # so that keys are new after a restart, too
+
+    @property
+    def id(self) -> str:
+        return self.execution.id
+
+    @property
+    def dormant(self) -> bool:
+        """Whether it may leave memory: nothing runs, and it waits for timers or for people."""
+        return not (self.flights or self.unsettled or self.origin.express or self.execution.ready)
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def write(self, changes: Changes, write: Write) -> None:
+        """Writes down what has changed; for an express execution only at its end."""
+        if self.origin.express and not self.origin.solo:
+            self.buffer += changes.entries
+            if changes.outcome is None:
+                return
+            entries, self.buffer = self.buffer, []
+        else:
+            entries = changes.entries
+        origin = self.origin
+        if entries and not origin.solo:
+            keep = self._keeper(write)
+            lines = [entry.to_json(keep) for entry in entries]
+            write.history.append((self.id, self.entries + 1, orjson.dumps(lines)))
+            self.entries += len(lines)
+        if origin.express:
+            return
+        for fiber in changes.fibers.values():
+            write.fibers.append(self._fiber_row(fiber, write))
+        for parent, turn in changes.dropped:
+            write.dropped.append((self.id, f"{parent}/{turn}."))
+        if changes.outcome is not None and not origin.solo:
+            write.dropped.append((self.id, ""))
+
+    def forget_memo(self) -> None:
+        """Drops what was remembered for one write."""
+        self._memo.clear()
+        if self._large and len(self.execution.fibers) <= FEW_FIBERS:
+            held = {id(v) for fiber in self.execution.fibers.values() for v in fiber.values()}
+            self._large = {key: kept for key, kept in self._large.items() if key in held}
+
+    def _fiber_row(self, fiber: Fiber, write: Write) -> FiberRow:
+        return FiberRow(
+            execution=self.id,
+            fiber=fiber.id,
+            due_ms=fiber.due_ms,
+            active=fiber.active,
+            body=orjson.dumps(fiber.to_json(self._keeper(write))),
+        )
+
+    def _keeper(self, write: Write) -> Callable[[JSON], dict[str, JSON]]:
+        return lambda value: self.keep(value, write).doc
+
+    def keep(self, value: JSON, write: Write, text: bytes | None = None) -> _Kept:
+        """How a value is written down: in place, or by a reference; `text` is its JSON, if known."""
+        known = self._memo.get(id(value)) or self._large.get(id(value))
+        if known is not None:
+            return known
+        if text is None:
+            text = orjson.dumps(value)
+        kept = _Kept(value, {"v": orjson.Fragment(text)}, len(text))
+        if len(text) > INLINE_BYTES:
+            self._values += 1
+            key = f"{self._session:x}.{self._values}"
+            write.values.append((self.id, key, text))
+            kept = self._large[id(value)] = _Kept(value, {"r": key}, len(text))
+        self._memo[id(value)] = kept
+        return kept
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def row(self, status: str, ended_ms: int | None) -> ExecutionRow:
+        """The execution as it is stored."""
+        origin = self.origin
+        action = origin.action
+        parent = origin.parent
+        body: dict[str, JSON] = {
+            "program": self.execution.program.hash,
+            "action": str(action.name),
+            "version": action.version,
+            "kind": action.kind,
+            "limits": action.limits.to_json(),
+            "generation": self.execution.generation,
+            "depth": origin.depth,
+            "solo": origin.solo,
+        }
+        if self.adopted:
+            body["adopted"] = self.adopted
+        if parent is not None:
+            body["parent"] = [parent.execution, parent.fiber, parent.turn]
+        return ExecutionRow(
+            id=self.id,
+            namespace=origin.namespace,
+            name=action.name.path,
+            status=status,
+            started_ms=origin.started_ms,
+            ended_ms=ended_ms,
+            body=orjson.dumps(body),
+        )
+
+    def activation(
+        self,
+        opened: Opened,
+        completion: Completion,
+        write: Write,
+        conducted: Conducted | None = None,
+    ) -> dict[str, JSON]:
+        """Writes an activation's record down. Returns it, without its result."""
+        record = closed(opened, completion, conducted)
+        outcome = completion.outcome
+        kept = self.keep(outcome.value, write)
+        response = {
+            **record["response"],
+            "result": kept.doc,
+            "size": kept.size,
+            "execution": self.id,
+        }
+        write.activations.append(
+            ActivationRow(
+                id=opened.id,
+                namespace=opened.namespace,
+                name=record["name"],
+                started_ms=record["start"],
+                status=status_of(outcome),
+                cause=opened.cause,
+                body=orjson.dumps({**record, "response": response}),
+            )
+        )
+        return record

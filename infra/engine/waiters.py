@@ -1,0 +1,72 @@
+"""Active acks: whoever waits for an execution hears of its end as soon as it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from composer import JSON, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an execution ended: the outcome, and its activation's record without the result."""
+
+    outcome: Outcome
+    record: dict[str, JSON]
+
+
+class Waiters:
+    """Futures by execution."""
+
+    def __init__(self) -> None:
+        self._futures: defaultdict[str, list[asyncio.Future[Ended]]] = defaultdict(list)
+
+    def __len__(self) -> int:
+        return len(self._futures)
+
+    def wait_for(self, execution: str) -> asyncio.Future[Ended]:
+        """A future of its end. Cancel it to wait no longer."""
+        future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._futures[execution].append(future)
+        return future
+
+    def answer(self, execution: str, ended: Ended) -> None:
+        """Tells those who wait for it."""
+        for future in self._futures.pop(execution, ()):
+            if not future.done():
+                future.set_result(ended)
+
+    async def within(
+        self, execution: str, future: asyncio.Future[Ended], seconds: float
+    ) -> Ended | None:
+        """What a future of `wait_for` brings; None when it takes longer, or the server stops."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await future
+        except TimeoutError:
+            return None
+        except asyncio.CancelledError:
+            if future.cancelled():  # by `close`
+                return None
+            raise
+        finally:
+            self.forget(execution, future)
+
+    def close(self) -> None:
+        """Nobody is answered any more: executions go on after the next start."""
+        for futures in self._futures.values():
+            for future in futures:
+                future.cancel()
+        self._futures.clear()
+
+    def forget(self, execution: str, future: asyncio.Future[Ended]) -> None:
+        """Somebody waits no longer."""
+        futures = self._futures.get(execution)
+        if futures is not None and future in futures:
+            futures.remove(future)
+            if not futures:
+                del self._futures[execution]

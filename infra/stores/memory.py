@@ -1,0 +1,125 @@
+"""The store in this process's memory: for tests, and for runs that nobody needs to remember."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from actions import Saved, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+
+    from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Write
+
+
+class MemoryStore:
+    """A `Store` that is gone with its process."""
+
+    def __init__(self) -> None:
+        self._executions: dict[str, ExecutionRow] = {}
+        self._fibers: dict[str, dict[str, FiberRow]] = {}
+        self._history: dict[str, list[tuple[int, bytes]]] = {}
+        self._activations: dict[str, ActivationRow] = {}
+        self._values: dict[tuple[str, str], bytes] = {}
+        self._documents: dict[tuple[str, str], Document] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Keeps what it has, for whoever opens it again in this process."""
+
+    async def commit(self, writes: Sequence[Write]) -> list[int]:
+        refused = []
+        for index, write in enumerate(writes):
+            if all(map(self._fits, write.documents)):
+                self._put(write)
+            else:
+                refused.append(index)
+        for index, write in enumerate(writes):
+            if index not in refused:
+                self._drop(write)
+        return refused
+
+    def _fits(self, document: Document) -> bool:
+        found = self._documents.get((document.kind, document.key))
+        return document.expected is None or document.expected == (found.version if found else 0)
+
+    def _put(self, write: Write) -> None:
+        for document in write.documents:
+            place = (document.kind, document.key)
+            found = self._documents.pop(place, None)
+            if document.body is not None:
+                version = found.version + 1 if found else 1
+                self._documents[place] = replace(document, version=version, expected=None)
+        for execution in write.executions:
+            self._executions[execution.id] = execution
+        for fiber in write.fibers:
+            self._fibers.setdefault(fiber.execution, {})[fiber.fiber] = fiber
+        for id, first, body in write.history:
+            self._history.setdefault(id, []).append((first, body))
+        for activation in write.activations:
+            self._activations[activation.id] = activation
+        for id, key, body in write.values:
+            self._values[id, key] = body
+
+    def _drop(self, write: Write) -> None:
+        for id, prefix in write.dropped:
+            fibers = self._fibers.get(id, {})
+            self._fibers[id] = {k: row for k, row in fibers.items() if not k.startswith(prefix)}
+        for id in write.forgotten:
+            self._executions.pop(id, None)
+            self._history.pop(id, None)
+            self._fibers.pop(id, None)
+
+    async def standing(self) -> Standing:
+        rows = [row for fibers in self._fibers.values() for row in fibers.values()]
+        active = list(dict.fromkeys(row.execution for row in rows if row.active))
+        timers = [(row.due_ms, row.execution, row.fiber) for row in rows if row.due_ms is not None]
+        return Standing(active, timers)
+
+    async def load(self, execution: str) -> Saved | None:
+        row = self._executions.get(execution)
+        if row is None:
+            return None
+        fibers = self._fibers.get(execution, {})
+        return Saved(row, [fibers[name] for name in sorted(fibers)])
+
+    async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
+        lists = self._history.get(execution, [])
+        start = max((i for i, (first, _) in enumerate(lists) if first <= after + 1), default=0)
+        return lists[start : start + limit]
+
+    async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
+        places = ((execution, key) for key in keys)
+        return {place[1]: self._values[place] for place in places if place in self._values}
+
+    async def executions(self, query: Query) -> list[ExecutionRow]:
+        return _page(self._executions.values(), query)
+
+    async def activations(self, query: Query, id: str | None = None) -> list[ActivationRow]:
+        rows = self._activations.values()
+        return _page([row for row in rows if id is None or row.id == id], query)
+
+    async def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        for (found, key), document in sorted(self._documents.items()):
+            if found == kind and key.startswith(prefix):
+                yield document
+
+
+def _page(rows: Iterable[Any], query: Query) -> list[Any]:
+    fitting = [row for row in rows if _fits(row, query)]
+    fitting.sort(key=lambda row: (row.started_ms, row.id), reverse=True)
+    return fitting[query.skip : query.skip + query.limit]
+
+
+def _fits(row: Any, query: Query) -> bool:
+    return (
+        row.namespace == query.namespace
+        and query.name in (None, row.name)
+        and query.status in (None, row.status)
+        and (query.cause is None or row.cause == query.cause)
+        and (query.since_ms is None or row.started_ms >= query.since_ms)
+        and (query.upto_ms is None or row.started_ms <= query.upto_ms)
+    )

@@ -1,0 +1,340 @@
+"""The store in a SQLite file: the embedded default.
+
+WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes; a small
+commit runs where it is asked for, a large one in a thread of its own, beside the event loop. Another
+connection reads. A directory belongs to one server at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
+
+from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
+from composer import Error
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+    from pathlib import Path
+
+    from actions import Query, Write
+
+FILE = "xingqiao.db"
+INLINE_ROWS = 8  # a commit of up to so many is over sooner than a thread has been told of it
+CHECKPOINT_PAGES = 4000  # of write-ahead log, 16 MB, before it is copied into the file
+PREFIX_END = "\uffff"
+
+
+class StoreError(Error):
+    """The store cannot be opened; the text says why and what to do."""
+
+
+class SqliteStore:
+    """Executions in a directory. A `Store`; use it with `async with`.
+
+    Args:
+        directory: made if it is not there.
+        synchronous: SQLite's: `FULL`, or `NORMAL` for speed at the price of the last commits when
+            the machine (not the process) dies.
+    """
+
+    def __init__(self, directory: Path, *, synchronous: str = "FULL") -> None:
+        self._directory = directory
+        self._synchronous = synchronous
+        self._thread = ThreadPoolExecutor(1, "store")
+        self._writer: sqlite3.Connection
+        self._reader: sqlite3.Connection
+        self._lock: Any = None
+
+    async def __aenter__(self) -> Self:
+        """Opens the file, brings its schema up to date and checks it.
+
+        Raises:
+            StoreError: when another server has it open, it is damaged, or it is of a newer version.
+        """
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._lock = (self._directory / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise StoreError(
+                f"another server is using {self._directory}: stop it, or give this one --data "
+                "with another directory"
+            ) from None
+        try:
+            self._open(self._directory / FILE)
+        except sqlite3.DatabaseError as error:
+            self._lock.close()
+            raise StoreError(f"{self._directory / FILE} is damaged: {error}") from error
+        except StoreError:
+            self._lock.close()
+            raise
+        return self
+
+    def _open(self, path: Path) -> None:
+        self._writer = _connected(path)
+        self._writer.execute("PRAGMA journal_mode=WAL")
+        self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
+        self._writer.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+        found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
+        _migrate(self._writer, path)
+        self._reader = _connected(path)
+        self._reader.execute("PRAGMA query_only=ON")
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._thread.shutdown()
+        self._reader.close()
+        self._writer.close()
+        self._lock.close()
+
+    # --- writing -----------------------------------------------------------------------------
+
+    async def commit(self, writes: Sequence[Write]) -> list[int]:
+        if _rows(writes) <= INLINE_ROWS:
+            return self._commit(writes)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._commit, writes)
+
+    def _commit(self, writes: Sequence[Write]) -> list[int]:
+        db = self._writer
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            refused = _put_documents(db, writes)
+            kept = [w for i, w in enumerate(writes) if i not in refused] if refused else writes
+            _put_rows(db, kept)
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        return refused
+
+    # --- reading -----------------------------------------------------------------------------
+
+    async def standing(self) -> Standing:
+        active = self._reader.execute("SELECT DISTINCT execution FROM fibers WHERE active")
+        timers = self._reader.execute(
+            "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
+        )
+        return Standing([row[0] for row in active], timers.fetchall())
+
+    async def load(self, execution: str) -> Saved | None:
+        row = self._reader.execute(
+            f"SELECT {_EXECUTION} FROM executions WHERE id = ?", (execution,)
+        ).fetchone()
+        if row is None:
+            return None
+        fibers = self._reader.execute(
+            "SELECT execution, fiber, due_ms, active, body FROM fibers WHERE execution = ?",
+            (execution,),
+        )
+        return Saved(_execution(row), [_fiber(fiber) for fiber in fibers])
+
+    async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
+        return self._reader.execute(
+            "SELECT first, body FROM history WHERE execution = ?1 AND first >= ifnull((SELECT "
+            "max(first) FROM history WHERE execution = ?1 AND first <= ?2), 0) "
+            "ORDER BY first LIMIT ?3",
+            (execution, after + 1, limit),
+        ).fetchall()
+
+    async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
+        marks = ",".join("?" * len(keys))
+        rows = self._reader.execute(
+            f"SELECT key, body FROM large_values WHERE execution = ? AND key IN ({marks})",  # noqa: S608
+            (execution, *keys),
+        )
+        return dict(rows.fetchall())
+
+    async def executions(self, query: Query) -> list[ExecutionRow]:
+        where, values = _where(query)
+        rows = self._reader.execute(
+            f"SELECT {_EXECUTION} FROM executions WHERE {where} "
+            "ORDER BY started_ms DESC, id DESC LIMIT ? OFFSET ?",
+            (*values, query.limit, query.skip),
+        )
+        return [_execution(row) for row in rows]
+
+    async def activations(self, query: Query, id: str | None = None) -> list[ActivationRow]:
+        where, values = _where(query)
+        if id is not None:
+            where, values = f"{where} AND id = ?", [*values, id]
+        rows = self._reader.execute(
+            f"SELECT {_ACTIVATION} FROM activations WHERE {where} "
+            "ORDER BY started_ms DESC, id DESC LIMIT ? OFFSET ?",
+            (*values, query.limit, query.skip),
+        )
+        return [_activation(row) for row in rows]
+
+    async def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        rows = self._reader.execute(
+            "SELECT kind, key, body, version FROM documents "
+            "WHERE kind = ? AND key >= ? AND key < ? ORDER BY key",
+            (kind, prefix, prefix + PREFIX_END),
+        )
+        for found, key, body, version in rows:
+            yield Document(kind=found, key=key, body=body, version=version)
+
+
+# --- opening -----------------------------------------------------------------------------------
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    scripts = sorted(
+        (entry for entry in resources.files(__package__).joinpath("migrations").iterdir()
+         if entry.name.endswith(".sql")),
+        key=lambda entry: entry.name,
+    )  # fmt: skip
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(scripts):
+        raise StoreError(
+            f"{path} was written by a newer version of this program (schema {version}, this one "
+            f"knows {len(scripts)}): use that version"
+        )
+    for number, script in enumerate(scripts[version:], version + 1):
+        db.executescript(
+            f"BEGIN; {script.read_text('utf-8')} PRAGMA user_version={number}; COMMIT;"
+        )
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+def _rows(writes: Sequence[Write]) -> int:
+    return sum(
+        len(w.executions) + len(w.fibers) + len(w.history) + len(w.activations) + len(w.values)
+        for w in writes
+    )
+
+
+def _put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
+    """Writes the documents of every write whose conditions hold. Returns the others' indexes."""
+    refused = []
+    for index, write in enumerate(writes):
+        if write.documents and not _fits(db, write.documents):
+            refused.append(index)
+            continue
+        for document in write.documents:
+            _put_document(db, document)
+    return refused
+
+
+def _fits(db: sqlite3.Connection, documents: Iterable[Document]) -> bool:
+    return all(
+        document.expected is None or _version(db, document) == document.expected
+        for document in documents
+    )
+
+
+def _version(db: sqlite3.Connection, document: Document) -> int:
+    row = db.execute(
+        "SELECT version FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
+    ).fetchone()
+    return row[0] if row else 0
+
+
+def _put_document(db: sqlite3.Connection, document: Document) -> None:
+    if document.body is None:
+        db.execute(
+            "DELETE FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
+        )
+    else:
+        db.execute(
+            "INSERT INTO documents VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE "
+            "SET version = version + 1, body = ?3",
+            (document.kind, document.key, document.body),
+        )
+
+
+def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
+    each = chain.from_iterable
+    for sql, rows in (
+        (_PUT_EXECUTION, [_execution_row(row) for row in each(w.executions for w in writes)]),
+        (_PUT_FIBER, [_fiber_row(row) for row in each(w.fibers for w in writes)]),
+        (_PUT_HISTORY, [*each(w.history for w in writes)]),
+        (_PUT_ACTIVATION, [_activation_row(row) for row in each(w.activations for w in writes)]),
+        (_PUT_VALUE, [*each(w.values for w in writes)]),
+        (_DROP_FIBERS, [(id, p, p + PREFIX_END) for id, p in each(w.dropped for w in writes)]),
+    ):
+        if rows:
+            db.executemany(sql, rows)
+    forgotten = [(id,) for id in each(w.forgotten for w in writes)]
+    if forgotten:
+        for sql in _FORGET:
+            db.executemany(sql, forgotten)
+
+
+_PUT_EXECUTION = "INSERT OR REPLACE INTO executions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_FIBER = "INSERT OR REPLACE INTO fibers VALUES (?, ?, ?, ?, ?)"
+_PUT_HISTORY = "INSERT OR REPLACE INTO history VALUES (?, ?, ?)"
+_PUT_ACTIVATION = "INSERT OR REPLACE INTO activations VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_VALUE = "INSERT OR REPLACE INTO large_values VALUES (?, ?, ?)"
+_DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber < ?"
+_FORGET = (
+    "DELETE FROM executions WHERE id = ?",
+    "DELETE FROM fibers WHERE execution = ?",
+    "DELETE FROM history WHERE execution = ?",
+)
+
+_EXECUTION = "id, namespace, name, status, started_ms, ended_ms, body"
+_ACTIVATION = "id, namespace, name, started_ms, status, cause, body"
+
+
+def _execution_row(row: ExecutionRow) -> tuple[Any, ...]:
+    return (row.id, row.namespace, row.name, row.status, row.started_ms, row.ended_ms, row.body)
+
+
+def _fiber_row(row: FiberRow) -> tuple[Any, ...]:
+    return (row.execution, row.fiber, row.due_ms, row.active, row.body)
+
+
+def _activation_row(row: ActivationRow) -> tuple[Any, ...]:
+    return (row.id, row.namespace, row.name, row.started_ms, row.status, row.cause, row.body)
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def _where(query: Query) -> tuple[str, list[Any]]:
+    tests = {
+        "namespace = ?": query.namespace,
+        "name = ?": query.name,
+        "status = ?": query.status,
+        "cause = ?": query.cause,
+        "started_ms >= ?": query.since_ms,
+        "started_ms <= ?": query.upto_ms,
+    }
+    asked = {test: value for test, value in tests.items() if value is not None}
+    return " AND ".join(asked), list(asked.values())
+
+
+def _execution(row: Any) -> ExecutionRow:
+    id, namespace, name, status, started_ms, ended_ms, body = row
+    return ExecutionRow(
+        id=id, namespace=namespace, name=name, status=status, started_ms=started_ms,
+        ended_ms=ended_ms, body=body,
+    )  # fmt: skip
+
+
+def _fiber(row: Any) -> FiberRow:
+    execution, fiber, due_ms, active, body = row
+    return FiberRow(execution=execution, fiber=fiber, due_ms=due_ms, active=bool(active), body=body)
+
+
+def _activation(row: Any) -> ActivationRow:
+    id, namespace, name, started_ms, status, cause, body = row
+    return ActivationRow(
+        id=id, namespace=namespace, name=name, started_ms=started_ms, status=status, cause=cause,
+        body=body,
+    )  # fmt: skip
