@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -32,8 +32,7 @@ class Ids(Protocol):
 # --- the system of record ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionRow:
+class ExecutionRow(NamedTuple):
     """An execution as it is stored. `ended_ms` is None while it is under way; `body` is JSON."""
 
     id: str
@@ -45,8 +44,7 @@ class ExecutionRow:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiberRow:
+class FiberRow(NamedTuple):
     """A fiber as it is stored.
 
     `due_ms` is when its timer fires; `active` whether it must be taken up at once after a crash,
@@ -60,8 +58,7 @@ class FiberRow:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivationRow:
+class ActivationRow(NamedTuple):
     """An activation's record; `status` is OpenWhisk's 0 to 3, `body` the record's JSON."""
 
     id: str
@@ -111,9 +108,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which records to list, the newest first. Times are inclusive, in milliseconds since the epoch."""
+    """Which records to list. Times are inclusive, in milliseconds since the epoch.
+
+    `cause` is not asked of executions.
+    """
 
     namespace: str
+    id: str | None = None
     name: str | None = None
     status: str | int | None = None
     cause: str | None = None
@@ -143,6 +144,9 @@ class Standing:
     timers: list[tuple[int, str, str]]
 
 
+Record = TypeVar("Record", ExecutionRow, ActivationRow)
+
+
 class Store(Protocol):
     """The system of record.
 
@@ -166,11 +170,11 @@ class Store(Protocol):
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Large values by key."""
 
-    async def executions(self, query: Query) -> list[ExecutionRow]:
-        """Executions that fit; `cause` is not asked for."""
+    async def find(self, kind: type[Record], query: Query) -> list[Record]:
+        """Executions or activations that fit, the newest first."""
 
-    async def activations(self, query: Query, id: str | None = None) -> list[ActivationRow]:
-        """Activations that fit; or the one of this id, if its namespace does."""
+    async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
+        """How many fit, whatever the query's page."""
 
     def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
         """Documents of a kind whose key begins with `prefix`, by key."""

@@ -6,6 +6,7 @@ Write `import composer` and build compositions with the functions below; see `co
 from .combinators import (
     action,
     after,
+    any,
     assign,
     asynchronous,
     do,
@@ -36,10 +37,13 @@ from .combinators import (
     sequence,
     switch,
     task,
+    then,
     timeout,
+    value,
     wait,
     when,
     when_nosave,
+    while_nosave,
 )
 from .commands import Abandon, Command, Invoke, Spawn
 from .compiler import compile
@@ -83,6 +87,7 @@ from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
 from .names import Name, activation_id
 from .program import Program
 from .redrive import RedriveError, redrive
+from .timeline import Line, timeline
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,
@@ -134,6 +139,7 @@ __all__ = [
     "Joining",
     "LimitError",
     "Limits",
+    "Line",
     "Name",
     "Outcome",
     "Paused",
@@ -150,6 +156,7 @@ __all__ = [
     "activation_id",
     "advance",
     "after",
+    "any",
     "assign",
     "asynchronous",
     "compile",
@@ -190,9 +197,13 @@ __all__ = [
     "sequence",
     "switch",
     "task",
+    "then",
+    "timeline",
     "timeout",
+    "value",
     "var",
     "wait",
     "when",
     "when_nosave",
+    "while_nosave",
 ]

@@ -413,3 +413,11 @@ def _part(combinator: str, part: Part) -> Composition:
         return as_part(part)
     except ValueError as error:
         raise CompositionError(f"{combinator}: a part {error}") from error
+
+
+# --- other names of the same -------------------------------------------------------------------
+
+any = race
+then = sequence
+value = literal
+while_nosave = loop_nosave

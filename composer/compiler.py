@@ -11,6 +11,7 @@ from .errors import CompositionError
 from .lowering import LOWERINGS
 from .names import DEFAULT_NAMESPACE, Name
 from .program import End, Program
+from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,4 +127,7 @@ def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> 
     assembler = Assembler(namespace)
     LOWERINGS[composition.type](assembler, composition)
     assembler.emit(End)
-    return assembler.program()
+    program = assembler.program()
+    if why := flaw(program.to_json(), depth=MADE_DEPTH):
+        raise CompositionError(f"the composition compiles to what cannot be written: {why}")
+    return program

@@ -30,6 +30,7 @@ from .events import (
     TimerFired,
 )
 from .fiber import (
+    NOWHERE,
     Attempts,
     Cancellation,
     Cause,
@@ -117,7 +118,7 @@ def _fiber(cursor: Cursor) -> Fiber:
     ended = cursor.outcome is not None
     return Fiber(
         id=cursor.id,
-        pc=cursor.pc,
+        pc=NOWHERE if ended else cursor.pc,
         value=None if ended else cursor.value,
         frames=() if ended else cursor.frames,
         turn=cursor.turn,

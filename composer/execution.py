@@ -17,7 +17,7 @@ from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
 from .cursor import Context, Cursor, Limits, step_detail
 from .events import Cancelled, Continued, Event, Joined, Resumed
-from .fiber import ROOT, Fiber, Invoking, Joining, Paused, member_id, parent_of
+from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, member_id, parent_of
 from .history import Entry
 from .joins import Join
 from .operations import inherited, items_of
@@ -131,17 +131,23 @@ class Execution:
     def cancel(self, now_ms: int) -> Changes:
         """Asks it to stop: what is under way is abandoned, finalizers run."""
         changes = self.deliver(ROOT, Cancelled(), now_ms)
-        changes.entries.insert(0, Entry(now_ms, ROOT, NO_TURN, history.CANCEL_REQUESTED))
+        if not changes.stale:
+            changes.entries.insert(0, Entry(now_ms, ROOT, NO_TURN, history.CANCEL_REQUESTED))
         return changes
 
     def terminate(self, now_ms: int) -> Changes:
         """Ends it as cancelled, at once: no finalizer runs."""
-        changes = Changes()
+        changes = Changes(stale=not self.fibers)
+        if changes.stale:
+            return changes
         for fiber in self.fibers.values():
             if isinstance(fiber.wait, Invoking):
                 changes.commands.append((fiber.id, Abandon(fiber.turn, fiber.wait.ticket)))
         self._finish(
-            Fiber(id=ROOT, pc=-1, value=None), failure(CANCELLED, "terminated"), changes, now_ms
+            Fiber(id=ROOT, pc=NOWHERE, value=None),
+            failure(CANCELLED, "terminated"),
+            changes,
+            now_ms,
         )
         return self._settled(changes)
 
@@ -223,7 +229,7 @@ class Execution:
             changes.stale = changes.stale or transition.stale
             ran += transition.ran
             after = self.fibers[name] = transition.fiber
-            if _worth_storing(before, after):
+            if isinstance(event, Cancelled) or _worth_storing(before, after):
                 changes.fibers[name] = after
                 changes.entries += self._held.pop(name, ())
                 changes.entries += transition.entries
@@ -234,7 +240,7 @@ class Execution:
                     case Fork():
                         work += self._fork(after, command.items)
                     case CancelMembers():
-                        work += self._cancelled(after, self._joins[name].live)
+                        work += self._cancelled(after, self._joins[name].cancel())
                     case _:
                         changes.commands.append((name, command))
             if after.outcome is not None:
@@ -325,8 +331,9 @@ class Execution:
             for index, fiber in traces.items()
             if fiber.outcome is not None
         }
-        join = Join.restored(spec, width, items, ended, set(traces))
-        self._joins[parent.id] = join
+        cancelled = isinstance(parent.wait, Joining) and parent.wait.cause is not None
+        join = self._joins[parent.id] = Join(spec, width, items)
+        join.restore(ended, set(traces), cancelled=cancelled)
         self._start(parent, join, sorted(set(join.live) - set(traces)))
 
 

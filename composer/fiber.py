@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = "0"
+NOWHERE = -1  # where a fiber stands that has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Fiber:
         """What `to_json` wrote; `load` reads what `keep` wrote."""
         if "outcome" in doc:
             outcome = outcome_from_json(doc["outcome"], load)
-            return cls(**{**doc, "pc": -1, "value": None, "outcome": outcome})
+            return cls(**{**doc, "pc": NOWHERE, "value": None, "outcome": outcome})
         wait = doc["wait"]
         return cls(
             **{

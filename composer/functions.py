@@ -11,7 +11,6 @@ import builtins
 import dis
 import inspect
 import linecache
-import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from .values import JSON
 
 KIND = "python:3"
+MAX_ARGUMENTS = 2  # the value, and the variables
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -67,7 +67,7 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
     """
     if not isinstance(function, FunctionType):
         raise CaptureError(_no_source(function))
-    name = _title(function)
+    name, code = _title(function), function.__code__
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise CaptureError(f"{name} is a generator: a function of a composition returns its result")
     if function.__defaults__ or function.__kwdefaults__:
@@ -75,9 +75,23 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
             f"{name} has default values, which do not travel: put them inside the function, "
             "or declare them with composer.let"
         )
-    source, main = _source(function)
-    preamble = "".join(f"{line}\n" for line in sorted(_preamble(function, name)))
-    return {"kind": KIND, "code": preamble + source, "main": main}
+    if code.co_argcount > MAX_ARGUMENTS or code.co_kwonlyargcount:
+        raise CaptureError(
+            f"{name} takes {', '.join(inspect.signature(function).parameters)}: a function of a "
+            "composition takes the value, or the value and the variables, and nothing by name"
+        )
+    node = _source_node(function)
+    preamble = sorted(set(_preamble(function, name)))
+    if isinstance(node, ast.Lambda):
+        main = "main" if "main" not in _names(code) else "main_"
+        source = f"{main} = ({_segment(function, node)})"
+    else:
+        main, source = node.name, _segment(function, node)
+        if _is_annotated(node):
+            preamble.insert(0, "from __future__ import annotations")  # what they name stays here
+        if node.col_offset:
+            preamble.append("if True:")  # it is indented, and strings in it keep their margin
+    return {"kind": KIND, "code": "\n".join([*preamble, source, ""]), "main": main}
 
 
 def _title(function: FunctionType) -> str:
@@ -102,16 +116,15 @@ def _no_source(function: object) -> str:
 
 def _preamble(function: FunctionType, name: str) -> Iterator[str]:
     """Lines that define, where the function runs, what it refers to here."""
-    seen = set()
-    for kind, variable in _references(function.__code__):
-        if kind == "STORE_GLOBAL":
+    code = function.__code__
+    for verb, variable in _references(code, frozenset(code.co_freevars)):
+        if verb != "load":
             raise CaptureError(
-                f"{name} assigns the global {variable!r}, which only its worker would see: "
+                f"{name} assigns {variable!r}, which is not its own and only its worker would see: "
                 "declare a variable with composer.let and set it through the second argument"
             )
-        if variable in seen or variable == function.__name__:
+        if variable == code.co_name:  # itself
             continue
-        seen.add(variable)
         if variable in function.__globals__:
             yield _definition(name, variable, function.__globals__[variable])
         elif not hasattr(builtins, variable):
@@ -119,21 +132,44 @@ def _preamble(function: FunctionType, name: str) -> Iterator[str]:
                 f"{name} uses {variable!r}, which is not defined here. Variables of composer.let "
                 f"come as the second argument: lambda params, variables: variables[{variable!r}]"
             )
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    for variable, cell in cells:
+    for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        if variable == code.co_name:
+            continue
         try:
-            yield _definition(name, variable, cell.cell_contents)
+            value = cell.cell_contents
         except ValueError:
             raise CaptureError(f"{name} closes over {variable!r}, which has no value yet") from None
+        yield _definition(name, variable, value)
 
 
-def _references(code: CodeType) -> Iterator[tuple[str, str]]:
+_LOADS = {"LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
+
+
+def _references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """What it, and all that is defined in it, loads from or assigns to outside; `free`: cells."""
+    bound = {"__name__"}  # in a class body, what it has assigned itself
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "STORE_GLOBAL"):
-            yield instruction.opname, instruction.argval
+        verb, _, where = instruction.opname.partition("_")
+        variable = instruction.argval
+        if instruction.opname == "STORE_NAME":
+            bound.add(variable)
+        elif instruction.opname in _LOADS or (
+            instruction.opname == "LOAD_NAME" and variable not in bound
+        ):
+            yield "load", variable
+        elif verb in ("STORE", "DELETE") and (
+            where == "GLOBAL" or (where == "DEREF" and variable in free)
+        ):
+            yield "assign", variable
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _references(constant)
+            outer = free.intersection(constant.co_freevars).difference(code.co_cellvars)
+            yield from _references(constant, outer)
+
+
+def _names(code: CodeType) -> set[str]:
+    """What it refers to outside of itself."""
+    return {variable for _, variable in _references(code, frozenset())} | set(code.co_freevars)
 
 
 def _definition(name: str, variable: str, value: object) -> str:
@@ -151,36 +187,44 @@ def _definition(name: str, variable: str, value: object) -> str:
 # --- its source --------------------------------------------------------------------------------
 
 
-def _source(function: FunctionType) -> tuple[str, str]:
-    """Source text that defines it, and the name it defines."""
-    code = function.__code__
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    node = _node(text, code) if text else None
-    if node is None:
-        raise CaptureError(f"the source of {_title(function)} cannot be read: define it in a file")
+def _lines(function: FunctionType) -> list[str]:
+    return linecache.getlines(function.__code__.co_filename, function.__globals__)
+
+
+def _segment(function: FunctionType, node: ast.Lambda | _Def) -> str:
+    lines = _lines(function)
+    segment = ast.get_source_segment("".join(lines), node) or ""
     if isinstance(node, ast.Lambda):
-        return f"main = ({ast.get_source_segment(text, node)})\n", "main"
-    node = _undecorated(node)
-    segment = ast.get_source_segment(text, node, padded=True) or ""
-    return textwrap.dedent(segment) + "\n", node.name
+        return segment
+    return lines[node.lineno - 1][: node.col_offset] + segment
 
 
-def _undecorated(node: _Def) -> _Def:
-    node.decorator_list = []
-    return node
+def _is_annotated(node: _Def) -> bool:
+    """Whether it, or a function defined in it, has annotations."""
+    return any(
+        getattr(part, "annotation", None) or getattr(part, "returns", None)
+        for part in ast.walk(node)
+    )
 
 
-def _node(text: str, code: CodeType) -> ast.Lambda | _Def | None:
-    """The node that `code` was compiled from: the smallest at its line that encloses it."""
+def _source_node(function: FunctionType) -> ast.Lambda | _Def:
+    """The node that the function was compiled from: the smallest at its line that encloses it."""
+    code = function.__code__
     wanted = ast.Lambda if code.co_name == "<lambda>" else _Def
+    found = [
+        node
+        for node in _functions("".join(_lines(function)))
+        if isinstance(node, wanted) and _first_line(node) == code.co_firstlineno
+    ]
     # What stands for the definition as a whole has no extent, or that of its first line.
-    places = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
-    found = []
-    for node in _functions(text):
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-        if isinstance(node, wanted) and first == code.co_firstlineno and _encloses(node, places):
-            found.append(node)
-    return min(found, key=_extent, default=None)
+    places = [p for p in code.co_positions() if None not in p and (p[0], p[2]) != (p[1], p[3])]
+    if places:
+        found = [node for node in found if _encloses(node, places)]
+    elif len(found) > 1:  # Python 3.12 does not say where a constant stands
+        found = [node for node in found if _compiles_to(node, code)]
+    if not found:
+        raise CaptureError(f"the source of {_title(function)} cannot be read: define it in a file")
+    return min(found, key=_extent)
 
 
 @lru_cache(maxsize=8)
@@ -190,6 +234,11 @@ def _functions(text: str) -> list[ast.Lambda | _Def]:
     except SyntaxError:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, _Def))]
+
+
+def _first_line(node: ast.Lambda | _Def) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _extent(node: Any) -> tuple[int, int]:
@@ -203,3 +252,18 @@ def _encloses(node: Any, places: list[Any]) -> bool:
         start <= (line, column) and (end_line, end_column) <= end
         for line, end_line, column, end_column in places
     )
+
+
+def _compiles_to(node: Any, code: CodeType) -> bool:
+    """Whether a lambda, where the same names are free, compiles to this code."""
+    names = [ast.arg(name) for name in code.co_freevars]
+    arguments = ast.arguments([], names, None, [], [], None, [])
+    whole = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, node)))
+    (outer,) = _codes(compile(whole, "", "eval", dont_inherit=True))
+    (inner,) = _codes(outer)
+    members = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
+    return all(getattr(inner, member) == getattr(code, member) for member in members)
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    return [constant for constant in code.co_consts if isinstance(constant, CodeType)]

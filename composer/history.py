@@ -40,7 +40,7 @@ class Entry:
     """One line of a history.
 
     `turn` is the wait of `fiber` that it is about; `value` is what came in or out, if anything did,
-    and may be large; `detail` is small and depends on `kind`.
+    and may be large, as may the `variables` that came with it; `detail` is small and depends on `kind`.
     """
 
     at_ms: int
@@ -58,4 +58,6 @@ class Entry:
         }  # fmt: skip
         if self.value is not NOTHING:
             doc["value"] = keep(self.value)
+        if "variables" in self.detail:
+            doc["variables"] = keep(self.detail["variables"])
         return doc

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .values import Failure, Outcome, Success, failure
+from .values import CANCELLED, Failure, Outcome, Success, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,37 +43,30 @@ class Join:
         self._live: set[int] = set()
         self._decided: Outcome | None = None
 
-    @classmethod
-    def restored(
-        cls,
-        spec: Fork | Each,
-        width: int,
-        items: list[JSON] | None,
-        ended: dict[int, tuple[Outcome, int]],
-        stored: set[int],
-    ) -> Join:
-        """The tally again, from the members that have ended (with their steps) and those stored.
+    def restore(
+        self, ended: dict[int, tuple[Outcome, int]], stored: set[int], *, cancelled: bool
+    ) -> None:
+        """Takes it up again, from the members that have ended (with their steps) and those stored.
 
         A member without a trace is under way if it must have been started; once the join is decided
         only those are that still have something to finalize, and these are always stored.
         """
-        join = cls(spec, width, items)
-        for index, (outcome, steps) in ended.items():
-            join._outcomes[index] = outcome
-            join.steps += steps
-            join._decided = join._decided or join._verdict(outcome)
-            if join._after and isinstance(outcome, Success):
-                for dependant in join._dependants[index]:
-                    join._missing[dependant] -= 1
-        join._next = min(width, len(ended) + join._limit)
-        if join._decided is not None:
-            candidates: Iterable[int] = stored
-        elif join._after:
-            candidates = (index for index, missing in enumerate(join._missing) if not missing)
-        else:
-            candidates = range(join._next)
-        join._live = {index for index in candidates if index not in ended}
-        return join
+        for index, (outcome, steps) in sorted(ended.items(), key=_cancelled_last):
+            self._outcomes[index] = outcome
+            self.steps += steps
+            self._decided = self._decided or self._verdict(outcome)
+            if self._after and isinstance(outcome, Success):
+                for dependant in self._dependants[index]:
+                    self._missing[dependant] -= 1
+        if cancelled:
+            self.cancel()
+        self._next = min(self.width, len(ended) + self._limit)
+        candidates: Iterable[int] = range(self._next)
+        if self._decided is not None:
+            candidates = stored
+        elif self._after:
+            candidates = (index for index, missing in enumerate(self._missing) if not missing)
+        self._live = {index for index in candidates if index not in ended}
 
     @property
     def live(self) -> Iterable[int]:
@@ -99,6 +92,11 @@ class Join:
         self._next += room
         self._live.update(ready)
         return ready
+
+    def cancel(self) -> list[int]:
+        """Nobody starts any more. Returns the members to cancel."""
+        self._decided = self._decided or failure(CANCELLED, "cancelled")
+        return sorted(self._live)
 
     def end(self, index: int, outcome: Outcome, steps: int) -> tuple[list[int], list[int]]:
         """A member has ended. Returns the members to start now, and those to cancel."""
@@ -156,6 +154,12 @@ class Join:
             return failure(ALL_FAILED, "there was nothing to race")
         errors = [outcome.error for outcome in self._outcomes if isinstance(outcome, Failure)]
         return failure(ALL_FAILED, f"all {self.width} branches failed", errors=errors)
+
+
+def _cancelled_last(member: tuple[int, tuple[Outcome, int]]) -> tuple[bool, int]:
+    """Who decided a join was not cancelled by it."""
+    index, (outcome, _) = member
+    return isinstance(outcome, Failure) and outcome.code == CANCELLED, index
 
 
 def _inverted(after: tuple[tuple[int, ...], ...]) -> list[list[int]]:

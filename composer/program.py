@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from .errors import ExpressionError, ProgramError
 from .expressions import Predicate, Template, parse_predicate
 from .retries import RetryPolicy
+from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,10 +258,13 @@ _OPS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Instruction)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Instructions and the inline functions they call, by hash: `{"kind": ..., "code": ...}`."""
+    """Instructions and the inline functions they call, by hash: `{"kind": ..., "code": ...}`.
 
-    instructions: tuple[Instruction, ...]
-    functions: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    Two are equal when their hashes are.
+    """
+
+    instructions: tuple[Instruction, ...] = field(compare=False)
+    functions: dict[str, dict[str, JSON]] = field(default_factory=dict, compare=False)
     hash: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
@@ -286,13 +291,23 @@ class Program:
         Raises:
             ProgramError: naming the version or the instruction that is wrong.
         """
-        if not isinstance(doc, dict) or doc.get("version") != VERSION:
-            found = doc.get("version") if isinstance(doc, dict) else doc
-            raise ProgramError(f"program version {found!r} is not {VERSION}, the one this runs")
+        version = doc.get("version") if isinstance(doc, dict) else doc
+        if version != VERSION or type(version) is not int:
+            raise ProgramError(f"program version {version!r:.80} is not {VERSION}, which this runs")
+        if why := flaw(doc, depth=MADE_DEPTH):
+            raise ProgramError(f"a program is JSON, but {why}")
+        items, functions = doc.get("instructions"), doc.get("functions")
+        if not isinstance(items, list) or not items:
+            raise ProgramError("a program has a list of 'instructions', with at least one")
+        if not isinstance(functions, dict) or not all(map(_is_runtime, functions.values())):
+            raise ProgramError("a program has 'functions': {hash: {'kind': ..., 'code': ...}}")
         return cls(
-            tuple(_from_json(at, item) for at, item in enumerate(doc["instructions"])),
-            doc["functions"],
+            tuple(_from_json(at, item, len(items)) for at, item in enumerate(items)), functions
         )
+
+
+def _is_runtime(doc: JSON) -> bool:
+    return isinstance(doc, dict) and all(isinstance(doc.get(key), str) for key in ("kind", "code"))
 
 
 def _to_json(instruction: Instruction) -> dict[str, JSON]:
@@ -301,27 +316,54 @@ def _to_json(instruction: Instruction) -> dict[str, JSON]:
         value = getattr(instruction, member.name)
         if value == member.default and member.name in _OPTIONAL:
             continue
-        write, _ = _CODECS.get(member.name, _PLAIN)
+        write, _ = _codec(type(instruction), member.name)
         doc[member.name] = write(value)
     return doc
 
 
-def _from_json(at: int, doc: JSON) -> Instruction:
+def _from_json(at: int, doc: JSON, size: int) -> Instruction:
     try:
         cls = _OPS[doc["op"]]
         arguments = {
-            name: _CODECS.get(name, _PLAIN)[1](value) for name, value in doc.items() if name != "op"
+            name: _codec(cls, name)[1](value) for name, value in doc.items() if name != "op"
         }
         instruction: Instruction = cls(**arguments)
-    except (KeyError, TypeError, AttributeError, ExpressionError) as error:
-        raise ProgramError(f"instruction {at} is none: {doc!r} ({error})") from error
+    except (KeyError, ValueError, TypeError, AttributeError, ExpressionError) as error:
+        raise ProgramError(f"instruction {at} is none: {doc!r:.200} ({error})") from error
+    if outside := [to for to in _targets(arguments) if to >= size]:
+        raise ProgramError(f"instruction {at} goes to {outside[0]}, of {size} instructions")
     return instruction
+
+
+def _targets(arguments: dict[str, Any]) -> list[int]:
+    ends = [arguments[name] for name in ("to", "otherwise") if name in arguments]
+    return [*arguments.get("branches", ()), *ends]
 
 
 _Codec: TypeAlias = "tuple[Callable[[Any], JSON], Callable[[JSON], Any]]"
 
-_PLAIN: _Codec = (lambda value: value, lambda doc: doc)
-_NAMES: _Codec = (list, tuple)
+
+def _plain(*kinds: type[Any]) -> _Codec:
+    """Written as it is; read when it is of one of these kinds."""
+
+    def read(doc: JSON) -> JSON:
+        if type(doc) not in kinds:
+            raise TypeError(f"{doc!r:.80} is of the wrong type")
+        return doc
+
+    return lambda value: value, read
+
+
+def _index(doc: JSON) -> int:
+    if type(doc) is not int or doc < 0:
+        raise ValueError(f"{doc!r:.80} is no index")
+    return doc
+
+
+_NUMBER: _Codec = (lambda value: value, _index)
+_TEXT = _plain(str)
+_INDEXES: _Codec = (list, lambda doc: tuple(map(_index, doc)))
+_NAMES: _Codec = (list, lambda doc: tuple(_TEXT[1](name) for name in doc))
 _TEMPLATE: _Codec = (
     lambda value: {"t": value.to_json()} if value is not None else None,
     lambda doc: Template.from_json(doc["t"]) if doc is not None else None,
@@ -331,24 +373,43 @@ _PREDICATE: _Codec = (
     lambda doc: parse_predicate(doc) if doc is not None else None,
 )
 _CODECS: dict[str, _Codec] = {
-    "template": _TEMPLATE,
-    "items": _TEMPLATE,
-    "predicate": _PREDICATE,
-    "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
+    "action": _TEXT,
+    "after": (
+        lambda value: [list(indexes) for indexes in value],
+        lambda doc: tuple(map(_INDEXES[1], doc)),
+    ),
     "assignments": (
         lambda value: {name: template.to_json() for name, template in value.items()},
         lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
     ),
-    "errors": (
-        lambda value: value if isinstance(value, str) else list(value),
-        lambda doc: doc if isinstance(doc, str) else tuple(doc),
-    ),
-    "branches": _NAMES,
+    "branches": _INDEXES,
+    "code": _TEXT,
+    "concurrency": _plain(int, NoneType),
+    "count": _NUMBER,
+    "errors": _TEXT,
+    "field": _plain(str, NoneType),
+    "first": _plain(bool),
+    "function": _TEXT,
+    "how": _TEXT,
+    "items": _TEMPLATE,
     "names": _NAMES,
-    "after": (
-        lambda value: [list(indexes) for indexes in value],
-        lambda doc: tuple(tuple(indexes) for indexes in doc),
-    ),
+    "otherwise": _NUMBER,
+    "path": _TEXT,
+    "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
+    "predicate": _PREDICATE,
+    "template": _TEMPLATE,
+    "timeout_ms": _NUMBER,
+    "to": _NUMBER,
+    "until": _plain(bool),
+    "variables": _plain(dict),
 }
+
+
+def _codec(instruction: type[Any], member: str) -> _Codec:
+    if instruction is Guard and member == "errors":  # names of failures, no policy
+        return _NAMES
+    return _CODECS[member]
+
+
 _OPTIONAL = {"predicate", "template", "field", "errors", "after", "names", "first", "until",
              "concurrency"}  # fmt: skip

@@ -48,7 +48,7 @@ class RetryPolicy:
     def wait_ms(self, attempt: int, seed: str) -> int:
         """How long to wait after failed `attempt`; the same seed draws the same jitter."""
         try:
-            grown = self.delay_ms * self.backoff ** (attempt - 1)
+            grown = self.delay_ms * float(self.backoff) ** (attempt - 1)
         except OverflowError:
             grown = self.max_delay_ms
         chance = crc32(f"{seed}#{attempt}".encode()) / 0xFFFF_FFFF

@@ -336,10 +336,10 @@ class Simulation:
     ) -> tuple[int, Completed | Failed | None]:
         """How long the answer takes, in ms, and the event that it is."""
         delay_ms = 0
-        for _ in range(10):  # an answer may be a list of functions that return a Slow of ...
+        if isinstance(answer, list):
+            answer = self._next(name, answer, command.activation)
+        for _ in range(10):  # an answer may be a function that returns a Slow of ...
             match answer:
-                case list():
-                    answer = self._next(name, answer, command.activation)
                 case Slow(seconds, inner):
                     delay_ms, answer = delay_ms + round(seconds * 1000), inner
                 case Composition():

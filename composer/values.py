@@ -7,11 +7,16 @@ are shared and never changed: whoever wants another value builds one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, TypeAlias, final
 
 JSON: TypeAlias = Any
 
-MAX_DEPTH = 200  # levels; orjson writes 254, and a composition may still wrap what it was given
+MAX_DEPTH = 200  # levels of a value that is given
+MADE_DEPTH = (
+    240  # levels of one that the machine makes of those; orjson writes 254, and it is wrapped
+)
+MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1  # what fits 64 bits: orjson writes no other integer
 
 # What can go wrong, by name. Retry and handlers match on these; `actions` adds where they come from.
 APPLICATION_ERROR = "ApplicationError"
@@ -76,10 +81,10 @@ def truthy(value: JSON) -> bool:
 
 
 def copied(value: JSON) -> JSON:
-    """A copy that shares nothing mutable with `value`."""
+    """A copy that shares nothing mutable with `value`, with lists for tuples."""
     if type(value) is dict:
         return {key: copied(member) for key, member in value.items()}
-    if type(value) is list:
+    if type(value) in (list, tuple):
         return [copied(member) for member in value]
     return value
 
@@ -104,46 +109,70 @@ def measured(value: JSON, limit: int) -> int:
     """About how many bytes `value` takes as JSON; stops counting above `limit`.
 
     The same object inside a value counts as often as it stands there, so a small value that would
-    print as a huge one (a reference doubled at every level) is seen for what it is.
+    print as a huge one (a reference doubled at every level) is seen for what it is. A value of more
+    than MADE_DEPTH levels cannot be written, so it counts as one above every limit.
     """
-    size = 0
-    left = [value]
-    while left and size <= limit:
-        member = left.pop()
-        if type(member) is str:
-            size += len(member) + 2
-        elif type(member) is dict:
-            size += 2
-            for key, inner in member.items():
-                size += len(key) + 4
-                left.append(inner)
-        elif type(member) is list:
-            size += 2 + len(member)
-            left.extend(member)
-        else:
-            size += 5
-    return size
+    size, level = 0, [value]
+    for _ in range(MADE_DEPTH + 1):
+        below: list[JSON] = []
+        for member in level:
+            if type(member) is str:
+                size += len(member) + 2
+            elif type(member) is dict:
+                size += 2 + sum(map(len, member)) + 4 * len(member)
+            elif type(member) is list:
+                size += 2 + len(member)
+            else:
+                size += 5
+            if size > limit:
+                return size
+            if type(member) is dict:
+                below.extend(member.values())
+            elif type(member) is list:
+                below.extend(member)
+        if not below:
+            return size
+        level = below
+    return limit + 1
 
 
-def flaw(value: JSON) -> str | None:
-    """Why `value` is no JSON value, in a few words that name the place; None when it is one."""
+def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) -> str | None:
+    """Why `value` is no JSON value, in a few words that name the place; None when it is one.
+
+    It may nest `depth` levels; what is a `leaf` may stand in it like a scalar.
+    """
     left: list[tuple[JSON, str, int]] = [(value, "$", 0)]
     while left:
-        member, where, depth = left.pop()
-        if depth > MAX_DEPTH:
-            return f"it nests deeper than {MAX_DEPTH} levels"
-        if member is None or type(member) in (bool, int, str):
-            continue
-        if type(member) is float:
-            if member != member or member in (float("inf"), float("-inf")):  # noqa: PLR0124  NaN
-                return f"{member} at {where} is no JSON number"
-        elif type(member) is dict:
+        member, where, level = left.pop()
+        if level > depth:
+            return f"it nests deeper than {depth} levels"
+        if type(member) is dict:
             for key, inner in member.items():
-                if type(key) is not str:
-                    return f"the key {key!r} at {where} is no string"
-                left.append((inner, f"{where}.{key}", depth + 1))
+                if not _is_text(key):
+                    return f"the key {key!r:.100} at {where} is no string of Unicode text"
+                left.append((inner, f"{where}.{key}", level + 1))
         elif type(member) in (list, tuple):
-            left.extend((inner, f"{where}[{i}]", depth + 1) for i, inner in enumerate(member))
-        else:
-            return f"{type(member).__name__} at {where} is no JSON type"
+            left.extend((inner, f"{where}[{i}]", level + 1) for i, inner in enumerate(member))
+        elif type(member) is not leaf and (why := _scalar_flaw(member, where)):
+            return why
     return None
+
+
+def _scalar_flaw(value: JSON, where: str) -> str | None:
+    if type(value) is str:
+        return None if _is_text(value) else f"the string at {where} is no Unicode text"
+    if type(value) is int:
+        fits = MIN_INT <= value <= MAX_INT
+        return None if fits else f"the integer at {where} takes more than 64 bits"
+    if type(value) is float:
+        return None if isfinite(value) else f"{value} at {where} is no JSON number"
+    fits = value is None or type(value) is bool
+    return None if fits else f"{type(value).__name__} at {where} is no JSON type"
+
+
+def _is_text(value: object) -> bool:
+    """Whether UTF-8 can write it: half a surrogate pair, which JSON can spell, is no character."""
+    try:
+        return type(value) is str and (value.isascii() or bool(value.encode()))
+    except UnicodeEncodeError:
+        return False

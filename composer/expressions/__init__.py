@@ -1,7 +1,8 @@
 """Expressions that the conductor evaluates itself: compiled once, evaluation bounded."""
 
 from .bounds import MAX_NODES, MAX_RESULT_BYTES
-from .paths import MISSING, Path
+from .nodes import MISSING
+from .paths import Path
 from .predicates import Predicate, Scope, Selector, parse_predicate, path, var
 from .templates import Template
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure
+from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, MADE_DEPTH, Failure, failure
 
 MAX_NODES = 50_000  # document nodes one path may visit: some 50 ms on the slowest machine we know
-MAX_DOCUMENT_DEPTH = 200  # levels below a `..` segment
+MAX_PATH = 1024  # characters of a path
+MAX_FILTER = 100  # operands, steps and operators of one filter
 MAX_RESULT_BYTES = 1 << 20  # what one expression may make, roughly, as JSON
 MAX_PATTERN = 256  # characters of a `matches` pattern
 
 
 class BudgetExceededError(Exception):
-    """Thrown inside a third-party evaluator, which offers no other way out; never leaves `Path`."""
+    """Thrown deep inside an evaluation, which has no other way out; never leaves `Path`."""
+
+
+class UncomparableError(Exception):
+    """A filter was to compare two containers, which could take long; never leaves `Path`."""
 
 
 class Budget:
@@ -22,13 +27,13 @@ class Budget:
     def __init__(self, nodes: int = MAX_NODES) -> None:
         self.left = nodes
 
-    def spend(self) -> None:
-        """Counts one node.
+    def spend(self, nodes: int) -> None:
+        """Counts so many nodes, before they are visited.
 
         Raises:
-            BudgetExceededError: when there was none left.
+            BudgetExceededError: when there are not so many left.
         """
-        self.left -= 1
+        self.left -= nodes
         if self.left < 0:
             raise BudgetExceededError
 
@@ -42,7 +47,10 @@ def too_many_nodes(expression: str) -> Failure:
 
 
 def too_large(expression: str, limit: int) -> Failure:
-    return failure(LIMIT_EXCEEDED, f"{expression} makes a value of more than {limit} bytes")
+    return failure(
+        LIMIT_EXCEEDED,
+        f"{expression} makes a value of more than {limit} bytes or {MADE_DEPTH} levels",
+    )
 
 
 def unevaluable(expression: str, why: str) -> Failure:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ..errors import ExpressionError
-from ..values import JSON, Failure, copied, equal, flaw, truthy
+from ..values import JSON, Failure, copied, flaw, truthy
 from .bounds import MAX_PATTERN, MAX_RESULT_BYTES, unevaluable
-from .paths import MISSING, Missing, Path
+from .nodes import COMPARE, MISSING, Missing
+from .paths import Path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,13 +42,18 @@ class Selector:
         self, text: str = "$", *, variable: str | None = None, default: JSON = _REQUIRED
     ) -> None:
         self.path = Path.compile(text)
+        if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
+            raise ExpressionError(f"var: 'name' must be the name of a variable, not {variable!r}")
         self.variable = variable
-        self.default = default
         if default is not _REQUIRED and (why := flaw(default)):
             raise ExpressionError(f"path {text!r}: 'default' must be JSON, but {why}")
+        self.default = copied(default)
 
     def __repr__(self) -> str:
-        return f"var({self.variable!r})" if self.variable else f"path({self.path.text!r})"
+        if self.variable is None:
+            return f"path({self.path.text!r})"
+        inside = "" if self.path.text == "$" else f", {self.path.text!r}"
+        return f"var({self.variable!r}{inside})"
 
     def select(self, scope: Scope) -> JSON | Missing | Failure:
         """What stands there; MISSING where there is nothing and no default."""
@@ -64,7 +70,7 @@ class Selector:
         if self.variable is not None:
             doc["var"] = self.variable
         if self.default is not _REQUIRED:
-            doc["default"] = self.default
+            doc["default"] = copied(self.default)
         return doc
 
     @classmethod
@@ -75,7 +81,7 @@ class Selector:
             ExpressionError: when it is none.
         """
         if not isinstance(doc, dict) or not {"path"} <= doc.keys() <= {"path", "var", "default"}:
-            raise ExpressionError(f"a selector is {{'path': '$...'}}, not {doc!r}")
+            raise ExpressionError(f"a selector is {{'path': '$...'}}, not {doc!r:.200}")
         return cls(doc["path"], variable=doc.get("var"), default=doc.get("default", _REQUIRED))
 
     def __bool__(self) -> bool:
@@ -116,7 +122,7 @@ class Selector:
         return Some(tuple(Comparison("eq", self, value) for value in values))
 
     def matches(self, pattern: str) -> Predicate:
-        r"""Whether a string stands there that fits `pattern`, where * is any text and \\* a star."""
+        r"""Whether a string stands there that fits `pattern`, where * is any text and \* a star."""
         return Matches(self, pattern)
 
 
@@ -137,8 +143,8 @@ def path(text: str, *, default: JSON = _REQUIRED) -> Selector:
 
 def var(name: str, path: str = "$", *, default: JSON = _REQUIRED) -> Selector:
     """The `let` variable `name`, or a place in it."""
-    if not isinstance(name, str) or not name:
-        raise ExpressionError(f"var: 'name' must be the name of a variable, not {name!r}")
+    if name is None:
+        raise ExpressionError("var: 'name' must be the name of a variable, not None")
     return Selector(path, variable=name, default=default)
 
 
@@ -161,18 +167,29 @@ class _Combinable:
     __slots__ = ()
 
     def __and__(self: Predicate, other: Predicate) -> Predicate:
-        return Every((self, other))
+        return Every((*_terms(self, Every), *_terms(other, Every)))
 
     def __or__(self: Predicate, other: Predicate) -> Predicate:
-        return Some((self, other))
+        return Some((*_terms(self, Some), *_terms(other, Some)))
 
     def __invert__(self: Predicate) -> Predicate:
-        return Not(self)
+        return self.of if isinstance(self, Not) else Not(self)
+
+    __rand__, __ror__ = __and__, __or__  # where a path stands in front: refused in the same words
 
     def __bool__(self) -> bool:
         raise TypeError(
             "a predicate has no truth while composing: use &, | and ~, not and, or, not"
         )
+
+
+def _terms(predicate: Predicate, kind: type[Every | Some]) -> tuple[Predicate, ...]:
+    """What is to be combined, flat: a chain of a thousand | is one level, not a thousand."""
+    if not isinstance(predicate, Predicate):
+        raise ExpressionError(
+            f"{predicate!r} cannot be combined with a predicate: compare it, or use .is_true()"
+        )
+    return predicate.of if isinstance(predicate, kind) else (predicate,)
 
 
 Operand: TypeAlias = Any  # a Selector, or a JSON value
@@ -191,45 +208,25 @@ class Comparison(_Combinable):
     right: Operand
 
     def __post_init__(self) -> None:
-        if self.op not in _COMPARE:
-            raise ExpressionError(f"unknown comparison {self.op!r}: use one of {list(_COMPARE)}")
-        if type(self.right) is not Selector and (why := flaw(self.right)):
-            raise ExpressionError(
-                f"{self.left!r} is compared with something that is no JSON: {why}"
-            )
+        if self.op not in COMPARE:
+            raise ExpressionError(f"unknown comparison {self.op!r}: use one of {list(COMPARE)}")
+        if type(self.right) is Selector:
+            return
+        if why := flaw(self.right):
+            raise ExpressionError(f"{self.left!r} is compared with what is no JSON value: {why}")
+        object.__setattr__(self, "right", copied(self.right))
 
     def holds(self, scope: Scope) -> bool | Failure:
         left, right = self.left.select(scope), _operand(self.right, scope)
         if type(left) is Failure:
             return left
-        return right if type(right) is Failure else _COMPARE[self.op](left, right)
+        return right if type(right) is Failure else COMPARE[self.op](left, right)
 
     def to_json(self) -> dict[str, JSON]:
-        right = self.right.to_json() if type(self.right) is Selector else {"value": self.right}
+        right = (
+            self.right.to_json() if type(self.right) is Selector else {"value": copied(self.right)}
+        )
         return {"op": self.op, "left": self.left.to_json(), "right": right}
-
-
-def _equal(left: JSON, right: JSON) -> bool:
-    return left is right if left is MISSING or right is MISSING else equal(left, right)
-
-
-def _less(left: JSON, right: JSON) -> bool:
-    if isinstance(left, str) and isinstance(right, str):
-        return left < right
-    numbers = (int, float)
-    if isinstance(left, bool) or isinstance(right, bool):
-        return False
-    return isinstance(left, numbers) and isinstance(right, numbers) and left < right
-
-
-_COMPARE: dict[str, Callable[[JSON, JSON], bool]] = {
-    "eq": _equal,
-    "ne": lambda left, right: not _equal(left, right),
-    "lt": _less,
-    "le": lambda left, right: _less(left, right) or _equal(left, right),
-    "gt": lambda left, right: _less(right, left),
-    "ge": lambda left, right: _less(right, left) or _equal(left, right),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,7 +264,7 @@ class Typed(_Combinable):
     type: str
 
     def __post_init__(self) -> None:
-        if self.type not in _TYPES:
+        if not isinstance(self.type, str) or self.type not in _TYPES:
             raise ExpressionError(f"is_a: 'type' must be one of {list(_TYPES)}, not {self.type!r}")
 
     def holds(self, scope: Scope) -> bool | Failure:
@@ -289,7 +286,11 @@ class Matches(_Combinable):
         if not isinstance(self.pattern, str) or len(self.pattern) > MAX_PATTERN:
             raise ExpressionError(
                 f"matches: 'pattern' must be a string of at most {MAX_PATTERN} characters, "
-                f"not {self.pattern!r}"
+                f"not {self.pattern!r:.300}"
+            )
+        if len(self.pattern) - len(self.pattern.rstrip("\\")) & 1:
+            raise ExpressionError(
+                f"matches: 'pattern' ends with a backslash that escapes nothing: {self.pattern!r}"
             )
 
     def holds(self, scope: Scope) -> bool | Failure:
@@ -385,13 +386,13 @@ def parse_predicate(doc: JSON) -> Predicate:
     """
     try:
         op = doc["op"]
-        if op in _COMPARE:
+        if op in COMPARE:
             right = doc["right"]
-            operand = copied(right["value"]) if "value" in right else Selector.from_json(right)
+            operand = right["value"] if "value" in right else Selector.from_json(right)
             return Comparison(op, Selector.from_json(doc["left"]), operand)
         return _READERS[op](doc)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ExpressionError(f"no predicate: {doc!r}") from error
+        raise ExpressionError(f"no predicate: {doc!r:.200}") from error
 
 
 _READERS: dict[str, Callable[[dict[str, JSON]], Predicate]] = {

@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import ExpressionError
-from ..values import JSON, MAX_DEPTH, Failure, flaw, measured
+from ..values import JSON, MADE_DEPTH, Failure, flaw, measured
 from .bounds import too_large, unevaluable
-from .paths import MISSING
+from .nodes import MISSING
 from .predicates import Scope, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_RESERVED = {"$path", "$var", "$default", "$literal"}
+_SELECTOR = {"$path", "$var", "$default"}
+_RESERVED = _SELECTOR | {"$literal"}
 
 
 class Template:
@@ -39,7 +40,9 @@ class Template:
         Raises:
             ExpressionError: for what is neither JSON nor a selector.
         """
-        return cls(_from_python(value, 0))
+        if why := flaw(value, leaf=Selector):
+            raise ExpressionError(f"a template is JSON with path() and var() in it, but {why}")
+        return cls(_from_python(value))
 
     @classmethod
     def literal(cls, value: JSON) -> Template:
@@ -69,7 +72,9 @@ class Template:
         Raises:
             ExpressionError: naming what is no template.
         """
-        return cls(_from_json(doc, 0))
+        if why := flaw(doc, depth=MADE_DEPTH):
+            raise ExpressionError(f"a template is JSON, but {why}")
+        return cls(_from_json(doc))
 
 
 class _Literal:
@@ -138,43 +143,42 @@ class _Array:
 Node: TypeAlias = _Literal | _Place | _Object | _Array
 
 
-def _from_python(value: JSON, depth: int) -> Node:
-    if isinstance(value, Selector):
-        return _Place(value)
-    return _built(value, depth, _from_python)
+def _from_python(value: JSON) -> Node:
+    return _Place(value) if isinstance(value, Selector) else _built(value, _from_python)
 
 
-def _from_json(doc: JSON, depth: int) -> Node:
-    if isinstance(doc, dict):
-        if doc.keys() == {"$literal"} and isinstance(doc["$literal"], dict):
+def _from_json(doc: JSON) -> Node:
+    if type(doc) is dict:
+        if doc.keys() == {"$literal"} and type(doc["$literal"]) is dict:
             doc = doc["$literal"]
-        elif "$path" in doc:
-            return _Place(Selector.from_json({k.removeprefix("$"): v for k, v in doc.items()}))
-        elif reserved := _RESERVED & doc.keys():
-            raise ExpressionError(f"a template uses {min(reserved)!r} without '$path'")
-    return _built(doc, depth, _from_json)
+        elif doc.keys() & _RESERVED:
+            return _Place(_selector(doc))
+    return _built(doc, _from_json)
 
 
-def _built(value: JSON, depth: int, read: Callable[[JSON, int], Node]) -> Node:
+def _selector(doc: dict[str, JSON]) -> Selector:
+    if not {"$path"} <= doc.keys() <= _SELECTOR:
+        raise ExpressionError(
+            f"a template has an object with {', '.join(doc):.200}: a selector is '$path', and "
+            "perhaps '$var' and '$default'; an object that only looks like one is {'$literal': ...}"
+        )
+    return Selector.from_json({key[1:]: value for key, value in doc.items()})
+
+
+def _built(value: JSON, read: Callable[[JSON], Node]) -> Node:
     """The node for a plain value; a container without selectors in it is one literal."""
-    if depth > MAX_DEPTH:
-        raise ExpressionError(f"a template nests deeper than {MAX_DEPTH} levels")
-    if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise ExpressionError(f"a template's keys are strings, not {list(value)!r}")
-        members = {key: read(member, depth + 1) for key, member in value.items()}
+    if type(value) is dict:
+        members = {key: read(member) for key, member in value.items()}
         literals = _literals(members.values())
         return (
             _Object(members)
             if literals is None
             else _Literal(dict(zip(members, literals, strict=True)))
         )
-    if isinstance(value, (list, tuple)):
-        items = [read(item, depth + 1) for item in value]
+    if type(value) in (list, tuple):
+        items = [read(item) for item in value]
         literals = _literals(items)
         return _Array(items) if literals is None else _Literal(literals)
-    if why := flaw(value):
-        raise ExpressionError(f"a template is JSON with path() and var() in it, but {why}")
     return _Literal(value)
 
 

@@ -253,7 +253,7 @@ class Inbox:
 
     # --- executions begin and end ------------------------------------------------------------
 
-    def _begin(
+    def _begin(  # noqa: PLR0913, PLR0917  an execution is made of so much
         self,
         unit: Unit,
         id: str,
@@ -384,7 +384,7 @@ class Inbox:
             return Failure(LIMIT_EXCEEDED, {"code": LIMIT_EXCEEDED, "message": text})
         return action
 
-    def _complete(
+    def _complete(  # noqa: PLR0913, PLR0917  a step's end is of so much
         self, unit: Unit, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> Changes:
         """Closes a step's activation and tells its fiber."""

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import NotFoundError, Query
+from actions import ActivationRow, ExecutionRow, NotFoundError, Query
 from composer import Fiber, Invoking, Joining, Paused, Sleeping
 
 from . import slots
 
 if TYPE_CHECKING:
-    from actions import ActivationRow, ExecutionRow
     from composer import JSON, Program
 
     from .parts import Parts
@@ -34,14 +33,14 @@ class Records:
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        rows = await self._store.activations(Query(namespace=namespace, limit=1), id)
+        rows = await self._store.find(ActivationRow, Query(namespace=namespace, id=id, limit=1))
         if not rows:
             raise NotFoundError
         return await self._whole(rows[0])
 
     async def activations(self, query: Query, *, whole: bool) -> list[dict[str, JSON]]:
         """Records that fit, the newest first; without results and logs unless they are to be whole."""
-        rows = await self._store.activations(query)
+        rows = await self._store.find(ActivationRow, query)
         if whole:
             return [await self._whole(row) for row in rows]
         return [orjson.loads(row.body) for row in rows]
@@ -52,15 +51,19 @@ class Records:
             record["logs"] = await self.components(row.namespace, row.id)
         return record
 
+    async def count_activations(self, query: Query) -> int:
+        """How many records fit."""
+        return await self._store.count(ActivationRow, query)
+
     async def components(self, namespace: str, cause: str) -> list[str]:
         """The activations of a composition's steps, in order of their start."""
         query = Query(namespace=namespace, cause=cause, limit=PARTS_SHOWN)
-        rows = await self._store.activations(query)
+        rows = await self._store.find(ActivationRow, query)
         return [row.id for row in reversed(rows)]
 
     async def executions(self, query: Query) -> list[dict[str, JSON]]:
         """Executions that fit, the newest first."""
-        return [_execution(row) for row in await self._store.executions(query)]
+        return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
 
     async def execution(self, namespace: str, id: str) -> dict[str, JSON]:
         """An execution, and where each of its fibers stands.

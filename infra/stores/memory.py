@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from actions import Saved, Standing
+from actions import ExecutionRow, Saved, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Write
+    from actions import ActivationRow, Document, FiberRow, Query, Record, Write
 
 
 class MemoryStore:
@@ -95,12 +95,18 @@ class MemoryStore:
         places = ((execution, key) for key in keys)
         return {place[1]: self._values[place] for place in places if place in self._values}
 
-    async def executions(self, query: Query) -> list[ExecutionRow]:
-        return _page(self._executions.values(), query)
+    async def find(self, kind: type[Record], query: Query) -> list[Record]:
+        found = sorted(
+            self._fitting(kind, query), key=lambda row: (row.started_ms, row.id), reverse=True
+        )
+        return found[query.skip : query.skip + query.limit]
 
-    async def activations(self, query: Query, id: str | None = None) -> list[ActivationRow]:
-        rows = self._activations.values()
-        return _page([row for row in rows if id is None or row.id == id], query)
+    async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
+        return len(self._fitting(kind, query))
+
+    def _fitting(self, kind: type[Any], query: Query) -> list[Any]:
+        table: dict[str, Any] = self._executions if kind is ExecutionRow else self._activations
+        return [row for row in table.values() if _fits(row, query)]
 
     async def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
         for (found, key), document in sorted(self._documents.items()):
@@ -108,15 +114,10 @@ class MemoryStore:
                 yield document
 
 
-def _page(rows: Iterable[Any], query: Query) -> list[Any]:
-    fitting = [row for row in rows if _fits(row, query)]
-    fitting.sort(key=lambda row: (row.started_ms, row.id), reverse=True)
-    return fitting[query.skip : query.skip + query.limit]
-
-
 def _fits(row: Any, query: Query) -> bool:
     return (
         row.namespace == query.namespace
+        and query.id in (None, row.id)
         and query.name in (None, row.name)
         and query.status in (None, row.status)
         and (query.cause is None or row.cause == query.cause)

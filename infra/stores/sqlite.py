@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
-    from actions import Query, Write
+    from actions import Query, Record, Write
 
 FILE = "xingqiao.db"
 INLINE_ROWS = 8  # a commit of up to so many is over sooner than a thread has been told of it
@@ -126,16 +126,11 @@ class SqliteStore:
         return Standing([row[0] for row in active], timers.fetchall())
 
     async def load(self, execution: str) -> Saved | None:
-        row = self._reader.execute(
-            f"SELECT {_EXECUTION} FROM executions WHERE id = ?", (execution,)
-        ).fetchone()
+        row = self._reader.execute("SELECT * FROM executions WHERE id = ?", (execution,)).fetchone()
         if row is None:
             return None
-        fibers = self._reader.execute(
-            "SELECT execution, fiber, due_ms, active, body FROM fibers WHERE execution = ?",
-            (execution,),
-        )
-        return Saved(_execution(row), [_fiber(fiber) for fiber in fibers])
+        fibers = self._reader.execute("SELECT * FROM fibers WHERE execution = ?", (execution,))
+        return Saved(ExecutionRow(*row), [FiberRow(*fiber) for fiber in fibers])
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
         return self._reader.execute(
@@ -148,30 +143,25 @@ class SqliteStore:
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         marks = ",".join("?" * len(keys))
         rows = self._reader.execute(
-            f"SELECT key, body FROM large_values WHERE execution = ? AND key IN ({marks})",  # noqa: S608
+            f"SELECT key, body FROM large_values WHERE execution = ? AND key IN ({marks})",
             (execution, *keys),
         )
         return dict(rows.fetchall())
 
-    async def executions(self, query: Query) -> list[ExecutionRow]:
-        where, values = _where(query)
+    async def find(self, kind: type[Record], query: Query) -> list[Record]:
+        asked: dict[str, Any] = _where(query)
         rows = self._reader.execute(
-            f"SELECT {_EXECUTION} FROM executions WHERE {where} "
+            f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked)} "
             "ORDER BY started_ms DESC, id DESC LIMIT ? OFFSET ?",
-            (*values, query.limit, query.skip),
+            (*asked.values(), query.limit, query.skip),
         )
-        return [_execution(row) for row in rows]
+        return [kind(*row) for row in rows]
 
-    async def activations(self, query: Query, id: str | None = None) -> list[ActivationRow]:
-        where, values = _where(query)
-        if id is not None:
-            where, values = f"{where} AND id = ?", [*values, id]
-        rows = self._reader.execute(
-            f"SELECT {_ACTIVATION} FROM activations WHERE {where} "
-            "ORDER BY started_ms DESC, id DESC LIMIT ? OFFSET ?",
-            (*values, query.limit, query.skip),
-        )
-        return [_activation(row) for row in rows]
+    async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
+        asked: dict[str, Any] = _where(query)
+        sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked)}"
+        count: int = self._reader.execute(sql, list(asked.values())).fetchone()[0]
+        return count
 
     async def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
         rows = self._reader.execute(
@@ -260,10 +250,10 @@ def _put_document(db: sqlite3.Connection, document: Document) -> None:
 def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
     each = chain.from_iterable
     for sql, rows in (
-        (_PUT_EXECUTION, [_execution_row(row) for row in each(w.executions for w in writes)]),
-        (_PUT_FIBER, [_fiber_row(row) for row in each(w.fibers for w in writes)]),
+        (_PUT_EXECUTION, [*each(w.executions for w in writes)]),
+        (_PUT_FIBER, [*each(w.fibers for w in writes)]),
         (_PUT_HISTORY, [*each(w.history for w in writes)]),
-        (_PUT_ACTIVATION, [_activation_row(row) for row in each(w.activations for w in writes)]),
+        (_PUT_ACTIVATION, [*each(w.activations for w in writes)]),
         (_PUT_VALUE, [*each(w.values for w in writes)]),
         (_DROP_FIBERS, [(id, p, p + PREFIX_END) for id, p in each(w.dropped for w in writes)]),
     ):
@@ -287,54 +277,21 @@ _FORGET = (
     "DELETE FROM history WHERE execution = ?",
 )
 
-_EXECUTION = "id, namespace, name, status, started_ms, ended_ms, body"
-_ACTIVATION = "id, namespace, name, started_ms, status, cause, body"
-
-
-def _execution_row(row: ExecutionRow) -> tuple[Any, ...]:
-    return (row.id, row.namespace, row.name, row.status, row.started_ms, row.ended_ms, row.body)
-
-
-def _fiber_row(row: FiberRow) -> tuple[Any, ...]:
-    return (row.execution, row.fiber, row.due_ms, row.active, row.body)
-
-
-def _activation_row(row: ActivationRow) -> tuple[Any, ...]:
-    return (row.id, row.namespace, row.name, row.started_ms, row.status, row.cause, row.body)
+_TABLES = {ExecutionRow: "executions", ActivationRow: "activations"}
 
 
 # --- reading -----------------------------------------------------------------------------------
 
 
-def _where(query: Query) -> tuple[str, list[Any]]:
+def _where(query: Query) -> dict[str, Any]:
+    """Conditions and what stands for their marks."""
     tests = {
         "namespace = ?": query.namespace,
+        "id = ?": query.id,
         "name = ?": query.name,
         "status = ?": query.status,
         "cause = ?": query.cause,
         "started_ms >= ?": query.since_ms,
         "started_ms <= ?": query.upto_ms,
     }
-    asked = {test: value for test, value in tests.items() if value is not None}
-    return " AND ".join(asked), list(asked.values())
-
-
-def _execution(row: Any) -> ExecutionRow:
-    id, namespace, name, status, started_ms, ended_ms, body = row
-    return ExecutionRow(
-        id=id, namespace=namespace, name=name, status=status, started_ms=started_ms,
-        ended_ms=ended_ms, body=body,
-    )  # fmt: skip
-
-
-def _fiber(row: Any) -> FiberRow:
-    execution, fiber, due_ms, active, body = row
-    return FiberRow(execution=execution, fiber=fiber, due_ms=due_ms, active=bool(active), body=body)
-
-
-def _activation(row: Any) -> ActivationRow:
-    id, namespace, name, started_ms, status, cause, body = row
-    return ActivationRow(
-        id=id, namespace=namespace, name=name, started_ms=started_ms, status=status, cause=cause,
-        body=body,
-    )  # fmt: skip
+    return {test: value for test, value in tests.items() if value is not None}

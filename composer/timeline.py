@@ -1,0 +1,118 @@
+"""A history, to read: one line for what took time or went wrong, indented by how deep it is forked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from . import history
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .values import JSON
+
+Tone: TypeAlias = Literal["plain", "good", "bad", "wait"]
+
+SHOWN = 72  # characters of a value
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: milliseconds since the start, what it is about, how long it took, what came of it."""
+
+    at_ms: int
+    depth: int
+    tone: Tone
+    label: str
+    took_ms: int | None = None
+    note: str = ""
+
+
+def timeline(entries: Iterable[dict[str, JSON]]) -> list[Line]:
+    """The lines of a history, given as `Entry.to_json` wrote it, with values in place."""
+    lines: list[Line] = []
+    begun: dict[tuple[str, int], dict[str, JSON]] = {}
+    start_ms = 0
+    for number, entry in enumerate(entries):
+        if number == 0:
+            start_ms = entry["at"]
+        if entry["type"] in _BEGINNINGS:
+            begun[entry["fiber"], entry["turn"]] = entry
+            continue
+        told = _TOLD.get(entry["type"])
+        if told is None:
+            continue
+        tone, label, note = told(entry, begun.get((entry["fiber"], entry["turn"]), {}))
+        first = begun.pop((entry["fiber"], entry["turn"]), None)
+        if first is not None and entry["type"] not in _OPEN_ENDED:
+            took_ms = entry["at"] - first["at"]
+            at_ms = first["at"]
+        else:
+            took_ms, at_ms = None, entry["at"]
+        depth = entry["fiber"].count("/")
+        lines.append(Line(at_ms - start_ms, depth, tone, label, took_ms, note))
+    lines += [
+        Line(e["at"] - start_ms, e["fiber"].count("/"), "wait", _step(e), None, "under way")
+        for e in begun.values()
+    ]
+    return sorted(lines, key=lambda line: line.at_ms)
+
+
+Told: TypeAlias = "tuple[Tone, str, str]"
+
+
+def _step(first: dict[str, JSON]) -> str:
+    """What a step runs, and which part of the composition it is."""
+    name = first.get("action", "").removeprefix("/_/")
+    if "function" in first:
+        name = f"λ {first['function'][:8]}"
+    if "until" in first:
+        name = "wait"
+    if "width" in first:
+        name = f"fork of {first['width']}"
+    path = first.get("path")
+    return f"{name or 'step'}  {path}" if path else name or "step"
+
+
+def _value(entry: dict[str, JSON]) -> str:
+    text = json.dumps(entry.get("value"), ensure_ascii=False)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _error(entry: dict[str, JSON]) -> str:
+    code = entry.get("code", "")
+    value = entry.get("value")
+    if isinstance(value, dict) and isinstance(value.get("message"), str):
+        code, value = str(value.get("code", code)), value["message"]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return f"{code}: {shown}" if code else shown
+
+
+_BEGINNINGS = {history.STEP_SCHEDULED, history.TIMER_STARTED, history.FORKED}
+_OPEN_ENDED = {history.TIMED_OUT, history.RETRY_SCHEDULED, history.BRANCH_FAILED, history.PAUSED}
+
+_TOLD: dict[str, Callable[[dict[str, JSON], dict[str, JSON]], Told]] = {
+    history.EXECUTION_STARTED: lambda e, _: ("plain", "started", _value(e)),
+    history.EXECUTION_SUCCEEDED: lambda e, _: ("good", "succeeded", _value(e)),
+    history.EXECUTION_FAILED: lambda e, _: ("bad", "failed", _error(e)),
+    history.EXECUTION_CANCELLED: lambda _, __: ("bad", "cancelled", ""),
+    history.EXECUTION_REDRIVEN: lambda _, __: ("wait", "redriven", ""),
+    history.CANCEL_REQUESTED: lambda _, __: ("wait", "cancel requested", ""),
+    history.STEP_ACCEPTED: lambda _, first: ("wait", _step(first), "will answer later"),
+    history.STEP_SUCCEEDED: lambda e, first: ("good", _step(first), _value(e)),
+    history.STEP_FAILED: lambda e, first: ("bad", _step(first), _error(e)),
+    history.STEP_CANCELLED: lambda _, first: ("bad", _step(first), "cancelled"),
+    history.RETRY_SCHEDULED: lambda e, _: (
+        "wait", f"attempt {e['attempt']} in {e['delay_ms']} ms", "",
+    ),
+    history.TIMER_FIRED: lambda _, first: ("wait", _step(first) if first else "waited", ""),
+    history.TIMED_OUT: lambda e, _: ("bad", f"timeout of {e['timeout_ms'] / 1000:g} s", ""),
+    history.JOINED: lambda e, first: ("bad" if "code" in e else "good", _step(first), e.get("code", "")),
+    history.BRANCH_FAILED: lambda e, _: ("bad", "branch failed", _error(e)),
+    history.SPAWNED: lambda e, _: ("plain", f"started {e['activation']}", e["path"]),
+    history.PAUSED: lambda e, _: ("wait", f"paused after {e['attempts']} attempts", _error(e)),
+    history.RESUMED: lambda _, __: ("plain", "resumed", ""),
+}  # fmt: skip

@@ -1,0 +1,98 @@
+"""Assembles the service: the one place that names concrete parts."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from actions import Document, Quotas, Write
+from actions.runtimes import InlineInvoker, WorkerPool, WorkerSettings, find_sandbox
+from composer import Limits
+
+from .clock import RandomIds, SystemClock
+from .engine import Engine, EngineSettings
+from .stores import MemoryStore, SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from actions import Store
+
+    from .settings import Settings
+
+SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service."""
+
+    engine: Engine
+    store: Store
+    pool: WorkerPool
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[Service]:
+    """Opens the store, starts what runs actions, and recovers what was under way.
+
+    Raises:
+        StoreError: when the store cannot be opened.
+        SandboxError: when the isolation that is asked for cannot be had.
+    """
+    clock = SystemClock()
+    hidden = [settings.data.resolve()] if settings.data else []
+    sandbox = find_sandbox(settings.isolation, hidden)
+    async with AsyncExitStack() as stack:
+        store: MemoryStore | SqliteStore = MemoryStore()
+        if settings.data is not None:
+            store = SqliteStore(settings.data, synchronous=settings.synchronous)
+        await stack.enter_async_context(store)
+        inline = await stack.enter_async_context(InlineInvoker(clock))
+        pool = WorkerPool(
+            sandbox,
+            clock,
+            WorkerSettings(result_bytes=settings.payload_bytes),
+            size=settings.workers,
+            idle_s=settings.worker_idle_s,
+        )
+        await stack.enter_async_context(pool)
+        engine = Engine(
+            store,
+            {kind: invoker for invoker in (inline, pool) for kind in invoker.kinds},
+            clock=clock,
+            ids=RandomIds(),
+            settings=_engine_settings(settings),
+            secret=await _secret(store),
+        )
+        await stack.enter_async_context(engine)
+        yield Service(engine, store, pool)
+
+
+def _engine_settings(settings: Settings) -> EngineSettings:
+    return EngineSettings(
+        limits=Limits(
+            steps=settings.steps,
+            fork_width=settings.fork_width,
+            value_bytes=settings.payload_bytes,
+        ),
+        quotas=Quotas(
+            payload_bytes=settings.payload_bytes,
+            concurrent=settings.concurrent,
+            per_minute=settings.per_minute,
+        ),
+        nesting=settings.nesting,
+    )
+
+
+async def _secret(store: Store) -> bytes:
+    """What this service signs tokens with: made at its first start, and kept."""
+    async for document in store.documents(SECRET):
+        if document.body is not None:
+            return document.body
+    secret = secrets.token_bytes(SECRET_BYTES)
+    await store.commit([Write(documents=[Document(kind=SECRET, key="tokens", body=secret)])])
+    return secret

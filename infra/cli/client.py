@@ -1,0 +1,113 @@
+"""The service as its command line sees it: a client of its HTTP API."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from composer import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+URL = "http://127.0.0.1:3233"
+WAIT_MS = 60_000
+MARGIN_S = 15.0  # over what we ask the server to wait
+
+
+class ApiError(Error):
+    """The server refuses, or cannot be reached; the text says what it said."""
+
+
+class Client:
+    """A connection to a server, for one namespace.
+
+    Args:
+        url: of the server.
+        auth: `uuid:key`.
+    """
+
+    def __init__(self, url: str, auth: str) -> None:
+        user, _, key = auth.partition(":")
+        self.url = url
+        self._http = httpx.Client(base_url=url, auth=(user, key), timeout=WAIT_MS / 1000 + MARGIN_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._http.close()
+
+    def ask(self, method: str, path: str, *, body: Any = None, **query: Any) -> Any:
+        """Asks for a path of the namespace. Returns the answer's JSON, that of a failed action too.
+
+        Raises:
+            ApiError: when the server refuses or cannot be reached.
+        """
+        return self._ask(method, f"/api/v1/namespaces/_/{path}", body, query)[1]
+
+    def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
+        asked = {name: str(value).lower() if isinstance(value, bool) else value
+                 for name, value in query.items() if value is not None}  # fmt: skip
+        try:
+            response = self._http.request(method, path, json=body, params=asked)
+        except httpx.HTTPError as error:
+            raise ApiError(f"{self.url} cannot be reached: {error}") from error
+        try:
+            document = response.json()
+        except ValueError:
+            raise ApiError(f"{self.url} answered {response.status_code} and no JSON") from None
+        failed_action = "x-openwhisk-activation-id" in response.headers
+        if response.is_error and not failed_action:
+            text = document.get("error", document) if isinstance(document, dict) else document
+            raise ApiError(f"{text} ({response.status_code})")
+        return response.status_code, document
+
+    def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
+        """Invokes an action. Returns the status and the answer; 202 with an id when it is not done."""
+        path = f"/api/v1/namespaces/_/actions/{name}"
+        return self._ask("POST", path, params, {"blocking": blocking, "result": result})
+
+    def history(self, id: str) -> Iterator[dict[str, Any]]:
+        """All history entries of an execution, page by page."""
+        after = 0
+        while True:
+            page = self.ask("GET", f"executions/{id}/history", after=after, limit=1000)
+            yield from page["entries"]
+            if "next" not in page:
+                return
+            after = page["next"]
+
+
+def connect(url: str | None, auth: str | None) -> Client:
+    """A client, from options, the environment, or OpenWhisk's `.wskprops`.
+
+    Raises:
+        ApiError: when there are no credentials.
+    """
+    properties = _wskprops()
+    url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
+    auth = auth or os.environ.get("XINGQIAO_AUTH") or properties.get("AUTH")
+    if not auth:
+        raise ApiError(
+            "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
+            "(the server shows them at its first start)"
+        )
+    return Client(url.rstrip("/"), auth)
+
+
+def _wskprops() -> dict[str, str]:
+    path = Path(os.environ.get("WSK_CONFIG_FILE", Path.home() / ".wskprops"))
+    if not path.is_file():
+        return {}
+    pairs = (line.partition("=") for line in path.read_text("utf-8").splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _host(apihost: str | None) -> str | None:
+    if not apihost:
+        return None
+    return apihost if "://" in apihost else f"https://{apihost}"

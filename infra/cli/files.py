@@ -1,0 +1,129 @@
+"""A user's files: what there is to deploy or to run in them."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import composer
+from composer import ActionFunction, Composition, Error
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+    from composer import JSON
+
+
+class FileError(Error):
+    """A file that cannot be used; the text names it and says why."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a file defines.
+
+    actions: documents of actions, by name.
+    functions: functions marked `@composer.action`, by name.
+    compositions: by name; the last is the file's own.
+    """
+
+    actions: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    functions: dict[str, ActionFunction] = field(default_factory=dict)
+    compositions: dict[str, Composition] = field(default_factory=dict)
+
+    def documents(self) -> dict[str, dict[str, JSON]]:
+        """Documents of everything, to be deployed in this order.
+
+        Raises:
+            CaptureError: when a function's source cannot travel.
+        """
+        functions = {name: function.definition() for name, function in self.functions.items()}
+        compositions = {
+            name: {"exec": {"kind": "composition", "composition": composition.to_json()}}
+            for name, composition in self.compositions.items()
+        }
+        return {**self.actions, **functions, **compositions}
+
+
+def read(path: Path, name: str | None = None) -> Contents:
+    """What a file defines: `.py`, `.json` (a composition), or `.zip` (a Python action).
+
+    Args:
+        path: of the file.
+        name: of what it defines, when that is one thing; else names stand in it, or its own is taken.
+
+    Raises:
+        FileError: when it defines nothing, or cannot be read.
+    """
+    if not path.is_file():
+        raise FileError(f"{path}: there is no such file")
+    if path.suffix == ".zip":
+        code = base64.b64encode(path.read_bytes()).decode()
+        document = {"exec": {"kind": "python:3", "code": code, "binary": True}}
+        return Contents(actions={name or path.stem: document})
+    if path.suffix == ".json":
+        return Contents(compositions={name or path.stem: _composition(path)})
+    if path.suffix != ".py":
+        raise FileError(f"{path}: only .py, .json and .zip files can be used")
+    return _python(path, name)
+
+
+def _composition(path: Path) -> Composition:
+    try:
+        return composer.parse(json.loads(path.read_text("utf-8")))
+    except ValueError as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def _python(path: Path, name: str | None) -> Contents:
+    module = _loaded(path)
+    contents = Contents()
+    for variable, value in vars(module).items():
+        if isinstance(value, ActionFunction):
+            contents.functions[value.name] = value
+        elif isinstance(value, Composition) and not variable.startswith("_"):
+            contents.compositions[variable] = value
+    if name is not None and contents.compositions:
+        last = list(contents.compositions)[-1]
+        contents.compositions = {name: contents.compositions[last]}
+    for composition in contents.compositions.values():
+        _collect(composition, contents)
+    if not (contents.functions or contents.compositions):
+        if not callable(getattr(module, "main", None)):
+            raise FileError(
+                f"{path}: it has no composition, no @composer.action and no function 'main'"
+            )
+        document = {"exec": {"kind": "python:3", "code": path.read_text("utf-8")}}
+        contents.actions[name or path.stem] = document
+    return contents
+
+
+def _collect(composition: Composition, contents: Contents) -> None:
+    """Takes the actions in that a composition defines where it names them."""
+    for node in composition.walk():
+        definition = node.arguments.get("action")
+        if isinstance(definition, ActionFunction):
+            contents.functions[definition.name] = definition
+        elif definition is not None:
+            contents.actions[node.arguments["name"].removeprefix("/_/")] = definition
+
+
+def _loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None  # noqa: S101  it is a .py file
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(path.parent.resolve()))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Error:
+        raise
+    except Exception as error:
+        raise FileError(f"{path}: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,105 @@
+"""The engine in a program of your own: compositions run in this process, without a server.
+
+    async with embedded() as xingqiao:
+        await xingqiao.deploy("pipeline", pipeline)
+        result = await xingqiao.invoke("pipeline", {"build": 7})
+
+Functions marked `@composer.action` run here, trusted; inline functions and actions with code run in
+workers. With a directory, executions survive this process: the next to open it takes them up.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from actions import Call
+from composer import ActionFunction, Error, Failure, Name
+
+from .app import open_service
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from composer import JSON, Composition
+
+    from .engine import Engine
+
+NAMESPACE = "guest"
+FOREVER_S = 366 * 24 * 3600.0
+
+
+class ActionError(Error):
+    """An action that was invoked has failed: `failure` has its code and its error."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.code}: {failure.error}")
+        self.failure = failure
+
+
+class Embedded:
+    """An engine and its actions, in the namespace `guest`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def register(self, function: ActionFunction) -> None:
+        """Makes a function of this program an action, for as long as this is open."""
+        self.engine.register(_name(function.name), function.function)
+
+    async def deploy(self, name: str, composition: Composition) -> None:
+        """Makes a composition an action, and the actions that it defines where it names them.
+
+        Raises:
+            RefusedError: when something in it is malformed.
+        """
+        for node in composition.walk():
+            definition = node.arguments.get("action")
+            if isinstance(definition, ActionFunction):
+                self.register(definition)
+            elif definition is not None:
+                defined = Name.parse(node.arguments["name"]).within(NAMESPACE)
+                await self.engine.put(defined, definition, overwrite=True)
+        document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
+        await self.engine.put(_name(name), document, overwrite=True)
+
+    async def invoke(self, name: str, params: dict[str, JSON] | None = None) -> JSON:
+        """Runs an action to its end. Returns its result.
+
+        Raises:
+            RefusedError: when there is none of this name, or it may not run now.
+            ActionError: when it has failed.
+        """
+        return (await self.run(name, params))[1]
+
+    async def run(self, name: str, params: dict[str, JSON] | None = None) -> tuple[str, JSON]:
+        """As `invoke`; returns the activation's id, too."""
+        call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
+        invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
+        assert invoked.ended is not None  # noqa: S101  we would have waited forever
+        outcome = invoked.ended.outcome
+        if isinstance(outcome, Failure):
+            raise ActionError(outcome)
+        return invoked.activation, outcome.value
+
+    async def start(self, name: str, params: dict[str, JSON] | None = None) -> str:
+        """Starts an action and does not wait. Returns the activation's id, once it is durable."""
+        call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
+        return (await self.engine.invoke(call)).activation
+
+
+def _name(name: str) -> Name:
+    return Name.parse(name).within(NAMESPACE)
+
+
+@asynccontextmanager
+async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
+    """An engine in this process; it forgets everything when it is closed, unless it has a directory.
+
+    Raises:
+        StoreError: when the directory cannot be used.
+    """
+    async with open_service(Settings(data=directory)) as service:
+        yield Embedded(service.engine)

@@ -1,0 +1,64 @@
+"""Activations over HTTP: list, get, result, logs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from actions import InvalidError, summary
+
+from . import reading
+from .responses import Json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from composer import JSON
+
+    from .api import Api
+
+ID_LENGTH = 32
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+async def list_activations(request: Request, api: Api) -> Json:
+    namespace = api.auth.own(request)
+    query = request.query_params
+    asked = reading.listing(query, namespace, "activations")
+    if asked.status is not None:
+        status = reading.number(query, "status", 0, low=0, high=3, of="activations")
+        asked = replace(asked, status=status)
+    whole = reading.flag(query, "docs")
+    if reading.flag(query, "count"):
+        if whole:
+            raise InvalidError("The parameter 'docs' is not permitted with 'count'.")
+        return Json({"activations": await api.engine.records.count_activations(asked)})
+    found = await api.engine.records.activations(asked, whole=whole)
+    return Json(found if whole else [summary(record) for record in found])
+
+
+async def get_activation(request: Request, api: Api) -> Json:
+    return Json(await _record(request, api))
+
+
+async def get_result(request: Request, api: Api) -> Json:
+    response = (await _record(request, api))["response"]
+    return Json({name: response[name] for name in ("status", "success", "result", "size")})
+
+
+async def get_logs(request: Request, api: Api) -> Json:
+    return Json({"logs": (await _record(request, api))["logs"]})
+
+
+async def _record(request: Request, api: Api) -> dict[str, JSON]:
+    namespace = api.auth.own(request)
+    id = request.path_params["id"]
+    if len(id) != ID_LENGTH:
+        raise InvalidError(f"Activation id length is {len(id)} but must be {ID_LENGTH}.")
+    if not _ID.fullmatch(id):
+        raise InvalidError("The activation id is not valid.")
+    wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
+    if wait_ms:
+        await api.engine.wait(namespace, id, wait_ms / 1000)
+    return await api.engine.records.activation(namespace, id)

@@ -1,0 +1,112 @@
+"""The ASGI application: routes, and what every request and answer has in common."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from actions import RefusedError
+from composer import InvalidNameError
+
+from . import actions, activations, completions, executions, service
+from .errors import UnavailableError, not_served, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from .api import Api
+
+API = "/api/v1"
+NAMESPACED = API + "/namespaces/{namespace}"
+TRANSACTION_LENGTH = 32
+_CORS = [
+    (b"access-control-allow-origin", b"*"),
+    (
+        b"access-control-allow-headers",
+        b"Authorization, Origin, X-Requested-With, Content-Type, Accept, User-Agent",
+    ),
+    (b"access-control-allow-methods", b"GET,DELETE,POST,PUT,HEAD"),
+]
+
+
+def create_app(api: Api) -> ASGIApp:
+    """The application that serves `api`."""
+
+    def route(method: str, path: str, endpoint: Callable[..., Awaitable[Response]]) -> Route:
+        async def endpoint_with_api(request: Request) -> Response:
+            if api.stopping and method != "GET":
+                raise UnavailableError("The server is stopping.")
+            return await endpoint(request, api)
+
+        return Route(path, endpoint_with_api, methods=[method])
+
+    action = NAMESPACED + "/actions/{name:path}"
+    execution = NAMESPACED + "/executions/{id}"
+    activation = NAMESPACED + "/activations/{id}"
+    routes = [
+        route("POST", action, actions.invoke_action),  # first, since it is asked most often
+        route("GET", NAMESPACED + "/actions", actions.list_actions),
+        route("GET", action, actions.get_action),
+        route("PUT", action, actions.put_action),
+        route("DELETE", action, actions.delete_action),
+        route("GET", NAMESPACED + "/activations", activations.list_activations),
+        route("GET", activation, activations.get_activation),
+        route("GET", activation + "/result", activations.get_result),
+        route("GET", activation + "/logs", activations.get_logs),
+        route("GET", NAMESPACED + "/executions", executions.list_executions),
+        route("GET", execution, executions.get_execution),
+        route("GET", execution + "/history", executions.get_history),
+        route("POST", execution + "/cancel", executions.cancel_execution),
+        route("POST", execution + "/resume", executions.resume_execution),
+        route("POST", execution + "/redrive", executions.redrive_execution),
+        route("POST", API + "/completions/{token}", completions.complete),
+        route("GET", API + "/namespaces", service.list_namespaces),
+        route("GET", "/metrics", service.metrics),
+        route("GET", "/health", service.health),
+        route("GET", "/", service.describe),
+        route("GET", API, service.describe),
+    ]
+    handlers: dict[Any, Any] = {
+        RefusedError: refused,
+        InvalidNameError: refused,
+        HTTPException: not_served,
+        Exception: not_served,
+    }
+    return _Common(Starlette(routes=routes, exception_handlers=handlers))
+
+
+class _Common:
+    """Gives each request a transaction id, and each answer that id and the headers for browsers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        transaction = _transaction(scope)
+        scope["transaction"] = transaction.decode("latin-1")
+        common = [(b"x-request-id", transaction), *_CORS]
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *common]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _transaction(scope: Scope) -> bytes:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and 0 < len(value) <= 4 * TRANSACTION_LENGTH:
+            return bytes(value)
+    return secrets.token_hex(TRANSACTION_LENGTH // 2).encode()

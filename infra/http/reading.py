@@ -1,0 +1,127 @@
+"""How requests are read: query parameters as OpenWhisk takes them, and bodies within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from actions import InvalidError, Query, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from composer import JSON
+
+MAX_LIST = 200
+DEFAULT_LIST = 30
+TRUE = {"true", "yes", "on", "1"}
+FALSE = {"false", "no", "off", "0", ""}
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """A boolean: true, yes, on or 1 in any case, as OpenWhisk has it.
+
+    Raises:
+        InvalidError: naming it.
+    """
+    text = query.get(name, "false").lower()
+    if text not in TRUE and text not in FALSE:
+        raise InvalidError(f"The query parameter '{name}' was malformed: '{text}' is no boolean.")
+    return text in TRUE
+
+
+def number(  # noqa: PLR0913  a number has as many sides
+    query: Mapping[str, str], name: str, default: int, *, low: int, high: int, of: str
+) -> int:
+    """A whole number within bounds; `of` says whose, for the error.
+
+    Raises:
+        InvalidError: with OpenWhisk's text.
+    """
+    text = query.get(name)
+    if text is None:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        raise InvalidError(f"The value '{text}' is not an integer for {of}.") from None
+    if value < low:
+        raise InvalidError(f"The value '{text}' is not greater than or equal to {low} for {of}.")
+    if value > high:
+        raise InvalidError(f"The value '{text}' is not in the range of {low} to {high} for {of}.")
+    return value
+
+
+def page(query: Mapping[str, str], of: str) -> tuple[int, int]:
+    """How many to skip, and how many to list; 0 is as many as there may be."""
+    skip = number(query, "skip", 0, low=0, high=1 << 31, of=of)
+    limit = number(query, "limit", DEFAULT_LIST, low=0, high=MAX_LIST, of=of)
+    return skip, limit or MAX_LIST
+
+
+def period(query: Mapping[str, str], name: str) -> int | None:
+    """An instant in milliseconds since the epoch, if one is given.
+
+    Raises:
+        InvalidError: naming it.
+    """
+    text = query.get(name)
+    if text is None:
+        return None
+    if not text.isdigit():
+        raise InvalidError(f"Parameter is not a valid value for epoch seconds: {text}")
+    return int(text)
+
+
+def listing(query: Mapping[str, str], namespace: str, of: str) -> Query:
+    """Which records are asked for."""
+    skip, limit = page(query, of)
+    return Query(
+        namespace=namespace,
+        name=query.get("name"),
+        status=query.get("status"),
+        since_ms=period(query, "since"),
+        upto_ms=period(query, "upto"),
+        skip=skip,
+        limit=limit,
+    )
+
+
+async def body(request: Request, limit: int) -> JSON:
+    """The request's JSON; None when there is nothing.
+
+    Raises:
+        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
+        InvalidError: when it is no JSON.
+    """
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > limit:
+            raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
+    if not chunks:
+        return None
+    try:
+        return orjson.loads(chunks)
+    except orjson.JSONDecodeError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from None
+
+
+async def parameters(request: Request, limit: int) -> dict[str, JSON]:
+    """The request's JSON object; empty when there is nothing.
+
+    Raises:
+        InvalidError: when it is no object.
+    """
+    document = await body(request, limit)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InvalidError("The request content was malformed:\nthe body must be a JSON object")
+    return document

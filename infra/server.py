@@ -1,0 +1,87 @@
+"""The service as a process: serves HTTP until it is told to stop, then stops in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from .app import open_service
+from .http import Api, create_app, open_authenticator
+from .telemetry import metrics_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .settings import Settings
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 2048  # connections that wait to be accepted
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, with signals left to us: executions are to be drained before connections close."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(
+    settings: Settings, started: Callable[[str, str | None], None] = lambda _, __: None
+) -> None:
+    """Serves until SIGINT or SIGTERM.
+
+    Args:
+        settings: of the service.
+        started: told the URL and, at the first start, the credentials that are shown only once.
+
+    Raises:
+        StoreError, SandboxError, AuthError: when it cannot start; the text says why.
+        OSError: when it cannot listen.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with open_service(settings) as service:
+        auth, credentials = await open_authenticator(service.store, settings.auth)
+        api = Api(
+            engine=service.engine,
+            auth=auth,
+            payload_bytes=settings.payload_bytes,
+            metrics=metrics_of(service.engine, service.pool),
+        )
+        config = uvicorn.Config(
+            create_app(api),
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        sock = socket.create_server(
+            (settings.host, settings.port),
+            family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
+            backlog=BACKLOG,
+        )
+        server = _Server(config)
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(server.serve([sock]))
+            started(f"http://{settings.host}:{sock.getsockname()[1]}", credentials)
+            stopping = tasks.create_task(stop.wait())
+            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            log.info("stopping: steps under way have %g s", settings.grace_s)
+            api.stopping = True
+            if not await service.engine.drain(settings.grace_s):
+                log.warning("some steps are still under way; they run again after the next start")
+            server.should_exit = True

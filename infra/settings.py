@@ -1,0 +1,116 @@
+"""What can be set: by options of the command line, by `XINGQIAO_...` in the environment, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from composer import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "XINGQIAO_"
+PORT = 3233  # OpenWhisk's
+
+
+class SettingsError(Error):
+    """A setting that cannot be used; the text names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set, and what it is when it is not.
+
+    Args:
+        host: that the server listens on.
+        port: that it listens on; 0 for any that is free.
+        data: the directory of the store; None keeps everything in memory.
+        auth: `uuid:key` of the first namespace; None for what the store has, or a new one.
+        isolation: of workers: `auto`, `process` or `bubblewrap`.
+        workers: processes at most.
+        worker_idle_s: seconds after which an idle worker ends.
+        payload_bytes: of a call's parameters, and of a result.
+        steps: of one execution.
+        fork_width: branches of one fork.
+        nesting: compositions that invoke compositions.
+        concurrent: calls of a namespace under way; None for as many as it likes.
+        per_minute: calls of a namespace in a minute; None for as many as it likes.
+        synchronous: `FULL`, or `NORMAL`: faster, but the last commits go if the machine loses power.
+        grace_s: seconds that steps under way have to end when the server stops.
+        log: `text` or `json`.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    data: Path | None = Path(".xingqiao")
+    auth: str | None = None
+    isolation: Literal["auto", "process", "bubblewrap"] = "auto"
+    workers: int = 16
+    worker_idle_s: float = 60.0
+    payload_bytes: int = 1 << 20
+    steps: int = 10_000_000
+    fork_width: int = 10_000
+    nesting: int = 32
+    concurrent: int | None = None
+    per_minute: int | None = None
+    synchronous: str = "FULL"
+    grace_s: float = 10.0
+    log: str = "text"
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise SettingsError(
+                    f"{name} must be one of {', '.join(choices)}, not {getattr(self, name)!r}"
+                )
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise SettingsError(f"{name} must be at least {least}, not {value}")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], **given: Any) -> Settings:
+        """Settings from the environment, under those that are given and not None.
+
+        Raises:
+            SettingsError: naming the one that cannot be used.
+        """
+        found = {
+            field.name: _read(field.name, environment[PREFIX + field.name.upper()])
+            for field in fields(cls)
+            if PREFIX + field.name.upper() in environment
+        }
+        return cls(**{**found, **{name: v for name, v in given.items() if v is not None}})
+
+
+_CHOICES = {
+    "isolation": ("auto", "process", "bubblewrap"),
+    "synchronous": ("FULL", "NORMAL"),
+    "log": ("text", "json"),
+}
+_LEAST = {
+    "port": 0,
+    "workers": 1,
+    "worker_idle_s": 0,
+    "payload_bytes": 1024,
+    "steps": 1,
+    "fork_width": 1,
+    "nesting": 0,
+    "concurrent": 1,
+    "per_minute": 1,
+    "grace_s": 0,
+}
+_FLOATS = {"worker_idle_s", "grace_s"}
+
+
+def _read(name: str, text: str) -> Any:
+    if name == "data":
+        return Path(text)
+    if name not in _LEAST:
+        return text
+    try:
+        return float(text) if name in _FLOATS else int(text)
+    except ValueError:
+        raise SettingsError(f"{PREFIX}{name.upper()} must be a number, not {text!r}") from None

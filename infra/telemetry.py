@@ -1,0 +1,91 @@
+"""What the service tells of itself: logs, and figures for Prometheus."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import orjson
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from actions.runtimes import WorkerPool
+    from infra.engine import Engine
+
+_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, with whatever was given as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {
+            "at": at,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{key: value for key, value in vars(record).items() if key not in _STANDARD},
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
+
+
+def set_up_logs(form: str) -> None:
+    """Sends logs to stderr, as `text` or as `json`."""
+    handler = logging.StreamHandler(sys.stderr)
+    if form == "json":
+        handler.setFormatter(JsonFormatter())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s  %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+
+
+def metrics_of(engine: Engine, pool: WorkerPool) -> Callable[[], bytes]:
+    """A function that writes all figures in Prometheus' text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(engine, pool))
+    return lambda: generate_latest(registry)
+
+
+class _Collector:
+    """Reads the figures when they are asked for; nothing is counted twice."""
+
+    def __init__(self, engine: Engine, pool: WorkerPool) -> None:
+        self._engine, self._pool = engine, pool
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        counters = self._engine.counters
+        executions = CounterMetricFamily(
+            "xingqiao_executions", "Executions by what became of them", labels=["status"]
+        )
+        for status in ("started", "succeeded", "failed", "cancelled"):
+            executions.add_metric([status], getattr(counters, status))
+        yield executions
+        for name, value, text in (
+            ("steps", counters.steps, "Steps begun"),
+            ("steps_failed", counters.steps_failed, "Steps that failed"),
+            ("stale_events", counters.stale, "Completions and timers that came late or twice"),
+            ("executions_recovered", counters.recovered, "Executions taken up after a start"),
+        ):
+            yield CounterMetricFamily(f"xingqiao_{name}", text, value)
+        for name, value in {
+            **self._engine.gauges(),
+            "workers": self._pool.size,
+            "activations_waiting_for_a_worker": self._pool.waiting,
+            "store_healthy": int(self._engine.healthy),
+        }.items():
+            yield GaugeMetricFamily(f"xingqiao_{name}", name.replace("_", " "), value)

@@ -1,0 +1,119 @@
+"""One run of a program: its fibers and the joins between them, cancelled, stored and restored."""
+
+from __future__ import annotations
+
+import pytest
+from world import World
+
+import composer
+from composer.values import Failure
+
+CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
+
+# --- cancelling -----------------------------------------------------------------------------------
+
+
+def test_cancelling_a_fork_is_not_stale():
+    world = World(composer.parallel("a", "b", "c"))
+
+    changes = world.cancel()
+
+    assert not changes.stale
+    assert world.outcome == CANCELLED
+    assert sorted(step.action for step in world.abandoned) == ["/_/a", "/_/b", "/_/c"]
+
+
+@pytest.mark.parametrize("errors", ["fail", "wait", "collect"])
+def test_a_cancelled_map_starts_no_item_any_more(errors):
+    world = World(composer.map("a", items=[1, 2, 3], concurrency=1, errors=errors))
+
+    world.cancel()
+
+    assert world.outcome == CANCELLED
+    assert world.calls == ["a"]
+
+
+@pytest.mark.parametrize("errors", ["fail", "wait", "collect"])
+def test_a_map_out_of_time_starts_no_item_any_more(errors):
+    body = composer.map("a", items=[1, 2, 3], concurrency=1, errors=errors)
+    world = World(composer.timeout(5, body))
+
+    world.pass_time(5)
+
+    assert world.outcome.code == "Timeout"
+    assert world.calls == ["a"]
+
+
+def test_a_cancelled_map_starts_no_item_after_a_crash_either():
+    body = composer.ensure("a", "clean up")
+    world = World(composer.map(body, items=[1, 2, 3], concurrency=1, errors="wait"))
+    world.cancel()
+
+    world.crash()
+    world.complete("clean up")
+
+    assert world.outcome == CANCELLED
+    assert world.calls == ["a", "clean up", "clean up"]
+
+
+@pytest.mark.parametrize("inner", ["fail", "wait", "collect"])
+@pytest.mark.parametrize("outer", ["fail", "wait", "collect"])
+def test_cancelling_nested_forks_cancels_every_branch(inner, outer):
+    branch = composer.map("a", items=[1, 2], errors=inner)
+    world = World(composer.parallel(branch, branch, "b", errors=outer))
+
+    world.cancel()
+
+    assert world.outcome == CANCELLED
+    assert len(world.abandoned) == 5
+
+
+def test_cancelling_what_has_ended_changes_nothing():
+    world = World(composer.action("a"))
+    world.complete("a")
+
+    assert world.cancel().stale
+
+
+def test_terminating_what_has_ended_changes_nothing():
+    world = World(composer.action("a"))
+    world.complete("a")
+
+    assert world.terminate().stale
+
+
+# --- restoring ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failed", ["a", "b", "c"])
+def test_the_failure_that_decided_a_join_is_its_outcome_after_a_crash(failed):
+    parts = [composer.ensure(name, f"clean up {name}") for name in ("a", "b", "c")]
+    parts.append(composer.action("d"))
+    world = World(composer.parallel(*parts))
+    world.fail(failed, "Broken")
+    world.complete(f"clean up {failed}", {"error": "after all"})
+    assert len(world.steps) == 2  # the finalizers of the others; d is cancelled and has ended
+
+    world.crash()
+    for name in world.steps:
+        world.complete(name)
+
+    assert world.outcome == Failure("ApplicationError", "after all")
+
+
+def test_a_member_cancelled_before_its_first_wait_stays_cancelled_after_a_crash():
+    long = composer.ensure(composer.repeat(400, composer.literal({})).then("a"), "clean up")
+    limits = composer.Limits(instructions=1_000)
+    world = World(
+        composer.parallel(long, composer.repeat(250, composer.literal({}))), limits=limits
+    )
+
+    assert world.steps == ["a"]
+    world.cancel()
+    assert world.steps == ["clean up"]
+
+    world.crash()
+
+    assert world.steps == ["clean up"]
+    world.complete("clean up")
+    assert world.outcome == CANCELLED

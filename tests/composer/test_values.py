@@ -1,0 +1,275 @@
+"""JSON values, the `error` convention, and the bounds on both."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from composer.values import (
+    MADE_DEPTH,
+    MAX_DEPTH,
+    MAX_INT,
+    MIN_INT,
+    Failure,
+    Success,
+    boxed,
+    copied,
+    equal,
+    failure,
+    flaw,
+    measured,
+    truthy,
+)
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(MIN_INT, MAX_INT)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
+)
+json_values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abé", max_size=2), inner),
+    max_leaves=8,
+)
+
+
+def nested(levels, inner=0):
+    for _ in range(levels):
+        inner = [inner]
+    return inner
+
+
+# --- failures ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("failed", "name", "meant"),
+    [
+        (Failure("Timeout", "late"), "*", True),
+        (Failure("Timeout", "late"), "Timeout", True),
+        (Failure("ApplicationError", "late"), "late", True),
+        (Failure("ApplicationError", {"code": "E1"}), "E1", True),
+        (Failure("ApplicationError", {"name": "E1"}), "E1", True),
+        (Failure("ApplicationError", {"type": "E1"}), "E1", True),
+        (Failure("ApplicationError", {"message": "E1"}), "E1", False),
+        (Failure("ApplicationError", {"code": 1}), "1", False),
+        (Failure("ApplicationError", ["E1"]), "E1", False),
+        (Failure("ApplicationError", None), "E1", False),
+    ],
+)
+def test_a_failure_answers_to_its_code_and_to_what_its_error_calls_itself(failed, name, meant):
+    assert failed.named(name) is meant
+
+
+def test_the_value_of_a_failure_is_openwhisks_error_object():
+    assert Failure("Timeout", "late").value == {"error": "late"}
+
+
+def test_a_failure_of_the_machine_carries_code_message_and_detail():
+    assert failure("Timeout", "late", after=5) == Failure(
+        "Timeout", {"code": "Timeout", "message": "late", "after": 5}
+    )
+
+
+def test_outcomes_are_values():
+    assert Success({"a": 1}) == Success({"a": 1})
+    assert Success({"error": 1}) != Failure("error", 1)
+
+
+# --- rules -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "box"),
+    [
+        ({"a": 1}, {"a": 1}),
+        ({}, {}),
+        (None, {"value": None}),
+        ([1], {"value": [1]}),
+        ("text", {"value": "text"}),
+        (False, {"value": False}),
+    ],
+)
+def test_what_is_no_object_is_boxed(value, box):
+    assert boxed(value) == box
+
+
+@pytest.mark.parametrize("value", [None, False, 0, 0.0, -0.0, ""])
+def test_what_javascript_calls_false_is_false(value):
+    assert not truthy(value)
+
+
+@pytest.mark.parametrize("value", [True, 1, -1, 0.1, "0", "false", " ", [], {}, [0]])
+def test_all_else_is_true_an_empty_list_included(value):
+    assert truthy(value)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (1, 1.0),
+        (0, -0.0),
+        ("a", "a"),
+        (None, None),
+        (True, True),
+        ([1, [2]], [1.0, [2.0]]),
+        ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
+    ],
+)
+def test_equal_values_are_equal_whatever_spells_them(left, right):
+    assert equal(left, right)
+    assert equal(right, left)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (1, True),
+        (0, False),
+        (0, None),
+        (0, ""),
+        (1, "1"),
+        ([], {}),
+        ([1], [True]),
+        ([1], [1, 1]),
+        ({"a": 1}, {"a": True}),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": None}, {}),
+        ("é", "e\u0301"),
+        (2**53, float(2**53) + 2),
+        (2**53 + 1, float(2**53)),
+    ],
+)
+def test_nothing_is_coerced_to_be_equal(left, right):
+    assert not equal(left, right)
+    assert not equal(right, left)
+
+
+@given(json_values, json_values)
+def test_equality_is_symmetric_and_a_value_equals_its_copy(left, right):
+    assert equal(left, copied(left))
+    assert equal(left, right) == equal(right, left)
+
+
+# --- copies ------------------------------------------------------------------------------------
+
+
+@given(json_values)
+def test_a_copy_is_the_same_text_and_shares_nothing_that_can_change(value):
+    def containers(item):
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        if isinstance(item, (dict, list)):
+            yield id(item)
+        for member in inner:
+            yield from containers(member)
+
+    copy = copied(value)
+
+    assert json.dumps(copy) == json.dumps(value)
+    assert not set(containers(copy)) & set(containers(value))
+
+
+def test_a_copy_has_lists_for_tuples():
+    copy = copied({"a": (1, (2,))})
+
+    assert copy == {"a": [1, [2]]}
+    assert type(copy["a"]) is type(copy["a"][1]) is list
+
+
+# --- sizes -------------------------------------------------------------------------------------
+
+
+@given(json_values)
+def test_a_value_measures_about_what_its_text_takes(value):
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    size = measured(value, sys.maxsize)
+
+    assert len(text) / 6 <= size <= 5 * len(text) + 5
+
+
+def test_a_reference_doubled_at_every_level_is_measured_without_walking_it_all():
+    value = "x"
+    for _ in range(100):
+        value = [value, value]
+
+    assert 1000 < measured(value, 1000) < 10_000
+
+
+def test_a_wide_list_that_stands_often_is_not_walked_each_time():
+    wide = ["x"] * 100_000
+
+    assert measured([wide] * 100_000, 250_000) < 400_000
+
+
+@pytest.mark.parametrize("make", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_a_value_of_more_levels_than_can_be_written_counts_as_too_large(make):
+    value = 0
+    for _ in range(MADE_DEPTH):
+        value = make(value)
+
+    assert measured(value, 1 << 20) <= 1 << 20
+    assert measured(make(value), 1 << 20) > 1 << 20
+
+
+def test_counting_stops_at_the_limit_but_a_value_that_fits_is_counted_in_full():
+    assert measured("abc", 5) == 5
+    assert measured("abcd", 5) > 5
+    assert measured({"ab": [1, None]}, 100) == 2 + 2 + 4 + (2 + 2 + 5 + 5)
+
+
+# --- flaws -------------------------------------------------------------------------------------
+
+
+@given(json_values)
+def test_what_json_reads_has_no_flaw(value):
+    assert flaw(value) is None
+    assert flaw(json.loads(json.dumps(value))) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (math.nan, "nan at $ is no JSON number"),
+        ([math.inf], "inf at $[0] is no JSON number"),
+        ({"a": [1, -math.inf]}, "-inf at $.a[1] is no JSON number"),
+        ({"a": {1: 2}}, "the key 1 at $.a is no string of Unicode text"),
+        ({None: 2}, "the key None at $ is no string of Unicode text"),
+        ({"\ud800": 2}, r"the key '\ud800' at $ is no string of Unicode text"),
+        ({"a": "\udfff"}, "the string at $.a is no Unicode text"),
+        ({"a": {1, 2}}, "set at $.a is no JSON type"),
+        ([b"bytes"], "bytes at $[0] is no JSON type"),
+        ([object], "type at $[0] is no JSON type"),
+        ([MAX_INT + 1], "the integer at $[0] takes more than 64 bits"),
+        (MIN_INT - 1, "the integer at $ takes more than 64 bits"),
+        (-(1 << 100), "the integer at $ takes more than 64 bits"),
+    ],
+)
+def test_what_no_json_is_is_said_with_its_place(value, why):
+    assert flaw(value) == why
+
+
+@pytest.mark.parametrize(
+    "value", [MIN_INT, MAX_INT, "€", "\U0001f600", "\x00", True, (1, 2), 1e308]
+)
+def test_the_edges_of_json_are_json(value):
+    assert flaw(value) is None
+
+
+def test_as_many_levels_are_allowed_as_the_limit_says():
+    assert flaw(nested(MAX_DEPTH)) is None
+    assert flaw(nested(MAX_DEPTH + 1)) == f"it nests deeper than {MAX_DEPTH} levels"
+
+
+def test_a_value_that_contains_itself_is_seen():
+    value: dict = {}
+    value["a"] = value["b"] = value
+
+    assert flaw(value) == f"it nests deeper than {MAX_DEPTH} levels"
