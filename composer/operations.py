@@ -123,11 +123,12 @@ def _recall(cursor: Cursor, i: program.Recall) -> Reaction:
             cursor.value = boxed(saved)
             return None
         case "retain":
-            return _bounded(cursor, {"params": saved, "result": cursor.value}, "retain")
+            made, what = {"params": saved, "result": cursor.value}, "retain"
         case "merge":
-            return _bounded(cursor, {**boxed(saved), **cursor.value}, "merge")
+            made, what = {**boxed(saved), **cursor.value}, "merge"
         case "into":
-            return _bounded(cursor, {**boxed(saved), str(i.field): cursor.value}, "forward")
+            made, what = {**boxed(saved), str(i.field): cursor.value}, "forward"
+    return _bounded(cursor, made, what) or inspect(cursor)
 
 
 def _popped(cursor: Cursor, kind: type[Any]) -> Any:
