@@ -32,48 +32,46 @@ class Line:
 
 def timeline(entries: Iterable[dict[str, JSON]]) -> list[Line]:
     """The lines of a history, given as `Entry.to_json` wrote it, with values in place."""
-    lines: list[Line] = []
-    begun: dict[tuple[str, int], dict[str, JSON]] = {}
+    told: list[tuple[int, Line]] = []  # by the number of the entry that it begins with
+    begun: dict[tuple[str, int], tuple[int, dict[str, JSON]]] = {}
     start_ms = 0
     for number, entry in enumerate(entries):
         if number == 0:
             start_ms = entry["at"]
+        place = entry["fiber"], entry["turn"]
         if entry["type"] in _BEGINNINGS:
-            begun[entry["fiber"], entry["turn"]] = entry
-            continue
-        told = _TOLD.get(entry["type"])
-        if told is None:
-            continue
-        tone, label, note = told(entry, begun.get((entry["fiber"], entry["turn"]), {}))
-        first = begun.pop((entry["fiber"], entry["turn"]), None)
-        if first is not None and entry["type"] not in _OPEN_ENDED:
-            took_ms = entry["at"] - first["at"]
-            at_ms = first["at"]
-        else:
-            took_ms, at_ms = None, entry["at"]
-        depth = entry["fiber"].count("/")
-        lines.append(Line(at_ms - start_ms, depth, tone, label, took_ms, note))
-    lines += [
-        Line(e["at"] - start_ms, e["fiber"].count("/"), "wait", _step(e), None, "under way")
-        for e in begun.values()
-    ]
-    return sorted(lines, key=lambda line: line.at_ms)
+            begun[place] = number, entry
+        elif entry["type"] in _TOLD:
+            _, first = begun.get(place, (number, {}))
+            tone, label, note = _TOLD[entry["type"]](entry, first)
+            at, took_ms, order = entry["at"], None, number
+            if first and entry["type"] not in _OPEN_ENDED:
+                order, first = begun.pop(place)
+                at, took_ms = first["at"], entry["at"] - first["at"]
+            line = Line(at - start_ms, _depth(entry), tone, label, took_ms, note)
+            told.append((order, line))
+    for number, first in begun.values():
+        line = Line(first["at"] - start_ms, _depth(first), "wait", _step(first), None, "under way")
+        told.append((number, line))
+    return [line for _, line in sorted(told, key=lambda pair: (pair[1].at_ms, pair[0]))]
+
+
+def _depth(entry: dict[str, JSON]) -> int:
+    return str(entry["fiber"]).count("/")
 
 
 Told: TypeAlias = "tuple[Tone, str, str]"
 
 
 def _step(first: dict[str, JSON]) -> str:
-    """What a step runs, and which part of the composition it is."""
-    name = first.get("action", "").removeprefix("/_/")
-    if "function" in first:
-        name = f"λ {first['function'][:8]}"
-    if "until" in first:
-        name = "wait"
+    """What a step runs: an action, without its namespace, or a function, by its place."""
+    if "action" in first:
+        return str(first["action"]).removeprefix("/").partition("/")[2]
     if "width" in first:
-        name = f"fork of {first['width']}"
-    path = first.get("path")
-    return f"{name or 'step'}  {path}" if path else name or "step"
+        return f"fork of {first['width']}"
+    if "until" in first:
+        return "wait"
+    return f"λ {first.get('path', '')}".rstrip()
 
 
 def _value(entry: dict[str, JSON]) -> str:

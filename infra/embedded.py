@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from composer import JSON, Composition
+    from composer import JSON, Composition, Outcome
 
     from .engine import Engine
 
 NAMESPACE = "guest"
+PAGE = 1000
 FOREVER_S = 366 * 24 * 3600.0
 
 
@@ -60,9 +61,16 @@ class Embedded:
             if isinstance(definition, ActionFunction):
                 self.register(definition)
             elif definition is not None:
-                defined = Name.parse(node.arguments["name"]).within(NAMESPACE)
-                await self.engine.put(defined, definition, overwrite=True)
+                await self.put(node.arguments["name"], definition)
         document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
+        await self.put(name, document)
+
+    async def put(self, name: str, document: JSON) -> None:
+        """Creates or updates an action from its document, as the HTTP API takes it.
+
+        Raises:
+            RefusedError: when it is malformed.
+        """
         await self.engine.put(_name(name), document, overwrite=True)
 
     async def invoke(self, name: str, params: dict[str, JSON] | None = None) -> JSON:
@@ -72,17 +80,31 @@ class Embedded:
             RefusedError: when there is none of this name, or it may not run now.
             ActionError: when it has failed.
         """
-        return (await self.run(name, params))[1]
+        _, outcome = await self.run(name, params)
+        if isinstance(outcome, Failure):
+            raise ActionError(outcome)
+        return outcome.value
 
-    async def run(self, name: str, params: dict[str, JSON] | None = None) -> tuple[str, JSON]:
-        """As `invoke`; returns the activation's id, too."""
+    async def run(self, name: str, params: dict[str, JSON] | None = None) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the activation's id, and what came of it.
+
+        Raises:
+            RefusedError: when there is none of this name, or it may not run now.
+        """
         call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
         invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
         assert invoked.ended is not None  # noqa: S101  we would have waited forever
-        outcome = invoked.ended.outcome
-        if isinstance(outcome, Failure):
-            raise ActionError(outcome)
-        return invoked.activation, outcome.value
+        return invoked.activation, invoked.ended.outcome
+
+    async def history(self, id: str) -> list[dict[str, JSON]]:
+        """All history entries of a composition's execution, so far."""
+        entries: list[dict[str, JSON]] = []
+        while True:
+            after = entries[-1]["seq"] if entries else 0
+            page = await self.engine.records.history(NAMESPACE, id, after=after, limit=PAGE)
+            entries += page
+            if len(page) < PAGE:
+                return entries
 
     async def start(self, name: str, params: dict[str, JSON] | None = None) -> str:
         """Starts an action and does not wait. Returns the activation's id, once it is durable."""

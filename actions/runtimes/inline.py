@@ -8,9 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from typing import TYPE_CHECKING, Any, Self
 
-from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, copied, flaw
+import orjson
+
+from composer import (
+    APPLICATION_ERROR,
+    CANCELLED,
+    MAX_DEPTH,
+    TIMEOUT,
+    Failure,
+    Success,
+    copied,
+    flaw,
+)
 
 from ..model import INLINE, Inline
 from ..outcome import BAD_RESPONSE, Completion, outcome_of
@@ -20,6 +32,10 @@ if TYPE_CHECKING:
 
     from ..invocation import Invocation
     from ..ports import Clock
+
+
+# As the worker's: no type that only orjson knows.
+_AS_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 class InlineInvoker:
@@ -88,9 +104,29 @@ class InlineInvoker:
 def _outcome(result: Any) -> Success | Failure:
     if not isinstance(result, (dict, list)):
         return Failure(BAD_RESPONSE, "The action did not return a dictionary or array.")
-    if why := flaw(result):
-        return Failure(BAD_RESPONSE, f"The action did not produce a valid JSON response: {why}")
-    return outcome_of(copied(result))
+    try:
+        return outcome_of(_plain(result))
+    except (TypeError, ValueError, RecursionError) as error:
+        text = f"The action did not produce a valid JSON response: {error}"
+        return Failure(BAD_RESPONSE, text)
+
+
+def _plain(result: Any) -> Any:
+    """The result as JSON: a copy, and what `json` writes of it, as a worker would.
+
+    Raises:
+        TypeError, ValueError, RecursionError: when it is none.
+    """
+    try:
+        text = orjson.dumps(result, option=_AS_JSON)
+    except TypeError:
+        text = json.dumps(result, allow_nan=False).encode()
+    if b"null" in text:
+        json.dumps(result, allow_nan=False)  # what orjson writes for what is no number
+    made = orjson.loads(text)
+    if text.count(b"{") + text.count(b"[") > MAX_DEPTH and (why := flaw(made)):
+        raise ValueError(why)
+    return made
 
 
 def _failed(error: Exception) -> Failure:

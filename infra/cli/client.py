@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -13,13 +14,19 @@ from composer import Error
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NAMESPACE = "/api/v1/namespaces/_"
+NOT_FOUND = 404
 URL = "http://127.0.0.1:3233"
 WAIT_MS = 60_000
 MARGIN_S = 15.0  # over what we ask the server to wait
 
 
 class ApiError(Error):
-    """The server refuses, or cannot be reached; the text says what it said."""
+    """The server refuses, with a `status`, or cannot be reached; the text says what it said."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text if status is None else f"{text} ({status})")
+        self.status = status
 
 
 class Client:
@@ -47,7 +54,7 @@ class Client:
         Raises:
             ApiError: when the server refuses or cannot be reached.
         """
-        return self._ask(method, f"/api/v1/namespaces/_/{path}", body, query)[1]
+        return self._ask(method, f"{NAMESPACE}/{quote(path)}", body, query)[1]
 
     def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
         asked = {name: str(value).lower() if isinstance(value, bool) else value
@@ -63,13 +70,27 @@ class Client:
         failed_action = "x-openwhisk-activation-id" in response.headers
         if response.is_error and not failed_action:
             text = document.get("error", document) if isinstance(document, dict) else document
-            raise ApiError(f"{text} ({response.status_code})")
+            raise ApiError(str(text), response.status_code)
         return response.status_code, document
 
     def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
         """Invokes an action. Returns the status and the answer; 202 with an id when it is not done."""
-        path = f"/api/v1/namespaces/_/actions/{name}"
+        path = f"{NAMESPACE}/actions/{quote(name)}"
         return self._ask("POST", path, params, {"blocking": blocking, "result": result})
+
+    def put_action(self, name: str, document: Any, *, overwrite: bool) -> Any:
+        """Creates or updates an action. Returns it as it is then."""
+        return self.ask("PUT", f"actions/{name}", body=document, overwrite=overwrite)
+
+    def activation(self, id: str, *, wait_ms: int = 0) -> dict[str, Any] | None:
+        """The record of an activation; None when there is none, even after waiting for its end."""
+        try:
+            record: dict[str, Any] = self.ask("GET", f"activations/{id}", wait=wait_ms)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+        return record
 
     def history(self, id: str) -> Iterator[dict[str, Any]]:
         """All history entries of an execution, page by page."""

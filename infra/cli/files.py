@@ -49,6 +49,38 @@ class Contents:
         }
         return {**self.actions, **functions, **compositions}
 
+    def main(self, path: Path, name: str | None) -> tuple[str, Composition]:
+        """The composition of this name, or the last one, with its name.
+
+        Raises:
+            FileError: when there is none.
+        """
+        if name is None and self.compositions:
+            name = list(self.compositions)[-1]
+        if name not in self.compositions:
+            wanted = "composition" if name is None else f"composition {name!r}"
+            has = f"; it has {', '.join(self.compositions)}" if self.compositions else ""
+            raise FileError(f"{path}: it has no {wanted}{has}")
+        return name, self.compositions[name]
+
+
+def composition(path: Path, name: str | None) -> Composition:
+    """The composition of this name in a file, or its last one.
+
+    Raises:
+        FileError: when there is none.
+    """
+    return read(path).main(path, name)[1]
+
+
+def content(runtime: dict[str, JSON]) -> bytes:
+    """What the file of an action held, from its `exec`."""
+    if "code" not in runtime:
+        document = runtime.get("composition", runtime)
+        return json.dumps(document, indent=2, ensure_ascii=False).encode()
+    code: str = runtime["code"]
+    return base64.b64decode(code) if runtime.get("binary") else code.encode()
+
 
 def read(path: Path, name: str | None = None) -> Contents:
     """What a file defines: `.py`, `.json` (a composition), or `.zip` (a Python action).

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import InvalidError, summary
+from actions import InvalidError, NotFoundError, summary
 
 from . import reading
 from .responses import Json
@@ -59,6 +60,11 @@ async def _record(request: Request, api: Api) -> dict[str, JSON]:
     if not _ID.fullmatch(id):
         raise InvalidError("The activation id is not valid.")
     wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
-    if wait_ms:
+    try:
+        return await api.engine.records.activation(namespace, id)
+    except NotFoundError:
+        if not wait_ms:
+            raise
+    with suppress(NotFoundError):  # it may just have ended
         await api.engine.wait(namespace, id, wait_ms / 1000)
     return await api.engine.records.activation(namespace, id)

@@ -1,0 +1,145 @@
+"""`xingqiao execution ...`: what an operator needs at three in the morning."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import files, output
+from .options import FILE, as_json, connected
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .client import Client
+
+SHOWN = 30
+STATUSES = ("running", "paused", "succeeded", "failed", "cancelled")
+
+
+@click.group()
+def execution() -> None:
+    """Executions of compositions: list, get, history, cancel, resume, redrive."""
+
+
+@execution.command("list")
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--name", help="Of the action.")
+@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
+@click.option("--skip", type=click.IntRange(0), default=0)
+@click.option("--since", type=int, help="Milliseconds since the epoch.")
+@click.option("--upto", type=int, help="Milliseconds since the epoch.")
+@as_json
+@connected
+def list_(client: Client, *, as_json: bool, **query: Any) -> None:
+    """List executions, the newest first."""
+    found = client.ask("GET", "executions", **query)
+    if as_json:
+        output.write_json(found)
+        return
+    rows = (
+        (
+            output.instant(doc["start"]),
+            doc["executionId"],
+            doc["name"],
+            output.status(doc["status"]),
+            output.duration(doc["end"] - doc["start"] if "end" in doc else None),
+        )
+        for doc in found
+    )
+    output.table(("start", "execution", "action", "status", "duration"), rows, "no executions")
+
+
+@execution.command()
+@click.argument("id")
+@as_json
+@connected
+def get(client: Client, id: str, *, as_json: bool) -> None:
+    """Show how the execution ID stands, and what each of its fibers waits for."""
+    found = client.ask("GET", f"executions/{id}")
+    output.write_json(found) if as_json else _tell(found)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    about = [
+        ("execution", found["executionId"]),
+        ("action", f"{found['action']} {found['version']}"),
+        ("status", output.status(found["status"])),
+        ("start", output.instant(found["start"])),
+    ]
+    if "end" in found:
+        about.append(("end", output.instant(found["end"])))
+    if "parent" in found:
+        about.append(("part of", found["parent"]["executionId"]))
+    output.table(("", ""), about, "")
+    if found["fibers"]:
+        output.console().print()
+        rows = [(f["fiber"], f["waits"], _for(f)) for f in found["fibers"]]
+        output.table(("fiber", "waits for", "which"), rows, "")
+
+
+def _for(fiber: dict[str, Any]) -> str:
+    """What a fiber waits for, exactly."""
+    parts = [fiber[key] for key in ("action", "function", "path") if fiber.get(key)]
+    if "code" in fiber:
+        parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
+    due = fiber.get("until", fiber.get("due"))
+    if due is not None:
+        parts.append(f"until {output.instant(due)}")
+    return "  ".join(parts)
+
+
+@execution.command()
+@click.argument("id")
+@as_json
+@connected
+def history(client: Client, id: str, *, as_json: bool) -> None:
+    """Show what has happened to the execution ID, as a timeline; with --json one entry a line."""
+    entries = client.history(id)
+    if as_json:
+        for entry in entries:
+            output.write_json(entry)
+    else:
+        output.history(entries)
+
+
+@execution.command()
+@click.argument("id")
+@click.option("--terminate", is_flag=True, help="End it at once: no finalizer runs.")
+@as_json
+@connected
+def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
+    """Cancel the execution ID: steps under way are abandoned, finalizers run."""
+    _told(client.ask("POST", f"executions/{id}/cancel", terminate=terminate), as_json=as_json)
+
+
+@execution.command()
+@click.argument("id")
+@as_json
+@connected
+def resume(client: Client, id: str, *, as_json: bool) -> None:
+    """Let the paused execution ID try again."""
+    _told(client.ask("POST", f"executions/{id}/resume"), as_json=as_json)
+
+
+@execution.command()
+@click.argument("id")
+@click.option("--file", type=FILE, help="Go on with the composition in this file.")
+@click.option("--name", help="Of the composition in the file, if it has several.")
+@as_json
+@connected
+def redrive(client: Client, id: str, file: Path | None, name: str | None, *, as_json: bool) -> None:
+    """Take the failed execution ID up again from the steps that failed; what is done stays done."""
+    body = None
+    if file is not None:
+        body = {"composition": files.composition(file, name).to_json()}
+    _told(client.ask("POST", f"executions/{id}/redrive", body=body), as_json=as_json)
+
+
+def _told(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        output.write_json(found)
+    else:
+        output.done(f"{found['executionId']} is {found['status']}")

@@ -1,0 +1,85 @@
+"""The `xingqiao` command: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from composer import Error
+
+from . import output
+from .actions import action, deploy, invoke
+from .activations import activation
+from .executions import execution
+from .local import run, show
+from .serve import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DISTRIBUTION = "xingqiao"
+PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+class CollisionError(Error):
+    """Another distribution has installed a package of ours; the text says which."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version(DISTRIBUTION), prog_name="xingqiao")
+def cli() -> None:
+    """Composes serverless functions: deploy compositions, invoke them, see where they stand.
+
+    Start a server with `xingqiao serve`; it shows its credentials once. Give them to the other
+    commands as XINGQIAO_AUTH. `xingqiao run FILE` needs no server.
+    """
+
+
+for command in (serve, deploy, invoke, action, activation, execution, run, show):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs a command and ends the process: 0 done, 1 failed, 2 misused."""
+    try:
+        check_packages()
+        ended = cli.main(arguments, standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        sys.exit(MISUSED)
+    except click.ClickException as error:
+        where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
+        hint = f" (see {where} --help)" if where else ""
+        output.problem(error.format_message() + hint)
+        sys.exit(MISUSED)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(INTERRUPTED)
+    except (Error, OSError) as error:
+        output.problem(str(error))
+        sys.exit(FAILED)
+    sys.exit(ended if isinstance(ended, int) else 0)
+
+
+def check_packages() -> None:
+    """Looks whether our packages are ours: their names are short, and others use some of them, too.
+
+    Raises:
+        CollisionError: naming what is in the way.
+    """
+    homes = {name: Path(import_module(name).__file__ or "").parent for name in PACKAGES}
+    distributions = packages_distributions()
+    for name, home in homes.items():
+        if home.parent != homes["infra"].parent:
+            raise CollisionError(f"the package {name!r} at {home} is not Xingqiao's: rename it")
+        others = [other for other in distributions.get(name, []) if other != DISTRIBUTION]
+        if others:
+            raise CollisionError(
+                f"the distribution {others[0]!r} has a package {name!r}, too: "
+                "install xingqiao in an environment of its own"
+            )

@@ -1,0 +1,121 @@
+"""What the command line writes: tables and colours for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from composer import timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_TONES = {"plain": "default", "good": "green", "bad": "red", "wait": "yellow"}
+_MARKS = {"plain": "·", "good": "✓", "bad": "✗", "wait": "…"}
+_STATUS = {"succeeded": "green", "failed": "red", "cancelled": "red", "paused": "yellow"}
+
+
+def console() -> Console:
+    """Standard output, as it is now: with colours when it is a terminal."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def write_json(document: Any) -> None:
+    """One line of JSON."""
+    print(json.dumps(document, ensure_ascii=False))
+
+
+def document(document: Any) -> None:
+    """JSON, indented, coloured on a terminal."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    if sys.stdout.isatty():
+        console().print(Syntax(text, "json", background_color="default", word_wrap=True))
+    else:
+        print(text)
+
+
+def done(text: str) -> None:
+    """What has been done."""
+    console().print(Text("✓ ", style="green") + Text(text))
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> None:
+    """A table; `empty` is written when there are no rows."""
+    made = Table(box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    if made.row_count:
+        console().print(made)
+    else:
+        console().print(Text(empty, style="dim"))
+
+
+def status(text: str) -> Text:
+    """A status in its colour."""
+    return Text(text, style=_STATUS.get(text, "default"))
+
+
+def activation(record: dict[str, Any]) -> None:
+    """A record in one line, and its log."""
+    took = duration(record["end"] - record["start"])
+    about = f"{instant(record['start'])}  {record['activationId']}  {record['name']}  "
+    ended = status("succeeded" if record["response"]["success"] else "failed")
+    console().print(Text(about) + ended + Text(f"  {took}"))
+    for line in record["logs"]:
+        print(f"  {line}")
+
+
+def instant(at_ms: int) -> str:
+    """An instant, in the machine's own time zone."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(ms: int | None) -> str:
+    """A duration, short."""
+    if ms is None:
+        return ""
+    return f"{ms} ms" if ms < 10_000 else f"{ms / 1000:.1f} s"  # noqa: PLR2004  four digits
+
+
+def history(entries: Iterable[dict[str, Any]]) -> None:
+    """A history as a timeline: when, what, how long, and what came of it."""
+    made = Table(box=None, pad_edge=False, show_header=False)
+    for column in ("at", "took"):
+        made.add_column(column, justify="right", style="dim", no_wrap=True, min_width=8)
+    made.add_column("what", no_wrap=True, min_width=24)
+    made.add_column("note", overflow="ellipsis", no_wrap=True)
+    for line in timeline(entries):
+        style = _TONES[line.tone]
+        label = Text(f"{'  ' * line.depth}{_MARKS[line.tone]} {line.label}", style=style)
+        note = Text(line.note, style="red" if line.tone == "bad" else "default")
+        made.add_row(f"+{line.at_ms} ms", duration(line.took_ms), label, note)
+    Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(made)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[Callable[[str], None]]:
+    """Shows on the terminal that something is under way. Gives a function to change the text."""
+    errors = Console(stderr=True)
+    if not errors.is_terminal:
+        yield lambda _: None
+        return
+    with errors.status(text) as shown:
+        yield shown.update
+
+
+def problem(text: str) -> None:
+    """An error, in one line on standard error."""
+    line = " ".join(text.split())
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        Text("error: ", style="bold red") + Text(line)
+    )
