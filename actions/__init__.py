@@ -1,6 +1,6 @@
 """What can be invoked: actions, calls, activations, and the ports to the world. Rules are pure."""
 
-from .activation import Conducted, Opened, closed, summary, with_result
+from .activation import Conducted, Opened, closed, summary
 from .admission import Quotas, Usage, check_payload
 from .catalog import Catalog
 from .errors import (
@@ -92,5 +92,4 @@ __all__ = [
     "outcome_of",
     "status_of",
     "summary",
-    "with_result",
 ]

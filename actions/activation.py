@@ -50,7 +50,7 @@ def closed(
 
     Returns:
         OpenWhisk's JSON, but for the result, which is left out of `response` with its size: it is
-        large, and kept once. `with_result` puts it in.
+        large, and kept once.
     """
     outcome = completion.outcome
     status = status_of(outcome)
@@ -89,11 +89,6 @@ def closed(
     if opened.cause is not None:
         record["cause"] = opened.cause
     return record
-
-
-def with_result(record: dict[str, JSON], result: JSON, size: int) -> dict[str, JSON]:
-    """The record with its result and the result's size in bytes."""
-    return {**record, "response": {**record["response"], "result": result, "size": size}}
 
 
 def summary(record: dict[str, JSON]) -> dict[str, JSON]:

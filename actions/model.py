@@ -11,14 +11,15 @@ JSON shapes are OpenWhisk's. `exec.kind` says how an action runs:
 from __future__ import annotations
 
 import base64
-import binascii
+import json
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import composer
-from composer import CompositionError, InvalidNameError, Name, Program
+from composer import CompositionError, InvalidNameError, Name, Program, flaw
 
 from .errors import InvalidError, TooLargeError
 from .parameters import listed, parsed
@@ -36,6 +37,8 @@ INLINE = "inline"
 MAX_CODE_BYTES = 48 << 20
 MAX_PARAMETER_BYTES = 1 << 20
 MAX_SEQUENCE = 50
+
+_VERSION = re.compile(r"([0-9]{1,9}\.){2}[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,9 @@ class Limits:
 
 
 _BOUNDS = {  # field: (attribute, least, most, unit), as OpenWhisk has them
-    "timeout": ("timeout_ms", 100, 300_000, "milliseconds"),
-    "memory": ("memory_mb", 128, 512, "MB"),
-    "logs": ("logs_mb", 0, 10, "MB"),
+    "timeout": ("timeout_ms", 100, 300_000, " milliseconds"),
+    "memory": ("memory_mb", 128, 512, " MB"),
+    "logs": ("logs_mb", 0, 10, " MB"),
     "concurrency": ("concurrency", 1, 1, ""),
 }
 
@@ -86,11 +89,9 @@ def _limits(doc: JSON, before: Limits) -> Limits:
         if type(value) is not int:
             raise InvalidError(f"The request content was malformed:\nlimit '{name}' must be an int")
         if value > most:
-            raise InvalidError(f"{name} {value} {unit} exceeds allowed threshold of {most} {unit}")
+            raise InvalidError(f"{name} {value}{unit} exceeds allowed threshold of {most}{unit}")
         if value < least:
-            raise InvalidError(
-                f"{name} {value} {unit} is below allowed threshold of {least} {unit}"
-            )
+            raise InvalidError(f"{name} {value}{unit} is below allowed threshold of {least}{unit}")
         changes[attribute] = value
     return replace(before, **changes)
 
@@ -109,7 +110,7 @@ class Code:
     def hash(self) -> str:
         """What a worker is kept warm for."""
         parts = (self.kind, self.main, str(self.binary), self.text, *self.functions)
-        return sha256("\0".join(parts).encode()).hexdigest()
+        return sha256(repr(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,7 @@ def updated(name: Name, doc: JSON, before: Action | None, now_ms: int) -> Action
 
     Raises:
         InvalidError: naming the field that is malformed.
-        TooLargeError: for code or parameters over their limit.
+        TooLargeError: for code, parameters or annotations over their limit.
     """
     if not isinstance(doc, dict):
         raise InvalidError("The request content was malformed:\nthe body must be an object")
@@ -254,8 +255,7 @@ def updated(name: Name, doc: JSON, before: Action | None, now_ms: int) -> Action
     assert execution is not None  # noqa: S101  one of the two is there
     parameters = before.parameters if before else {}
     if doc.get("parameters") is not None:
-        parameters = parsed("parameters", doc["parameters"])
-        _check_size("Parameters", len(str(parameters)), MAX_PARAMETER_BYTES)
+        parameters = _values("parameters", doc["parameters"])
     kind = execution.kind if not isinstance(execution, Inline) else INLINE
     return Action(
         name,
@@ -264,7 +264,7 @@ def updated(name: Name, doc: JSON, before: Action | None, now_ms: int) -> Action
         _annotations(doc, before, kind),
         _limits(doc.get("limits"), before.limits if before else Limits()),
         _next_version(before.version) if before else _version(doc),
-        bool(doc.get("publish", before.publish if before else False)),
+        _publish(doc.get("publish"), before),
         now_ms,
     )
 
@@ -273,21 +273,48 @@ def _annotations(doc: dict[str, JSON], before: Action | None, kind: str) -> dict
     annotations: dict[str, JSON] = {"provide-api-key": False}
     if before is not None:
         annotations = dict(before.annotations)
-    annotations.update(parsed("annotations", doc.get("annotations")))
-    for gone in doc.get("delAnnotations") or ():
-        annotations.pop(gone, None)
+    annotations.update(_values("annotations", doc.get("annotations")))
+    gone = doc.get("delAnnotations")
+    if gone is None:
+        gone = []
+    if not isinstance(gone, list) or not all(isinstance(key, str) for key in gone):
+        raise InvalidError(
+            "The request content was malformed:\n'delAnnotations' must be a list of strings"
+        )
+    for key in gone:
+        annotations.pop(key, None)
     annotations["exec"] = kind
     return annotations
 
 
+def _values(field: str, doc: JSON) -> dict[str, JSON]:
+    """Parameters or annotations, within bounds."""
+    values = parsed(field, doc)
+    if why := flaw(doc):
+        raise InvalidError(f"The request content was malformed:\n'{field}' is no JSON value: {why}")
+    size = len(json.dumps(values, ensure_ascii=False).encode())
+    _check_size(field.capitalize(), size, MAX_PARAMETER_BYTES)
+    return values
+
+
+def _publish(publish: JSON, before: Action | None) -> bool:
+    if publish is None:
+        return before.publish if before else False
+    if not isinstance(publish, bool):
+        raise InvalidError("The request content was malformed:\n'publish' must be true or false")
+    return publish
+
+
 def _version(doc: dict[str, JSON]) -> str:
-    version = doc.get("version") or "0.0.1"
-    parts = version.split(".") if isinstance(version, str) else []
-    if len(parts) != 3 or not all(part.isdigit() for part in parts):  # noqa: PLR2004
+    version = doc.get("version")
+    if version is None:
+        return "0.0.1"
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise InvalidError(
-            f"The request content was malformed:\n'version' must be like 0.0.1, not {version!r}"
+            "The request content was malformed:\n"
+            f"'version' must be like 0.0.1, not {version!r:.100}"
         )
-    return str(version)
+    return version
 
 
 def _next_version(version: str) -> str:
@@ -315,20 +342,23 @@ def _exec(doc: JSON, namespace: str) -> Exec:
         known = ", ".join(f"'{name}'" for name in sorted({*KINDS.values(), COMPOSITION, SEQUENCE}))
         raise InvalidError(
             "The request content was malformed:\n"
-            f"The specified runtime '{kind}' is not supported by this platform. "
+            f"The specified runtime '{kind:.100}' is not supported by this platform. "
             f"Valid values are: {known}"
         )
     return _code(KINDS[kind], doc)
 
 
 def _code(kind: str, doc: dict[str, JSON]) -> Code:
-    text, main = doc.get("code"), doc.get("main") or "main"
+    text, main = doc.get("code"), doc.get("main")
     if not isinstance(text, str) or not text:
         raise InvalidError("The request content was malformed:\n'exec.code' must be a string")
-    if not isinstance(main, str):
+    if main is not None and not isinstance(main, str):
         raise InvalidError("The request content was malformed:\n'exec.main' must be a string")
-    _check_size("Code", len(text), MAX_CODE_BYTES)
-    return Code(kind, text, main, _is_zip(text))
+    for field_name, value in (("code", text), ("main", main)):
+        if why := flaw(value):
+            raise InvalidError(f"The request content was malformed:\n'exec.{field_name}': {why}")
+    _check_size("Code", len(text.encode()), MAX_CODE_BYTES)
+    return Code(kind, text, main or "main", _is_zip(text))
 
 
 def _is_zip(text: str) -> bool:
@@ -337,7 +367,7 @@ def _is_zip(text: str) -> bool:
         return False
     try:
         return base64.b64decode(text, validate=True).startswith(b"PK\x03\x04")
-    except binascii.Error:
+    except ValueError:
         return False
 
 

@@ -1,0 +1,122 @@
+"""The record of an invocation: OpenWhisk's fields, with OpenWhisk's meanings."""
+
+from __future__ import annotations
+
+import pytest
+from things import python
+
+from actions import Completion, Conducted, Opened, closed, summary
+from composer import Failure, Success
+
+ID = "0123456789abcdef0123456789abcdef"
+
+
+def opened(**fields):
+    asked = {"id": ID, "action": python(), "namespace": "guest", "asked_ms": 90, **fields}
+    return Opened(**asked)
+
+
+def completion(outcome=None, **fields):
+    return Completion(outcome or Success({"a": 1}), started_ms=100, ended_ms=130, **fields)
+
+
+def notes(record):
+    return {note["key"]: note["value"] for note in record["annotations"]}
+
+
+def test_the_record_of_an_action():
+    action = python()
+
+    record = closed(opened(action=action), completion(logs=["a line"]))
+
+    assert record == {
+        "namespace": "guest",
+        "name": "hello",
+        "version": "0.0.1",
+        "subject": "guest",
+        "activationId": ID,
+        "start": 100,
+        "end": 130,
+        "duration": 30,
+        "response": {"status": "success", "statusCode": 0, "success": True},
+        "logs": ["a line"],
+        "annotations": [
+            *action.activation_annotations,
+            {"key": "timeout", "value": False},
+            {"key": "waitTime", "value": 10},
+        ],
+        "publish": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "response", "timed_out"),
+    [
+        (Success({}), ("success", 0, True), False),
+        (Failure("ApplicationError", "no"), ("application error", 1, False), False),
+        (Failure("Timeout", "late"), ("action developer error", 2, False), True),
+        (Failure("Crashed", "gone"), ("action developer error", 2, False), False),
+        (Failure("Lost", "?"), ("whisk internal error", 3, False), False),
+    ],
+)
+def test_the_record_says_how_it_went(outcome, response, timed_out):
+    record = closed(opened(), completion(outcome))
+
+    shown = record["response"]
+    assert (shown["status"], shown["statusCode"], shown["success"]) == response
+    assert notes(record)["timeout"] is timed_out
+
+
+def test_a_cold_start_is_noted_and_a_warm_one_is_not():
+    assert notes(closed(opened(), completion(init_ms=0)))["initTime"] == 0
+    assert "initTime" not in notes(closed(opened(), completion()))
+
+
+def test_nobody_waits_for_less_than_nothing():
+    assert notes(closed(opened(asked_ms=105), completion()))["waitTime"] == 0
+
+
+def test_a_step_names_its_composition():
+    record = closed(opened(cause="f" * 32), completion())
+
+    assert record["cause"] == "f" * 32
+    assert notes(record)["causedBy"] == "sequence"
+
+
+def test_an_inline_function_goes_by_its_own_name():
+    assert closed(opened(name="hello/functions.0"), completion())["name"] == "hello/functions.0"
+
+
+@pytest.mark.parametrize(("cause", "topmost"), [(None, True), ("f" * 32, False)])
+def test_a_composition_is_billed_for_its_own_time_only(cause, topmost):
+    conducted = Conducted(duration_ms=5000, billed_ms=1.23456)
+
+    record = closed(opened(cause=cause), completion(), conducted)
+
+    assert record["duration"] == 5000
+    assert (record["start"], record["end"]) == (100, 130)
+    said = notes(record)
+    assert (said["conductor"], said["topmost"], said["billedDuration"]) == (True, topmost, 1.235)
+
+
+def test_records_share_no_list_with_their_action():
+    action = python()
+    before = list(action.activation_annotations)
+
+    closed(opened(action=action), completion(init_ms=1))
+
+    assert action.activation_annotations == before
+
+
+@pytest.mark.parametrize("cause", [None, "f" * 32])
+def test_a_summary_has_the_status_but_no_response_and_no_logs(cause):
+    record = closed(opened(cause=cause), completion(Failure("Crashed", "")))
+
+    short = summary(record)
+
+    assert short["statusCode"] == 2
+    assert {"response", "logs", "subject"}.isdisjoint(short)
+    assert short.get("cause") == cause
+    assert {key: record[key] for key in short if key != "statusCode"} == {
+        key: value for key, value in short.items() if key != "statusCode"
+    }

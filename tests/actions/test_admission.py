@@ -1,0 +1,88 @@
+"""Whether a call may run now: each limit on both its sides."""
+
+from __future__ import annotations
+
+import pytest
+
+from actions import Quotas, ThrottledError, TooLargeError, Usage, check_payload
+
+MINUTE = 60_000
+
+
+def admit(usage, quotas, times, now_ms=0):
+    for _ in range(times):
+        usage.admit(quotas, now_ms)
+
+
+def test_without_quotas_everything_is_admitted():
+    usage = Usage()
+
+    admit(usage, Quotas(), 1000)
+
+    assert usage.running == 1000
+
+
+def test_so_many_calls_run_at_once_and_no_more():
+    usage, quotas = Usage(), Quotas(concurrent=3)
+    admit(usage, quotas, 3)
+
+    with pytest.raises(ThrottledError) as refusal:
+        usage.admit(quotas, 0)
+
+    assert str(refusal.value) == ("Too many concurrent requests in flight (count: 3, allowed: 3).")
+    assert usage.running == 3
+
+
+def test_a_call_that_has_ended_makes_room_for_one():
+    usage, quotas = Usage(), Quotas(concurrent=1)
+    usage.admit(quotas, 0)
+
+    usage.running -= 1
+    usage.admit(quotas, 0)
+
+    with pytest.raises(ThrottledError):
+        usage.admit(quotas, 0)
+
+
+def test_so_many_calls_in_a_minute_and_no_more():
+    usage, quotas = Usage(), Quotas(per_minute=2)
+    admit(usage, quotas, 2, now_ms=5 * MINUTE)
+
+    with pytest.raises(ThrottledError) as refusal:
+        usage.admit(quotas, 6 * MINUTE - 1)
+
+    assert str(refusal.value) == ("Too many requests in the last minute (count: 3, allowed: 2).")
+
+
+@pytest.mark.parametrize("later_ms", [6 * MINUTE, 60 * MINUTE, 4 * MINUTE])
+def test_another_minute_begins_at_nothing(later_ms):
+    usage, quotas = Usage(), Quotas(per_minute=2)
+    admit(usage, quotas, 2, now_ms=6 * MINUTE - 1)
+
+    admit(usage, quotas, 2, later_ms)
+
+    with pytest.raises(ThrottledError):
+        usage.admit(quotas, later_ms)
+
+
+def test_a_call_that_is_refused_is_not_counted():
+    usage = Usage()
+    usage.admit(Quotas(), 0)
+    with pytest.raises(ThrottledError):
+        usage.admit(Quotas(concurrent=1, per_minute=2), 0)
+
+    usage.admit(Quotas(per_minute=2), 0)  # the second of this minute
+
+    assert usage.running == 2
+
+
+@pytest.mark.parametrize("size", [0, 1, 1024])
+def test_a_payload_up_to_the_limit_is_taken(size):
+    check_payload(size, Quotas(payload_bytes=1024))
+
+
+def test_a_payload_over_the_limit_is_refused_with_both_figures():
+    with pytest.raises(TooLargeError) as refusal:
+        check_payload(1025, Quotas(payload_bytes=1024))
+
+    assert str(refusal.value) == "Request larger than allowed: 1025 > 1024 bytes."

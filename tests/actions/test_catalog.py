@@ -1,0 +1,138 @@
+"""The index of names: what it finds, lists, takes in and refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from things import named, python
+
+from actions import Catalog, ConflictError, InvalidError, NotFoundError
+
+CODE = {"kind": "python:3", "code": "def main(params): return params"}
+
+
+def test_what_is_taken_in_is_found_by_its_full_name():
+    action = python(name="a")
+    catalog = Catalog([action])
+
+    assert catalog.find(named("a")) is catalog.get(named("a")) is action
+
+
+@pytest.mark.parametrize("name", ["b", "/other/a", "a/a", "A"])
+def test_what_is_not_there_is_not_found(name):
+    catalog = Catalog([python(name="a")])
+
+    assert catalog.find(named(name)) is None
+    with pytest.raises(NotFoundError, match="The requested resource does not exist"):
+        catalog.get(named(name))
+    with pytest.raises(NotFoundError):
+        catalog.remove(named(name))
+
+
+def test_the_last_of_one_name_stands():
+    first, second = python("one = 1", name="a"), python("two = 2", name="a")
+
+    catalog = Catalog([first, second])
+
+    assert catalog.list("guest") == [second]
+
+
+def test_a_list_has_the_last_changed_first_and_names_in_order():
+    ages = {"c": 1, "b": 3, "a": 3, "d": 2}
+    catalog = Catalog(replace(python(name=name), updated_ms=ms) for name, ms in ages.items())
+
+    assert [action.name.name for action in catalog.list("guest")] == ["a", "b", "d", "c"]
+
+
+def test_a_namespace_sees_only_its_own():
+    catalog = Catalog([python(name="a"), python(name="/other/b")])
+
+    assert [action.name.name for action in catalog.list("other")] == ["b"]
+    assert catalog.list("nobody") == []
+
+
+def test_a_new_action_is_made_but_not_taken_in():
+    catalog = Catalog()
+
+    action = catalog.updated(named("a"), {"exec": CODE}, overwrite=False, now_ms=5)
+
+    assert (action.version, action.updated_ms) == ("0.0.1", 5)
+    assert catalog.find(named("a")) is None
+
+
+def test_what_is_there_is_overwritten_only_when_asked():
+    catalog = Catalog([python(name="a")])
+
+    with pytest.raises(ConflictError, match="resource already exists"):
+        catalog.updated(named("a"), {"exec": CODE}, overwrite=False, now_ms=5)
+    after = catalog.updated(named("a"), {"publish": True}, overwrite=True, now_ms=5)
+
+    assert (after.version, after.publish) == ("0.0.2", True)
+
+
+def test_what_is_to_be_overwritten_need_not_be_there():
+    action = Catalog().updated(named("a"), {"exec": CODE}, overwrite=True, now_ms=5)
+
+    assert action.version == "0.0.1"
+
+
+def test_an_action_in_a_package_that_does_not_exist_is_not_found():
+    with pytest.raises(NotFoundError):
+        Catalog().updated(named("pkg/a"), {"exec": CODE}, overwrite=True, now_ms=5)
+
+
+def test_a_malformed_document_is_refused():
+    with pytest.raises(InvalidError, match="exec undefined"):
+        Catalog().updated(named("a"), {}, overwrite=False, now_ms=5)
+
+
+def test_what_is_removed_is_gone():
+    action = python(name="a")
+    catalog = Catalog([action, python(name="b")])
+
+    assert catalog.remove(named("a")) is action
+    assert catalog.find(named("a")) is None
+    assert [left.name.name for left in catalog.list("guest")] == ["b"]
+
+
+class CatalogMachine(RuleBasedStateMachine):
+    """A catalog is a dict of names."""
+
+    names = st.sampled_from(["/one/a", "/one/b", "/two/a"]).map(named)
+
+    def __init__(self):
+        super().__init__()
+        self.catalog, self.expected, self.now = Catalog(), {}, 0
+
+    @rule(name=names, overwrite=st.booleans())
+    def put(self, name, overwrite):
+        self.now += 1
+        doc = {"exec": CODE}
+        if name in self.expected and not overwrite:
+            with pytest.raises(ConflictError):
+                self.catalog.updated(name, doc, overwrite=False, now_ms=self.now)
+            return
+        action = self.catalog.updated(name, doc, overwrite=overwrite, now_ms=self.now)
+        self.catalog.apply(action)
+        self.expected[name] = action
+
+    @rule(name=names)
+    def remove(self, name):
+        if name in self.expected:
+            assert self.catalog.remove(name) is self.expected.pop(name)
+        else:
+            with pytest.raises(NotFoundError):
+                self.catalog.remove(name)
+
+    @invariant()
+    def it_holds_what_it_was_given(self):
+        for namespace in ("one", "two"):
+            expected = [a for name, a in self.expected.items() if name.namespace == namespace]
+            found = self.catalog.list(namespace)
+            assert found == sorted(expected, key=lambda action: -action.updated_ms)
+
+
+TestCatalogMachine = CatalogMachine.TestCase

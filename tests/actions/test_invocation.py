@@ -1,0 +1,37 @@
+"""What is asked, of the service and of an invoker."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+from things import invocation, named, python
+
+from actions import Call
+
+
+def test_a_call_is_of_somebody():
+    call = Call(name=named(), params={}, namespace="guest")
+
+    assert call.subject == ""
+
+
+def test_an_invocation_shares_no_variables_with_another():
+    first, second = invocation(python()), invocation(python())
+
+    first.variables["n"] = 1
+
+    assert second.variables == {}
+    assert second.function is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        (Call(name=named(), params={}, namespace="guest"), "namespace"),
+        (invocation(python()), "activation"),
+    ],
+)
+def test_what_is_asked_does_not_change(asked, field):
+    with pytest.raises(FrozenInstanceError):
+        setattr(asked, field, "other")

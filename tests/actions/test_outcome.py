@@ -1,0 +1,70 @@
+"""The failure taxonomy, and how OpenWhisk shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from actions.outcome import FAILURES, FailureKind, outcome_of, status_of
+from composer import Failure, Success
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({}, Success({})),
+        ({"a": 1}, Success({"a": 1})),
+        ([], Success([])),
+        ([{"error": 1}], Success([{"error": 1}])),
+        ({"Error": 1}, Success({"Error": 1})),
+        ({"error": "no"}, Failure("ApplicationError", "no")),
+        ({"error": None}, Failure("ApplicationError", None)),
+        ({"error": {"code": 7}, "more": 1}, Failure("ApplicationError", {"code": 7})),
+    ],
+)
+def test_an_object_with_an_error_is_an_applications_failure(result, expected):
+    assert outcome_of(result) == expected
+
+
+STATUS = {
+    "ApplicationError": 1,
+    "PayloadTooLarge": 1,
+    "NotFound": 1,
+    "Permission": 1,
+    "Cancelled": 1,
+    "Timeout": 2,
+    "Crashed": 2,
+    "BadResponse": 2,
+    "Throttled": 3,
+    "Unavailable": 3,
+    "Lost": 3,
+    "InternalError": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        (Success({}), 0),
+        (Failure("ExpressionError", ""), 1),
+        (Failure("a code of the user's own", ""), 1),
+        *((Failure(code, ""), status) for code, status in STATUS.items()),
+    ],
+)
+def test_an_outcome_has_openwhisks_status(given, status):
+    assert status_of(given) == status
+
+
+def test_only_what_has_surely_not_run_and_may_pass_is_retryable():
+    retryable = {code for code, kind in FAILURES.items() if kind.retryable}
+
+    assert retryable == {"Throttled", "Unavailable"}
+
+
+@pytest.mark.parametrize("ran", ["no", "yes", "unknown"])
+@pytest.mark.parametrize("transient", [True, False])
+def test_retryable_is_what_is_transient_and_has_not_run(ran, transient):
+    assert FailureKind(3, ran, transient=transient).retryable == (transient and ran == "no")
+
+
+def test_the_taxonomy_is_what_is_tabled_here():
+    assert set(FAILURES) == set(STATUS)
