@@ -90,9 +90,9 @@ class Write:
     """What is committed as a whole, or not at all.
 
     executions, fibers, activations, documents: put in place of what has the same key.
-    forgotten: executions of which nothing is to be left but their activations.
+    forgotten: executions of which nothing is to be left but activations, and values these refer to.
     dropped: fibers of an execution whose ids begin with a prefix ("" for all).
-    history: (execution, number of the first entry, a JSON list of entries).
+    history: (execution, number of the first entry, a JSON list of entries); read in order of number.
     values: (execution, key, JSON): large values, referred to from elsewhere.
     """
 
@@ -136,7 +136,7 @@ class Saved:
 class Standing:
     """What a server finds when it starts.
 
-    `active` are the executions to be taken up at once; `timers` those of all the others: (due_ms,
+    `active` are the executions to be taken up at once; `timers` those of all fibers: (due_ms,
     execution, fiber).
     """
 

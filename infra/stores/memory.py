@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +20,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._executions: dict[str, ExecutionRow] = {}
         self._fibers: dict[str, dict[str, FiberRow]] = {}
-        self._history: dict[str, list[tuple[int, bytes]]] = {}
+        self._history: dict[str, dict[int, bytes]] = {}
         self._activations: dict[str, ActivationRow] = {}
         self._values: dict[tuple[str, str], bytes] = {}
         self._documents: dict[tuple[str, str], Document] = {}
@@ -58,7 +59,7 @@ class MemoryStore:
         for fiber in write.fibers:
             self._fibers.setdefault(fiber.execution, {})[fiber.fiber] = fiber
         for id, first, body in write.history:
-            self._history.setdefault(id, []).append((first, body))
+            self._history.setdefault(id, {})[first] = body
         for activation in write.activations:
             self._activations[activation.id] = activation
         for id, key, body in write.values:
@@ -87,9 +88,9 @@ class MemoryStore:
         return Saved(row, [fibers[name] for name in sorted(fibers)])
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
-        lists = self._history.get(execution, [])
-        start = max((i for i, (first, _) in enumerate(lists) if first <= after + 1), default=0)
-        return lists[start : start + limit]
+        lists = sorted(self._history.get(execution, {}).items())
+        start = bisect_right(lists, after + 1, key=lambda entry: entry[0])
+        return lists[max(0, start - 1) :][:limit]
 
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         places = ((execution, key) for key in keys)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import sqlite3
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import resources
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +20,7 @@ from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Stan
 from composer import Error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from actions import Query, Record, Write
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 FILE = "xingqiao.db"
 INLINE_ROWS = 8  # a commit of up to so many is over sooner than a thread has been told of it
 CHECKPOINT_PAGES = 4000  # of write-ahead log, 16 MB, before it is copied into the file
-PREFIX_END = "\uffff"
+PREFIX_END = "\U0010ffff"  # the last code point, which is no character
 
 
 class StoreError(Error):
@@ -49,6 +50,7 @@ class SqliteStore:
         self._thread = ThreadPoolExecutor(1, "store")
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
+        self._last: Future[list[int]] | None = None  # commit in the thread
         self._lock: Any = None
 
     async def __aenter__(self) -> Self:
@@ -98,10 +100,10 @@ class SqliteStore:
     # --- writing -----------------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
-        if _rows(writes) <= INLINE_ROWS:
+        if _rows(writes) <= INLINE_ROWS and (self._last is None or self._last.done()):
             return self._commit(writes)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._commit, writes)
+        self._last = self._thread.submit(self._commit, writes)
+        return await asyncio.shield(asyncio.wrap_future(self._last))  # whoever waits may give up
 
     def _commit(self, writes: Sequence[Write]) -> list[int]:
         db = self._writer
@@ -112,24 +114,37 @@ class SqliteStore:
             _put_rows(db, kept)
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # a full disk has ended it
+                db.execute("ROLLBACK")
             raise
         return refused
 
     # --- reading -----------------------------------------------------------------------------
 
+    @contextmanager
+    def _moment(self) -> Iterator[sqlite3.Connection]:
+        """All that is read within is as of one moment, whatever the thread commits meanwhile."""
+        self._reader.execute("BEGIN")
+        try:
+            yield self._reader
+        finally:
+            self._reader.execute("COMMIT")
+
     async def standing(self) -> Standing:
-        active = self._reader.execute("SELECT DISTINCT execution FROM fibers WHERE active")
-        timers = self._reader.execute(
-            "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
-        )
-        return Standing([row[0] for row in active], timers.fetchall())
+        with self._moment() as db:
+            active = db.execute("SELECT DISTINCT execution FROM fibers WHERE active").fetchall()
+            timers = db.execute(
+                "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
+            ).fetchall()
+        return Standing([row[0] for row in active], timers)
 
     async def load(self, execution: str) -> Saved | None:
-        row = self._reader.execute("SELECT * FROM executions WHERE id = ?", (execution,)).fetchone()
-        if row is None:
-            return None
-        fibers = self._reader.execute("SELECT * FROM fibers WHERE execution = ?", (execution,))
+        asked = (execution,)
+        with self._moment() as db:
+            row = db.execute("SELECT * FROM executions WHERE id = ?", asked).fetchone()
+            if row is None:
+                return None
+            fibers = db.execute("SELECT * FROM fibers WHERE execution = ?", asked).fetchall()
         return Saved(ExecutionRow(*row), [FiberRow(*fiber) for fiber in fibers])
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
@@ -168,7 +183,7 @@ class SqliteStore:
             "SELECT kind, key, body, version FROM documents "
             "WHERE kind = ? AND key >= ? AND key < ? ORDER BY key",
             (kind, prefix, prefix + PREFIX_END),
-        )
+        ).fetchall()  # a listing that is left half read would keep all readers in the past
         for found, key, body, version in rows:
             yield Document(kind=found, key=key, body=body, version=version)
 

@@ -1,0 +1,648 @@
+"""The laws of the `Store` port, for every store there is."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
+from infra.stores import MemoryStore, SqliteStore
+
+MANY = 40  # rows: more than a store commits without leaving the event loop
+STORES = {"memory": lambda path: MemoryStore(), "sqlite": SqliteStore}
+
+
+@pytest.fixture(params=STORES)
+async def store(request, tmp_path):
+    async with STORES[request.param](tmp_path / "data") as opened:
+        yield opened
+
+
+def execution(id="e1", **fields):
+    row = ExecutionRow(id, "guest", "hello", "running", 1000, None, b"{}")
+    return row._replace(**fields)
+
+
+def fiber(id="0", of="e1", **fields):
+    return FiberRow(of, id, None, False, b"{}")._replace(**fields)
+
+
+def activation(id="a1", **fields):
+    row = ActivationRow(id, "guest", "hello", 1000, 0, None, b"{}")
+    return row._replace(**fields)
+
+
+def document(key="k", body=b"{}", *, kind="action", expected=None):
+    return Document(kind=kind, key=key, body=body, expected=expected)
+
+
+def crowd(of="crowd"):
+    """So much that it is committed beside the event loop."""
+    return Write(fibers=[fiber(f"{n:04}", of) for n in range(MANY)])
+
+
+async def documents(store, kind="action", prefix=""):
+    return [found async for found in store.documents(kind, prefix)]
+
+
+async def found(store, kind=ActivationRow, **query):
+    return [row.id for row in await store.find(kind, Query(namespace="guest", **query))]
+
+
+# --- what is committed is read -----------------------------------------------------------------
+
+
+async def test_an_empty_store_has_nothing(store):
+    assert await store.standing() == Standing([], [])
+    assert await store.load("e1") is None
+    assert await store.history("e1", 0, 10) == []
+    assert await store.values("e1", ["k"]) == {}
+    assert await store.find(ExecutionRow, Query(namespace="guest")) == []
+    assert await store.count(ActivationRow, Query(namespace="guest")) == 0
+    assert await documents(store) == []
+
+
+@pytest.mark.parametrize("writes", [[], [Write()], [Write(), Write()]])
+async def test_a_commit_of_nothing_is_nothing(store, writes):
+    assert await store.commit(writes) == []
+    assert await store.standing() == Standing([], [])
+
+
+async def test_an_execution_comes_back_with_its_fibers_in_order(store):
+    fibers = [fiber("0.1", due_ms=5), fiber("0", active=True), fiber("0.0", body=b"\0\xff")]
+    row = execution(ended_ms=9, body=b'{"n": 1}')
+
+    await store.commit([Write(executions=[row], fibers=[*fibers, fiber(of="other")])])
+
+    saved = await store.load("e1")
+    assert saved.execution == row
+    assert saved.fibers == [fibers[1], fibers[2], fibers[0]]
+    assert await store.load("other") is None  # a fiber alone is no execution
+
+
+@pytest.mark.parametrize("beside", [[], [crowd()]], ids=["small", "large"])
+async def test_every_kind_of_row_is_written(store, beside):
+    write = Write(
+        executions=[execution()],
+        fibers=[fiber()],
+        history=[("e1", 1, b"[1]")],
+        activations=[activation()],
+        values=[("e1", "big", b"text")],
+        documents=[document()],
+    )
+
+    assert await store.commit([*beside, write]) == []
+
+    saved = await store.load("e1")
+    assert (saved.execution, saved.fibers) == (execution(), [fiber()])
+    assert await store.history("e1", 0, 10) == [(1, b"[1]")]
+    assert await store.find(ActivationRow, Query(namespace="guest")) == [activation()]
+    assert await store.values("e1", ["big"]) == {"big": b"text"}
+    assert [(d.kind, d.key, d.body, d.version) for d in await documents(store)] == [
+        ("action", "k", b"{}", 1)
+    ]
+
+
+async def test_what_has_the_same_key_is_put_in_its_place(store):
+    await store.commit(
+        [Write(executions=[execution()], fibers=[fiber()], activations=[activation()],
+               values=[("e1", "k", b"1")], history=[("e1", 1, b"[1]")])]
+    )  # fmt: skip
+
+    after = Write(
+        executions=[execution(status="done", ended_ms=2000)],
+        fibers=[fiber(due_ms=7, body=b"new")],
+        activations=[activation(status=2, body=b"new")],
+        values=[("e1", "k", b"2")],
+        history=[("e1", 1, b"[2]")],
+    )
+    await store.commit([after])
+
+    saved = await store.load("e1")
+    assert (saved.execution, saved.fibers) == (after.executions[0], after.fibers)
+    assert await store.find(ActivationRow, Query(namespace="guest")) == after.activations
+    assert await store.values("e1", ["k"]) == {"k": b"2"}
+    assert await store.history("e1", 0, 10) == [(1, b"[2]")]
+
+
+async def test_of_one_commit_the_last_write_stands(store):
+    await store.commit([Write(executions=[execution(status=s)]) for s in ("a", "b", "c")])
+
+    assert (await store.load("e1")).execution.status == "c"
+
+
+async def test_the_same_commit_again_changes_nothing(store):
+    write = Write(
+        executions=[execution()],
+        fibers=[fiber(due_ms=1), fiber("1")],
+        dropped=[("e1", "1")],
+        history=[("e1", 1, b"[1]"), ("e1", 2, b"[2]")],
+        activations=[activation()],
+        values=[("e1", "k", b"v")],
+    )
+    await store.commit([write])
+    before = await everything(store)
+
+    await store.commit([write])
+
+    assert await everything(store) == before
+
+
+async def test_large_bodies_come_back_whole(store):
+    large = bytes(range(256)) * 40_000  # 10 MB
+    await store.commit(
+        [Write(executions=[execution(body=large)], values=[("e1", "k", large)],
+               documents=[document(body=large)])]
+    )  # fmt: skip
+
+    assert (await store.load("e1")).execution.body == large
+    assert await store.values("e1", ["k"]) == {"k": large}
+    assert (await documents(store))[0].body == large
+
+
+async def test_large_values_are_found_by_key_however_many_are_asked_for(store):
+    keys = [f"k{n}" for n in range(10_000)]
+    await store.commit([Write(values=[("e1", key, key.encode()) for key in keys])])
+    await store.commit([Write(values=[("e2", "k1", b"of another")])])
+
+    assert await store.values("e1", []) == {}
+    assert await store.values("e1", ["k7", "none"]) == {"k7": b"k7"}
+    assert await store.values("e1", keys) == {key: key.encode() for key in keys}
+
+
+# --- all or nothing ----------------------------------------------------------------------------
+
+
+def wholly(expected):
+    """A write of everything, on a condition."""
+    return Write(
+        executions=[execution("x")],
+        fibers=[fiber(of="x", due_ms=1, active=True)],
+        dropped=[("e1", "")],
+        forgotten=["e1"],
+        history=[("x", 1, b"[]")],
+        activations=[activation("x")],
+        values=[("x", "k", b"v")],
+        documents=[document("new"), document("k", expected=expected), document("later")],
+    )
+
+
+@pytest.mark.parametrize("expected", [0, 2])
+@pytest.mark.parametrize("beside", [[], [crowd()]], ids=["small", "large"])
+async def test_a_refused_write_leaves_nothing(store, beside, expected):
+    await store.commit(
+        [*beside, Write(executions=[execution()], fibers=[fiber()], documents=[document()])]
+    )
+    before = await everything(store)
+
+    assert await store.commit([*beside, wholly(expected)]) == [len(beside)]
+
+    assert await everything(store) == before
+
+
+async def test_a_write_whose_condition_holds_is_done_wholly(store):
+    await store.commit([Write(executions=[execution()], documents=[document()])])
+
+    assert await store.commit([wholly(1)]) == []
+
+    assert await store.load("e1") is None
+    assert (await store.load("x")).fibers == [fiber(of="x", due_ms=1, active=True)]
+    versions = {found.key: found.version for found in await documents(store)}
+    assert versions == {"k": 2, "later": 1, "new": 1}
+
+
+async def test_a_refused_write_does_not_touch_the_others_of_its_commit(store):
+    await store.commit([Write(documents=[document()])])
+
+    refused = await store.commit(
+        [
+            Write(executions=[execution("a")]),
+            Write(executions=[execution("b")], documents=[document(expected=0)]),
+            Write(executions=[execution("c")], documents=[document(expected=1)]),
+            Write(executions=[execution("d")], documents=[document(expected=1)]),
+        ]
+    )
+
+    assert refused == [1, 3]  # the third has made it version 2
+    assert sorted(await found(store, ExecutionRow)) == ["a", "c"]
+
+
+async def test_a_condition_sees_what_the_same_commit_has_written_before(store):
+    assert await store.commit(
+        [Write(documents=[document(expected=n)]) for n in (0, 1, 2, 0)]
+    ) == [3]  # fmt: skip
+    assert (await documents(store))[0].version == 3
+
+
+# --- documents ---------------------------------------------------------------------------------
+
+
+async def test_a_document_counts_its_versions(store):
+    for version in (1, 2, 3):
+        await store.commit([Write(documents=[document(body=b"%d" % version)])])
+        assert [(d.body, d.version) for d in await documents(store)] == [(b"%d" % version, version)]
+
+
+async def test_a_document_is_made_only_once(store):
+    make = [Write(documents=[document(expected=0)])]
+
+    assert await store.commit(make) == []
+    assert await store.commit(make) == [0]
+
+
+async def test_a_deleted_document_is_gone_and_its_versions_begin_again(store):
+    await store.commit([Write(documents=[document()])])
+    await store.commit([Write(documents=[document()])])
+
+    assert await store.commit([Write(documents=[document(body=None, expected=1)])]) == [0]
+    assert await store.commit([Write(documents=[document(body=None, expected=2)])]) == []
+    assert await documents(store) == []
+    assert await store.commit([Write(documents=[document(expected=0)])]) == []
+    assert (await documents(store))[0].version == 1
+
+
+async def test_what_is_not_there_can_be_deleted(store):
+    assert await store.commit([Write(documents=[document(body=None)])]) == []
+    assert await store.commit([Write(documents=[document(body=None, expected=0)])]) == []
+    assert await store.commit([Write(documents=[document(body=None, expected=1)])]) == [0]
+
+
+async def test_documents_are_listed_by_kind_and_prefix_in_order(store):
+    keys = ["b", "a/2", "a", "a/1", "A", "ab", "a/\U0001f600", "a/\uffffz", "ä", "a\0", ""]
+    await store.commit([Write(documents=[document(key) for key in keys])])
+    await store.commit([Write(documents=[document("a/1", kind="program")])])
+
+    async def keys_of(prefix, kind="action"):
+        return [found.key for found in await documents(store, kind, prefix)]
+
+    assert await keys_of("") == sorted(keys)
+    assert await keys_of("a/") == ["a/1", "a/2", "a/\uffffz", "a/\U0001f600"]
+    assert await keys_of("a/1") == ["a/1"]
+    assert await keys_of("zz") == []
+    assert await keys_of("", "program") == ["a/1"]
+
+
+async def test_whoever_lists_documents_may_stop_and_others_read_on(store):
+    await store.commit([Write(documents=[document("a"), document("b")])])
+    listing = store.documents("action")
+    assert (await anext(listing)).key == "a"
+
+    await store.commit([Write(executions=[execution()], documents=[document("c")])])
+
+    assert (await store.load("e1")).execution == execution()
+    assert [found.key for found in await documents(store)] == ["a", "b", "c"]
+    await listing.aclose()
+
+
+# --- fibers come and go ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prefix", "left"),
+    [
+        ("", []),
+        ("0", ["1", "10"]),
+        ("0.", ["0", "00", "1", "10"]),
+        ("0.1", ["0", "0.2", "0.\U0001f600", "00", "1", "10"]),
+        ("2", ["0", "0.1", "0.10", "0.2", "0.\U0001f600", "00", "1", "10"]),
+    ],
+)
+async def test_fibers_are_dropped_by_prefix(store, prefix, left):
+    ids = ["0", "0.1", "0.10", "0.2", "0.\U0001f600", "00", "1", "10"]
+    await store.commit([Write(executions=[execution()], fibers=[*map(fiber, ids)])])
+    await store.commit([Write(executions=[execution("e2")], fibers=[fiber(of="e2")])])
+
+    await store.commit([Write(dropped=[("e1", prefix)])])
+
+    assert [row.fiber for row in (await store.load("e1")).fibers] == left
+    assert (await store.load("e2")).fibers == [fiber(of="e2")]
+
+
+async def test_fibers_are_dropped_after_those_of_the_same_commit_are_put(store):
+    await store.commit([Write(dropped=[("e1", "0")]), Write(executions=[execution()],
+                                                            fibers=[fiber("0"), fiber("1")])])  # fmt: skip
+
+    assert (await store.load("e1")).fibers == [fiber("1")]
+
+
+async def test_of_a_forgotten_execution_nothing_is_left_but_activations_and_what_they_refer_to(
+    store,
+):
+    await store.commit(
+        [
+            Write(
+                executions=[execution(), execution("e2")],
+                fibers=[fiber(due_ms=1, active=True)],
+                history=[("e1", 1, b"[]"), ("e2", 1, b"[]")],
+                activations=[activation("e1")],
+                values=[("e1", "k", b"v")],
+            )
+        ]
+    )
+
+    await store.commit([Write(forgotten=["e1", "never was"], history=[("e1", 2, b"[]")])])
+
+    assert await store.load("e1") is None
+    assert await store.history("e1", 0, 10) == []
+    assert await store.standing() == Standing([], [])
+    assert await found(store) == ["e1"]
+    assert await store.values("e1", ["k"]) == {"k": b"v"}
+    assert await store.history("e2", 0, 10) == [(1, b"[]")]
+
+
+async def test_what_stands_is_what_is_active_and_what_has_a_timer(store):
+    await store.commit(
+        [
+            Write(
+                fibers=[
+                    fiber("0", "a", active=True),
+                    fiber("1", "a", active=True, due_ms=30),
+                    fiber("0", "b", due_ms=10),
+                    fiber("1", "b", due_ms=0),
+                    fiber("0", "c"),
+                ]
+            )
+        ]
+    )
+
+    standing = await store.standing()
+
+    assert standing.active == ["a"]
+    assert sorted(standing.timers) == [(0, "b", "1"), (10, "b", "0"), (30, "a", "1")]
+
+
+# --- history -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("after", "limit", "firsts"),
+    [
+        (0, 10, [1, 4, 5]),
+        (1, 10, [1, 4, 5]),
+        (2, 10, [1, 4, 5]),
+        (3, 10, [4, 5]),
+        (4, 10, [5]),
+        (5, 10, [5]),
+        (1 << 62, 10, [5]),
+        (0, 2, [1, 4]),
+        (3, 1, [4]),
+        (0, 0, []),
+    ],
+)
+async def test_history_is_paged_from_the_list_that_holds_the_next_entry(
+    store, after, limit, firsts
+):
+    lists = [("e1", 1, b"[1,2,3]"), ("e1", 4, b"[4]"), ("e1", 5, b"[5,6]")]
+    await store.commit([Write(history=[*lists, ("e2", 2, b"[2]")])])
+
+    page = await store.history("e1", after, limit)
+
+    assert page == [(first, body) for _, first, body in lists if first in firsts]
+
+
+async def test_history_is_in_order_however_it_was_written(store):
+    await store.commit([Write(history=[("e1", 3, b"[3]"), ("e1", 1, b"[1,2]")])])
+    await store.commit([Write(history=[("e1", 2, b"[2]")])])
+
+    assert [first for first, _ in await store.history("e1", 0, 10)] == [1, 2, 3]
+
+
+# --- finding -----------------------------------------------------------------------------------
+
+
+async def test_the_newest_is_found_first_and_ids_decide_between_equals(store):
+    ages = {"b": 5, "a": 5, "c": 1, "d": 9}
+    await store.commit(
+        [Write(activations=[activation(i, started_ms=ms) for i, ms in ages.items()])]
+    )
+
+    assert await found(store) == ["d", "b", "a", "c"]
+
+
+@pytest.mark.parametrize("kind", [ExecutionRow, ActivationRow])
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ({}, ["4", "3", "2", "1"]),
+        ({"id": "2"}, ["2"]),
+        ({"id": "none"}, []),
+        ({"id": ""}, []),
+        ({"name": "odd"}, ["3", "1"]),
+        ({"name": "odd", "id": "2"}, []),
+        ({"since_ms": 2}, ["4", "3", "2"]),
+        ({"upto_ms": 2}, ["2", "1"]),
+        ({"since_ms": 2, "upto_ms": 3}, ["3", "2"]),
+        ({"since_ms": 3, "upto_ms": 2}, []),
+        ({"limit": 2}, ["4", "3"]),
+        ({"limit": 0}, []),
+        ({"skip": 1, "limit": 2}, ["3", "2"]),
+        ({"skip": 3}, ["1"]),
+        ({"skip": 4}, []),
+        ({"name": "odd", "skip": 1}, ["1"]),
+    ],
+)
+async def test_a_query_finds_what_fits(store, kind, query, ids):
+    make, rows = (execution, "executions") if kind is ExecutionRow else (activation, "activations")
+    names = ["even", "odd"]
+    written = [make(str(n), name=names[n % 2], started_ms=n) for n in range(1, 5)]
+    await store.commit([Write(**{rows: [*written, make("other", namespace="other")]})])
+
+    assert await found(store, kind, **query) == ids
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "ids"),
+    [
+        (ExecutionRow, {"status": "done"}, ["2"]),
+        (ExecutionRow, {"status": "running"}, ["1"]),
+        (ExecutionRow, {"status": "none"}, []),
+        (ActivationRow, {"status": 0}, ["1"]),
+        (ActivationRow, {"status": 3}, ["2"]),
+        (ActivationRow, {"status": 1}, []),
+        (ActivationRow, {"cause": "c"}, ["2"]),
+        (ActivationRow, {"cause": "none"}, []),
+        (ActivationRow, {"cause": "c", "status": 0}, []),
+    ],
+)
+async def test_executions_and_activations_have_a_status_and_activations_a_cause(
+    store, kind, query, ids
+):
+    await store.commit(
+        [
+            Write(
+                executions=[execution("1"), execution("2", status="done")],
+                activations=[activation("1"), activation("2", status=3, cause="c")],
+            )
+        ]
+    )
+
+    assert await found(store, kind, **query) == ids
+
+
+async def test_a_count_is_of_all_pages(store):
+    rows = [activation(str(n), name="ab"[n % 2]) for n in range(50)]
+    await store.commit([Write(activations=rows, executions=[execution()])])
+
+    async def count(kind=ActivationRow, **query):
+        return await store.count(kind, Query(**{"namespace": "guest", **query}))
+
+    assert await count() == 50
+    assert await count(limit=5, skip=49) == 50
+    assert await count(name="a") == 25
+    assert await count(namespace="nobody") == 0
+    assert await count(ExecutionRow) == 1
+
+
+# --- at the same time --------------------------------------------------------------------------
+
+
+async def test_commits_at_the_same_time_are_all_done(store):
+    writes = [[crowd("a")], [Write(fibers=[fiber(of="b")])], [crowd("c")], [Write(documents=[document()])]]  # fmt: skip
+    heads = [Write(executions=[execution(id) for id in "abc"])]
+
+    async with asyncio.TaskGroup() as group:
+        for batch in [heads, *writes]:
+            group.create_task(store.commit(batch))
+
+    sizes = {id: len((await store.load(id)).fibers) for id in "abc"}
+    assert sizes == {"a": MANY, "b": 1, "c": MANY}
+    assert len(await documents(store)) == 1
+
+
+async def test_commits_asked_for_in_order_are_done_in_order(store):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(
+            store.commit([crowd("e1"), Write(executions=[execution(status="first")])])
+        )
+        group.create_task(store.commit([Write(executions=[execution(status="second")])]))
+
+    assert (await store.load("e1")).execution.status == "second"
+
+
+async def test_a_commit_that_nobody_waits_for_any_more_harms_no_other(store):
+    async with asyncio.TaskGroup() as group:
+        given_up = [group.create_task(store.commit([crowd(id)])) for id in "abc"]
+        await asyncio.wait(given_up, timeout=0)
+        for task in given_up:
+            task.cancel()
+
+    await store.commit([Write(executions=[execution(id) for id in "abcd"])])
+
+    assert (await store.load("d")).fibers == []
+    for id in "abc":
+        assert len((await store.load(id)).fibers) in (0, MANY)  # all or nothing
+
+
+async def test_a_reader_never_sees_half_a_commit(store):
+    def write(n):
+        body = b"%d" % n
+        return [
+            Write(executions=[execution(body=body)],
+                  fibers=[fiber(f"{i:04}", body=body) for i in range(MANY)])
+        ]  # fmt: skip
+
+    await store.commit(write(0))
+    seen = set()
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(commit_all(store, [write(n) for n in range(1, 20)]))
+        while not writing.done():
+            saved = await store.load("e1")
+            bodies = {saved.execution.body, *(row.body for row in saved.fibers)}
+            assert len(saved.fibers) == MANY
+            seen.add(frozenset(bodies))
+            await asyncio.wait([writing], timeout=0)
+
+    assert all(len(bodies) == 1 for bodies in seen)
+    assert (await store.load("e1")).execution.body == b"19"
+
+
+async def commit_all(store, batches):
+    for batch in batches:
+        await store.commit(batch)
+
+
+# --- every store is the one in memory ----------------------------------------------------------
+
+ids = st.sampled_from(["e1", "e2", "e3"])
+fiber_ids = st.sampled_from(["0", "0.1", "0.2", "00", "1", "\U0001f600", "0.\uffff", "é"])
+keys = st.sampled_from(["a", "a/b", "a/\U0001f600", "b", ""])
+bodies = st.binary(max_size=3)
+times = st.integers(0, 5)
+executions = st.builds(
+    ExecutionRow, ids, st.sampled_from(["guest", "other"]), keys, st.sampled_from(["running", "done"]),
+    times, st.none() | times, bodies,
+)  # fmt: skip
+fibers = st.builds(FiberRow, ids, fiber_ids, st.none() | times, st.booleans(), bodies)
+activations = st.builds(
+    ActivationRow, ids, st.sampled_from(["guest", "other"]), keys, times, st.integers(0, 3),
+    st.none() | ids, bodies,
+)  # fmt: skip
+some_documents = st.builds(
+    Document, kind=st.sampled_from(["action", "program"]), key=keys, body=st.none() | bodies,
+    expected=st.none() | st.integers(0, 3),
+)  # fmt: skip
+writes = st.builds(
+    Write,
+    executions=st.lists(executions, max_size=3),
+    forgotten=st.lists(ids, max_size=1),
+    fibers=st.lists(fibers, max_size=6),
+    dropped=st.lists(st.tuples(ids, fiber_ids | st.just("")), max_size=2),
+    history=st.lists(st.tuples(ids, st.integers(1, 4), bodies), max_size=3),
+    activations=st.lists(activations, max_size=3),
+    values=st.lists(st.tuples(ids, keys, bodies), max_size=2),
+    documents=st.lists(some_documents, max_size=2),
+)
+batches = st.lists(st.lists(writes, max_size=3), max_size=5)
+
+
+async def everything(store):
+    """All that can be read of a store."""
+    read = {}
+    standing = await store.standing()
+    read["standing"] = (sorted(standing.active), sorted(standing.timers))
+    for id in ("e1", "e2", "e3", "x"):
+        read[id] = (
+            await store.load(id),
+            [await store.history(id, after, 2) for after in range(5)],
+            await store.values(id, ["a", "a/b", "a/\U0001f600", "b", "", "k"]),
+        )
+    for kind in (ExecutionRow, ActivationRow):
+        for query in QUERIES:
+            read[kind, query] = (await store.find(kind, query), await store.count(kind, query))
+    for prefix in ("", "a", "a/", "b"):
+        read[prefix] = [await documents(store, kind, prefix) for kind in ("action", "program")]
+    return read
+
+
+QUERIES = [
+    Query(namespace="guest"),
+    Query(namespace="other", limit=1, skip=1),
+    Query(namespace="guest", name="a"),
+    Query(namespace="guest", id="e1", since_ms=2),
+    Query(namespace="guest", upto_ms=3, since_ms=1),
+]
+
+
+@pytest.mark.parametrize("name", sorted(STORES.keys() - {"memory"}))
+@settings(max_examples=60)
+@given(batches=batches)
+@example(batches=[[Write(history=[("e1", 2, b"2"), ("e1", 1, b"1")])]])
+@example(
+    batches=[[Write(fibers=[FiberRow("e1", "\U0001f600", 1, True, b"")], dropped=[("e1", "")])]]
+)
+def test_every_store_does_as_the_one_in_memory(name, batches):
+    async def compare(path):
+        async with MemoryStore() as memory, STORES[name](path) as store:
+            for batch in batches:
+                assert await store.commit(batch) == await memory.commit(batch)
+                assert await everything(store) == await everything(memory)
+        async with STORES[name](path) as again:
+            assert await everything(again) == await everything(memory)
+
+    with tempfile.TemporaryDirectory() as path:
+        asyncio.run(compare(Path(path)))
