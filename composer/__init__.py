@@ -87,7 +87,7 @@ from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
 from .names import Name, activation_id
 from .program import Program
 from .redrive import RedriveError, redrive
-from .timeline import Line, timeline
+from .timelines import Line, timeline
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,

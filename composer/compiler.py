@@ -2,116 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import contextmanager
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .assembler import Assembler
 from .errors import CompositionError
 from .lowering import LOWERINGS
-from .names import DEFAULT_NAMESPACE, Name
-from .program import End, Program
+from .names import DEFAULT_NAMESPACE
+from .program import End
 from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .composition import Composition
-    from .program import Instruction
-    from .values import JSON
-
-MAX_INSTRUCTIONS = 50_000
-
-
-class Label:
-    """A place in the code, known once it is placed."""
-
-    __slots__ = ("at",)
-
-    def __init__(self) -> None:
-        self.at = -1
-
-
-class Assembler:
-    """Collects instructions, with labels for targets that are not known yet."""
-
-    def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
-        self.path = ""
-        self._namespace = namespace
-        self._code: list[tuple[type[Instruction], dict[str, Any]]] = []
-        self._functions: dict[str, dict[str, JSON]] = {}
-
-    def emit(self, instruction: type[Instruction], **arguments: Any) -> None:
-        """Appends an instruction; a target may be a Label, or a tuple of them.
-
-        Raises:
-            CompositionError: when the program grows too large.
-        """
-        if len(self._code) >= MAX_INSTRUCTIONS:
-            raise CompositionError(
-                f"the composition compiles to more than {MAX_INSTRUCTIONS} instructions; "
-                "deploy a part as an action of its own and name it here"
-            )
-        self._code.append((instruction, arguments))
-
-    def label(self) -> Label:
-        """A label to be placed later."""
-        return Label()
-
-    def here(self) -> Label:
-        """A label for the next instruction."""
-        label = Label()
-        self.place(label)
-        return label
-
-    def place(self, label: Label) -> None:
-        """Makes `label` stand for the next instruction."""
-        label.at = len(self._code)
-
-    def part(self, where: str, part: Composition) -> None:
-        """The code of a part; `where` it stands in the composition being lowered."""
-        with self._within(where):
-            LOWERINGS[part.type](self, part)
-
-    def parts(self, node: Composition) -> None:
-        """The code of a node's components, in sequence."""
-        LOWERINGS["sequence"](self, node)
-
-    def action(self, name: str) -> str:
-        """An action's full name."""
-        return str(Name.parse(name).within(self._namespace))
-
-    def function(self, runtime: dict[str, JSON]) -> str:
-        """Takes an inline function into the program. Returns its hash."""
-        text = json.dumps(runtime, sort_keys=True)
-        digest = sha256(text.encode()).hexdigest()
-        self._functions[digest] = runtime
-        return digest
-
-    @contextmanager
-    def _within(self, where: str) -> Iterator[None]:
-        outer = self.path
-        self.path = f"{outer}.{where}" if outer else where
-        try:
-            yield
-        finally:
-            self.path = outer
-
-    def program(self) -> Program:
-        """What has been collected, with its labels resolved."""
-        instructions = tuple(
-            instruction(**{name: _resolved(value) for name, value in arguments.items()})
-            for instruction, arguments in self._code
-        )
-        return Program(instructions, self._functions)
-
-
-def _resolved(value: Any) -> Any:
-    if isinstance(value, Label):
-        return value.at
-    if isinstance(value, tuple):
-        return tuple(_resolved(item) for item in value)
-    return value
+    from .program import Program
 
 
 def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> Program:
@@ -124,7 +26,7 @@ def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> 
     Raises:
         CompositionError: when it is too large.
     """
-    assembler = Assembler(namespace)
+    assembler = Assembler(LOWERINGS, namespace)
     LOWERINGS[composition.type](assembler, composition)
     assembler.emit(End)
     program = assembler.program()

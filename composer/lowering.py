@@ -14,9 +14,7 @@ from .retries import MAX_DELAY_MS, RetryPolicy
 from .values import NO_CHOICE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .compiler import Assembler, Label
+    from .assembler import Assembler, Label, Lowering
     from .composition import Composition
 
 _ITEMS = Template.of(path("$.value", default=None))
@@ -355,7 +353,7 @@ def _async(a: Assembler, node: Composition) -> None:
     a.place(end)
 
 
-LOWERINGS: dict[str, Callable[[Assembler, Composition], None]] = {
+LOWERINGS: dict[str, Lowering] = {
     "action": _action,
     "function": _function,
     "literal": _literal,

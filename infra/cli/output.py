@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _TONES = {"plain": "default", "good": "green", "bad": "red", "wait": "yellow"}
+_IDS = ("execution", "activation", "start")
 _MARKS = {"plain": "·", "good": "✓", "bad": "✗", "wait": "…"}
 _STATUS = {"succeeded": "green", "failed": "red", "cancelled": "red", "paused": "yellow"}
 
 
-def console() -> Console:
-    """Standard output, as it is now: with colours when it is a terminal."""
-    return Console(highlight=False, soft_wrap=True)
+PIPE_WIDTH = 160  # characters of a line that goes to no terminal
+
+
+def console(*, wrap: bool = False) -> Console:
+    """Standard output, as it is now: with colours, and as wide as it is, when it is a terminal."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(highlight=False, soft_wrap=not wrap, width=width)
 
 
 def write_json(document: Any) -> None:
@@ -51,11 +56,11 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> 
     """A table; `empty` is written when there are no rows."""
     made = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column in _IDS)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     if made.row_count:
-        console().print(made)
+        console(wrap=True).print(made)
     else:
         console().print(Text(empty, style="dim"))
 
@@ -99,7 +104,7 @@ def history(entries: Iterable[dict[str, Any]]) -> None:
         label = Text(f"{'  ' * line.depth}{_MARKS[line.tone]} {line.label}", style=style)
         note = Text(line.note, style="red" if line.tone == "bad" else "default")
         made.add_row(f"+{line.at_ms} ms", duration(line.took_ms), label, note)
-    Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(made)
+    console(wrap=True).print(made)
 
 
 @contextmanager

@@ -1,0 +1,27 @@
+# On a machine with Python 3.11 to 3.13 and make: `make demo`, `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test check bench lock
+
+setup: .venv/ready
+.venv/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14) and "Python 3.11 to 3.13 is needed: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv && $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . && touch $@
+
+demo: setup
+	@$(BIN)/python examples/travis_to_slack/demo.py
+
+test: setup
+	$(BIN)/pytest --numprocesses=auto --cov
+
+check: setup
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+	$(BIN)/mypy && $(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+lock:  # needs uv
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra dev --output-file requirements.lock pyproject.toml

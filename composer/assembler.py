@@ -1,0 +1,114 @@
+"""Writes down a program: instructions, with labels for targets that are not known yet."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .errors import CompositionError
+from .names import Name
+from .program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from .composition import Composition
+    from .program import Instruction
+    from .values import JSON
+
+    Lowering: TypeAlias = Callable[["Assembler", Composition], None]
+
+MAX_INSTRUCTIONS = 50_000
+
+
+class Label:
+    """A place in the code, known once it is placed."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = -1
+
+
+class Assembler:
+    """Collects instructions, with labels for targets that are not known yet."""
+
+    def __init__(self, lowerings: Mapping[str, Lowering], namespace: str) -> None:
+        self.path = ""
+        self._lowerings, self._namespace = lowerings, namespace
+        self._code: list[tuple[type[Instruction], dict[str, Any]]] = []
+        self._functions: dict[str, dict[str, JSON]] = {}
+
+    def emit(self, instruction: type[Instruction], **arguments: Any) -> None:
+        """Appends an instruction; a target may be a Label, or a tuple of them.
+
+        Raises:
+            CompositionError: when the program grows too large.
+        """
+        if len(self._code) >= MAX_INSTRUCTIONS:
+            raise CompositionError(
+                f"the composition compiles to more than {MAX_INSTRUCTIONS} instructions; "
+                "deploy a part as an action of its own and name it here"
+            )
+        self._code.append((instruction, arguments))
+
+    def label(self) -> Label:
+        """A label to be placed later."""
+        return Label()
+
+    def here(self) -> Label:
+        """A label for the next instruction."""
+        label = Label()
+        self.place(label)
+        return label
+
+    def place(self, label: Label) -> None:
+        """Makes `label` stand for the next instruction."""
+        label.at = len(self._code)
+
+    def part(self, where: str, part: Composition) -> None:
+        """The code of a part; `where` it stands in the composition being lowered."""
+        with self._within(where):
+            self._lowerings[part.type](self, part)
+
+    def parts(self, node: Composition) -> None:
+        """The code of a node's components, in sequence."""
+        self._lowerings["sequence"](self, node)
+
+    def action(self, name: str) -> str:
+        """An action's full name."""
+        return str(Name.parse(name).within(self._namespace))
+
+    def function(self, runtime: dict[str, JSON]) -> str:
+        """Takes an inline function into the program. Returns its hash."""
+        text = json.dumps(runtime, sort_keys=True)
+        digest = sha256(text.encode()).hexdigest()
+        self._functions[digest] = runtime
+        return digest
+
+    @contextmanager
+    def _within(self, where: str) -> Iterator[None]:
+        outer = self.path
+        self.path = f"{outer}.{where}" if outer else where
+        try:
+            yield
+        finally:
+            self.path = outer
+
+    def program(self) -> Program:
+        """What has been collected, with its labels resolved."""
+        instructions = tuple(
+            instruction(**{name: _resolved(value) for name, value in arguments.items()})
+            for instruction, arguments in self._code
+        )
+        return Program(instructions, self._functions)
+
+
+def _resolved(value: Any) -> Any:
+    if isinstance(value, Label):
+        return value.at
+    if isinstance(value, tuple):
+        return tuple(_resolved(item) for item in value)
+    return value
