@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import sqlite3
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib import resources
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
@@ -51,36 +51,43 @@ class SqliteStore:
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
         self._last: Future[list[int]] | None = None  # commit in the thread
-        self._lock: Any = None
+        self._opened: ExitStack
 
     async def __aenter__(self) -> Self:
         """Opens the file, brings its schema up to date and checks it.
 
         Raises:
-            StoreError: when another server has it open, it is damaged, or it is of a newer version.
+            StoreError: when another server has it open, it cannot be opened, it is damaged, or it is
+                of a newer version.
         """
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._lock = (self._directory / "lock").open("w")
+        with ExitStack() as opening:
+            self._lock(opening)
+            path = self._directory / FILE
+            try:
+                self._open(path, opening)
+            except sqlite3.OperationalError as error:
+                raise StoreError(f"{path} cannot be opened: {error}") from error
+            except sqlite3.DatabaseError as error:
+                raise StoreError(f"{path} is damaged: {error}. Restore it from a copy") from error
+            self._opened = opening.pop_all()
+        return self
+
+    def _lock(self, opening: ExitStack) -> None:
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._directory.mkdir(parents=True, exist_ok=True)
+            lock = opening.enter_context((self._directory / "lock").open("w"))
+        except OSError as error:
+            raise StoreError(f"{self._directory} cannot be used: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._lock.close()
             raise StoreError(
                 f"another server is using {self._directory}: stop it, or give this one --data "
                 "with another directory"
             ) from None
-        try:
-            self._open(self._directory / FILE)
-        except sqlite3.DatabaseError as error:
-            self._lock.close()
-            raise StoreError(f"{self._directory / FILE} is damaged: {error}") from error
-        except StoreError:
-            self._lock.close()
-            raise
-        return self
 
-    def _open(self, path: Path) -> None:
-        self._writer = _connected(path)
+    def _open(self, path: Path, opening: ExitStack) -> None:
+        self._writer = opening.enter_context(_connected(path))
         self._writer.execute("PRAGMA journal_mode=WAL")
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
         self._writer.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
@@ -88,14 +95,12 @@ class SqliteStore:
         if found != "ok":
             raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
         _migrate(self._writer, path)
-        self._reader = _connected(path)
+        self._reader = opening.enter_context(_connected(path))
         self._reader.execute("PRAGMA query_only=ON")
 
     async def __aexit__(self, *exc: object) -> None:
         self._thread.shutdown()
-        self._reader.close()
-        self._writer.close()
-        self._lock.close()
+        self._opened.close()
 
     # --- writing -----------------------------------------------------------------------------
 
@@ -191,8 +196,8 @@ class SqliteStore:
 # --- opening -----------------------------------------------------------------------------------
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+def _connected(path: Path) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
