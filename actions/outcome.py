@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success
+from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, record
 
 if TYPE_CHECKING:
     from composer import JSON
@@ -23,6 +23,8 @@ THROTTLED = "Throttled"
 UNAVAILABLE = "Unavailable"
 LOST = "Lost"
 INTERNAL_ERROR = "InternalError"
+
+EXITED = "The action did not produce a valid response and exited unexpectedly."
 
 # OpenWhisk's `response.statusCode`, and what it calls them.
 SUCCESS, APPLICATION, DEVELOPER, INTERNAL = range(4)
@@ -59,7 +61,7 @@ FAILURES: dict[str, FailureKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completion:
     """What an invoker hands back: what came of it, and what can be told about it.
 

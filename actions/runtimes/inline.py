@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import orjson
 
@@ -25,7 +26,7 @@ from composer import (
 )
 
 from ..model import INLINE, Inline
-from ..outcome import BAD_RESPONSE, Completion, outcome_of
+from ..outcome import BAD_RESPONSE, CRASHED, EXITED, Completion, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 _AS_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
+_CANCELLED = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
+
+Task: TypeAlias = "asyncio.Task[Success | Failure]"
+
+
 class InlineInvoker:
     """Runs functions of this process. An `Invoker`."""
 
@@ -46,7 +52,7 @@ class InlineInvoker:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tasks = asyncio.TaskGroup()
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, Task] = {}
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -59,46 +65,53 @@ class InlineInvoker:
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
         started_ms = self._clock.now_ms()
-        execution = invocation.action.exec
-        assert isinstance(execution, Inline)  # noqa: S101  the kind says so
+        action, activation = invocation.action, invocation.activation
+        assert isinstance(action.exec, Inline)  # noqa: S101  the kind says so
+
+        def answer(outcome: Success | Failure) -> None:
+            done(Completion(outcome, started_ms, self._clock.now_ms()))
+
         try:
-            result = execution.function(copied(invocation.params))
-        except Exception as error:  # noqa: BLE001  the boundary to user code
+            result = action.exec.function(copied(invocation.params))
+        except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code
             outcome: Success | Failure = _failed(error)
         else:
             if inspect.iscoroutine(result):
-                task = self._tasks.create_task(self._awaited(invocation, result, started_ms, done))
-                self._running[invocation.activation] = task
+                task = self._tasks.create_task(_awaited(result, action.limits.timeout_ms))
+                self._running[activation] = task
+                task.add_done_callback(partial(self._ended, activation, result, answer))
                 return
             outcome = _outcome(result)
-        done(Completion(outcome, started_ms, self._clock.now_ms()))
+        asyncio.get_running_loop().call_soon(answer, outcome)
 
-    async def _awaited(
+    def _ended(
         self,
-        invocation: Invocation,
+        activation: str,
         coroutine: Coroutine[Any, Any, Any],
-        started_ms: int,
-        done: Callable[[Completion], None],
+        answer: Callable[[Success | Failure], None],
+        task: Task,
     ) -> None:
-        limit_ms = invocation.action.limits.timeout_ms
-        outcome: Success | Failure = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
-        scope = asyncio.timeout(limit_ms / 1000)
-        try:
-            async with scope:
-                outcome = _outcome(await coroutine)
-        except Exception as error:  # noqa: BLE001  the boundary to user code
-            outcome = _failed(error)
-            if scope.expired():
-                text = f"The action exceeded its time limits of {limit_ms} milliseconds."
-                outcome = Failure(TIMEOUT, text)
-        finally:
-            del self._running[invocation.activation]
-            done(Completion(outcome, started_ms, self._clock.now_ms()))
+        coroutine.close()  # it may have been cancelled before it began
+        if self._running.get(activation) is task:
+            del self._running[activation]
+        answer(_CANCELLED if task.cancelled() else task.result())
 
     def cancel(self, activation: str) -> None:
         task = self._running.get(activation)
         if task is not None:
             task.cancel()
+
+
+async def _awaited(coroutine: Coroutine[Any, Any, Any], limit_ms: int) -> Success | Failure:
+    scope = asyncio.timeout(limit_ms / 1000)
+    try:
+        async with scope:
+            return _outcome(await coroutine)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the boundary to user code
+        if scope.expired():
+            text = f"The action exceeded its time limits of {limit_ms} milliseconds."
+            return Failure(TIMEOUT, text)
+        return _failed(error)
 
 
 def _outcome(result: Any) -> Success | Failure:
@@ -129,5 +142,12 @@ def _plain(result: Any) -> Any:
     return made
 
 
-def _failed(error: Exception) -> Failure:
-    return Failure(APPLICATION_ERROR, str(error) or type(error).__name__)
+def _failed(error: BaseException) -> Failure:
+    if isinstance(error, SystemExit):
+        return Failure(CRASHED, EXITED)
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  it is the user's, too
+        text = ""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return Failure(APPLICATION_ERROR, text or type(error).__name__)

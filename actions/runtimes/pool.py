@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from composer import CANCELLED, Failure
 
-from ..outcome import UNAVAILABLE
+from ..outcome import LOST, UNAVAILABLE
 from .python import Job, Worker, completion
 
 if TYPE_CHECKING:
@@ -68,9 +68,13 @@ class WorkerPool:
 
     async def __aexit__(self, *exc: object) -> None:
         self._size = 0
+        stopping = Failure(UNAVAILABLE, "the server is stopping")
+        waiting, self._waiting = self._waiting, {}
+        for job in [job for jobs in waiting.values() for job in jobs]:
+            self.finished(job, stopping, None)
         for workers in list(self._workers.values()):
             for worker in list(workers):
-                worker.end(Failure(UNAVAILABLE, "the server is stopping"))
+                worker.end(Failure(LOST, "the server stopped while the action ran"))
         await self._tasks.__aexit__(None, None, None)
 
     @property
@@ -127,19 +131,20 @@ class WorkerPool:
             self._start(key)
 
     def _start(self, key: Key) -> None:
-        if self.size >= self._size and not self._make_room():
-            return  # `idle` and `ended` give it a place
+        if self.size >= self._size:
+            self._make_room()
+        if self.size >= self._size:
+            return  # `idle` and `ended` give it a place, or have given it one just now
         worker = Worker(key, self._settings, self._clock, self)
         self._workers.setdefault(key, set()).add(worker)
         self._tasks.create_task(self._started(worker))
 
-    def _make_room(self) -> bool:
+    def _make_room(self) -> None:
         """Ends the idle worker of the code that was used least recently."""
         for workers in self._idle.values():
             if workers:
                 workers[0].end()
-                return True
-        return False
+                return
 
     async def _started(self, worker: Worker) -> None:
         try:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from composer import MAX_DEPTH, flaw
+
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
@@ -25,18 +27,28 @@ if TYPE_CHECKING:
 SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
 GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
 OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
+DEPTH = MAX_DEPTH + 1  # of a document that holds a value
+LINE_BYTES = 32 << 10  # a longer line of theirs is taken in pieces
 
 
 class Process(asyncio.Protocol):
     """A process and the socket to it.
 
-    What it says goes to `heard`, a JSON document at a time; None when the process has ended. A line
-    that is printed past Python, by a child or an extension, comes as `{"output": [stream, line]}`.
+    Args:
+        limit: bytes of its longest line, but for some slack.
+        heard: is told what it says, a JSON document at a time; None when the process has ended.
+        printed: is told which lines have been printed past Python, by a child or an extension, and
+            on which stream.
     """
 
-    def __init__(self, limit: int, heard: Callable[[JSON], None]) -> None:
+    def __init__(
+        self,
+        limit: int,
+        heard: Callable[[JSON], None],
+        printed: Callable[[str, list[bytes]], None],
+    ) -> None:
         self._limit = limit + SLACK_BYTES
-        self._heard = heard
+        self._heard, self._printed = heard, printed
         self._buffer = bytearray()
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
@@ -46,22 +58,23 @@ class Process(asyncio.Protocol):
     async def start(self, sandbox: Sandbox, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
         loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
-        reads = [os.pipe(), os.pipe()]
-        self._directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
-        try:
-            self._process = sandbox.start(
-                theirs.fileno(), self._directory, reads[0][1], reads[1][1]
-            )
-        finally:
-            theirs.close()
-            for _, write in reads:
-                os.close(write)
-        for (read, _), stream in zip(reads, ("stdout", "stderr"), strict=True):
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            near, far = map(contextlib.closing, socket.socketpair())
+            connection, fd = ours.enter_context(near), theirs.enter_context(far).fileno()
+            reads, writes = zip(os.pipe(), os.pipe(), strict=True)
+            for read, write in zip(reads, writes, strict=True):
+                ours.callback(os.close, read)
+                theirs.callback(os.close, write)
+            directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
+            ours.callback(shutil.rmtree, directory, ignore_errors=True)
+            self._process = sandbox.start(fd, directory, *writes)
+            self._directory = directory
+            ours.pop_all()
+        for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)
             self._outputs[read] = (stream, bytearray())
-            loop.add_reader(read, self._printed, read)
-        await loop.connect_accepted_socket(lambda: self, ours)
+            loop.add_reader(read, self._readable, read)
+        await loop.connect_accepted_socket(lambda: self, connection)
 
     # --- saying and hearing ------------------------------------------------------------------
 
@@ -88,7 +101,10 @@ class Process(asyncio.Protocol):
         try:
             document = orjson.loads(line)
         except ValueError:
-            document = {"garbled": line[:GARBLED_BYTES].decode("utf-8", "replace")}
+            document = line[:GARBLED_BYTES].decode("utf-8", "replace")
+        # Counting is quick, and more brackets than levels are rare.
+        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and (why := flaw(document, depth=DEPTH)):
+            document = why
         self._heard(document)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  dead is dead
@@ -100,13 +116,13 @@ class Process(asyncio.Protocol):
     def drain(self) -> None:
         """Hears what has been printed so far past Python, by children or extensions."""
         for read in list(self._outputs):
-            self._printed(read)
+            self._readable(read)
         for stream, partial in self._outputs.values():
             if partial:
-                self._print(stream, partial)
+                self._printed(stream, [bytes(partial)])
                 partial.clear()
 
-    def _printed(self, read: int) -> None:
+    def _readable(self, read: int) -> None:
         try:
             data = os.read(read, OUTPUT_BYTES)
         except BlockingIOError:
@@ -118,12 +134,12 @@ class Process(asyncio.Protocol):
             return
         stream, partial = self._outputs[read]
         *lines, rest = (bytes(partial) + data).split(b"\n")
+        if len(rest) > LINE_BYTES:
+            lines.append(rest)
+            rest = b""
         partial[:] = rest
-        for line in lines:
-            self._print(stream, line)
-
-    def _print(self, stream: str, line: bytes | bytearray) -> None:
-        self._heard({"output": [stream, line.decode("utf-8", "replace")]})
+        if lines:
+            self._printed(stream, lines)
 
     def _close(self, read: int) -> None:
         if self._outputs.pop(read, None) is not None:
@@ -138,7 +154,7 @@ class Process(asyncio.Protocol):
         if process is None:
             return
         for read in list(self._outputs):
-            self._printed(read)
+            self._readable(read)
             self._close(read)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

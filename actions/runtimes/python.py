@@ -11,7 +11,7 @@ import orjson
 
 from composer import TIMEOUT, Failure, Success
 
-from ..outcome import BAD_RESPONSE, CRASHED, FAILURES, Completion, outcome_of
+from ..outcome import BAD_RESPONSE, CRASHED, EXITED, FAILURES, Completion, outcome_of
 from .process import Process
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from composer import JSON
 
     from ..invocation import Invocation
-    from ..model import Code
+    from ..model import Action, Code
     from ..ports import Clock
     from .sandbox import Sandbox
 
@@ -86,7 +86,8 @@ class Worker:
         self.uses = 0
         self.job: Job | None = None
         self._settings, self._clock, self._owner = settings, clock, owner
-        self._process = Process(settings.result_bytes, self._heard)
+        # A result and the variables, each as long as a result may be.
+        self._process = Process(2 * settings.result_bytes, self._heard, self._printed)
         self._initialized = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -134,8 +135,7 @@ class Worker:
             "env": {
                 **self._settings.environment,
                 "__OW_NAMESPACE": job.invocation.namespace,
-                "__OW_ACTION_NAME": str(action.name),
-                "__OW_ACTION_VERSION": action.version,
+                **_named(action),
             },
         }
 
@@ -146,6 +146,7 @@ class Worker:
         request: dict[str, JSON] = {
             "params": invocation.params,
             "env": {
+                **_named(invocation.action),  # another may have the same code
                 "__OW_ACTIVATION_ID": invocation.activation,
                 "__OW_DEADLINE": str(deadline_ms),
                 "__OW_IDEMPOTENCY_KEY": invocation.activation,
@@ -159,32 +160,41 @@ class Worker:
 
     # --- what it says ------------------------------------------------------------------------
 
-    def _heard(self, document: Any) -> None:
+    def _heard(self, document: JSON) -> None:
+        """Takes in what the worker says: user code can say anything in its name."""
         job = self.job
         if document is None:
             self._died()
-        elif job is None:
+            return
+        if job is None:
             return  # nobody has asked
-        elif "value" in document:
-            self._finish(outcome_of(document["value"]), document.get("variables"))
-        elif "log" in document:
-            self._log(job, str(document["log"]))
-        elif "output" in document:
-            stream, line = document["output"]
-            self._log(job, f"{_timestamp(self._clock.now_ms())} {stream}: {line}")
-        elif "ready" in document:
-            self._initialized = True
-            job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
-            self._process.say(orjson.dumps(self._request(job)))
-        elif "error" in document and document.get("code") in FAILURES:
-            self._finish(Failure(document["code"], document["error"]), None)
-        elif "failed" in document:
-            self._process.drain()
-            text = f"Initialization has failed due to: {document['failed']}"
-            self.end(Failure(CRASHED, text))
-        else:
-            text = f"The action did not produce a valid JSON response: {document!r:.1000}"
-            self.end(Failure(BAD_RESPONSE, text))
+        match document:
+            case {"value": value, **rest} if _fits(job, value, rest):
+                self._finish(outcome_of(value), rest.get("variables"))
+            case {"log": str(line)}:
+                self._log(job, line)
+            case {"ready": True} if not self._initialized:
+                self._initialized = True
+                job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
+                self._process.say(orjson.dumps(self._request(job)))
+            case {"error": error, "code": str(code)} if code in FAILURES:
+                self._finish(Failure(code, error), None)
+            case {"failed": str(reason)} if not self._initialized:
+                self._process.drain()
+                self.end(Failure(CRASHED, f"Initialization has failed due to: {reason}"))
+            case _:
+                text = f"The action did not produce a valid JSON response: {document!r:.1000}"
+                self.end(Failure(BAD_RESPONSE, text))
+
+    def _printed(self, stream: str, lines: list[bytes]) -> None:
+        job = self.job
+        if job is None:
+            return
+        at = _timestamp(self._clock.now_ms())
+        for line in lines:
+            self._log(job, f"{at} {stream}: {line.decode('utf-8', 'replace')}")
+            if job.log_left < 0:
+                return
 
     def _finish(self, outcome: Success | Failure, variables: JSON) -> None:
         job, self.job = self.job, None
@@ -200,7 +210,7 @@ class Worker:
         self._owner.finished(job, outcome, variables)
 
     def _died(self) -> None:
-        text = "The action did not produce a valid response and exited unexpectedly."
+        text = EXITED
         if not self._initialized:
             text = "The action did not initialize and exited unexpectedly."
         self.end(Failure(CRASHED, text))
@@ -218,17 +228,27 @@ class Worker:
     def _log(self, job: Job, line: str) -> None:
         if job.log_left < 0:
             return
-        stamp, _, text = line.partition(": ")
-        job.log_left -= len(text) + 1
+        job.log_left -= len(line.encode()) + 1
         if job.log_left < 0:
             limit = job.invocation.action.limits.logs_mb << 20
-            line = f"{stamp}: {TRUNCATED.format(limit=limit)}"
+            line = f"{_timestamp(self._clock.now_ms())} stderr: {TRUNCATED.format(limit=limit)}"
         job.logs.append(line)
 
     def _quiet(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _fits(job: Job, value: JSON, rest: dict[Any, JSON]) -> bool:
+    """Whether a worker may answer so: only an inline function returns what is no object or array."""
+    inline = job.invocation.function is not None
+    variables = isinstance(rest.get("variables", {}), dict)
+    return variables and (inline or isinstance(value, (dict, list)))
+
+
+def _named(action: Action) -> dict[str, JSON]:
+    return {"__OW_ACTION_NAME": str(action.name), "__OW_ACTION_VERSION": action.version}
 
 
 def _timestamp(now_ms: int) -> str:

@@ -37,6 +37,7 @@ class Channel:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        os.set_inheritable(fd, False)  # a program that user code starts does not keep it open
         self.lines = open(fd, "rb", buffering=1 << 16)  # noqa: SIM115  it lives as long as we
 
     def receive(self) -> Any:
@@ -77,16 +78,17 @@ class Log(io.TextIOBase):
     def emit(self, line: str) -> None:
         if self.budget.left < 0:
             return
-        line = line.encode("utf-8", "backslashreplace").decode()
-        self.budget.left -= len(line) + 1
-        if self.budget.left < 0:
-            line = (
-                "Logs were truncated because the total bytes size exceeds "
-                f"the limit of {self.budget.limit} bytes."
-            )
         seconds, nanos = divmod(time.time_ns(), 1_000_000_000)
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-        self.channel.send({"log": f"{at}.{nanos:09}Z {self.stream}: {line}"})
+        start = f"{at}.{nanos:09}Z {self.stream}: "
+        raw = line.encode("utf-8", "backslashreplace")
+        self.budget.left -= len(start) + len(raw) + 1
+        if self.budget.left < 0:
+            raw = (
+                b"Logs were truncated because the total bytes size exceeds "
+                b"the limit of %d bytes." % self.budget.limit
+            )
+        self.channel.send({"log": start + raw.decode()})
 
     def end(self) -> None:
         if self.partial:
@@ -101,12 +103,8 @@ class Budget:
         self.limit = self.left = limit
 
 
-class FailedError(Exception):
-    """The activation fails; `code` says how."""
-
-    def __init__(self, text: str, code: str) -> None:
-        super().__init__(text)
-        self.code = code
+class NoResultError(Exception):
+    """What came back is no result of an action."""
 
 
 def confine(memory_bytes: int) -> None:
@@ -212,18 +210,14 @@ class Runner:
             return self.inline(function, params, request["variables"])
         result = self.settled(function(params))
         if not isinstance(result, (dict, list)):
-            raise FailedError("The action did not return a dictionary or array.", "BadResponse")
+            raise NoResultError("The action did not return a dictionary or array.")
         return {"value": result}
 
     def inline(self, function: Any, params: Any, variables: dict[str, Any]) -> dict[str, Any]:
-        declared = set(variables)
         code, given = function.__code__, [params, variables]
         if not code.co_flags & 0x04:  # it does not take *args
             given = given[: code.co_argcount]
         result = self.settled(function(*given))
-        for name in variables:
-            if name not in declared:
-                raise FailedError(f"no enclosing let declares {name!r}", "ExpressionError")
         answer = {"value": params if result is None else result}
         if variables:
             answer["variables"] = variables
@@ -244,32 +238,86 @@ def answer(runner: Runner, request: dict[str, Any], limit: int) -> bytes:
     """The line that answers a request, whatever user code does short of ending the process."""
     try:
         result = runner.run(request)
-    except FailedError as error:
-        return failure(str(error), error.code)
+    except NoResultError as error:
+        return failure(str(error), "BadResponse")
     except MemoryError:
         return failure("The action exhausted its memory and was aborted.", "Crashed")
     except Exception as error:  # noqa: BLE001  the boundary to user code
         # As OpenWhisk's Python runtime has it: the traceback in the log, the text as the error.
-        import traceback
-
-        traceback.print_exception(error)
-        return failure(str(error) or type(error).__name__, "ApplicationError")
+        show(error)
+        text = said(error) or type(error).__name__
+        raw = text.encode()
+        return too_long(raw, limit) if len(raw) > limit else failure(text, "ApplicationError")
     try:
-        line = json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
+        fields = {name: encoded(value) for name, value in result.items()}
     except (TypeError, ValueError, RecursionError) as error:
-        return failure(f"The action did not produce a valid JSON response: {error}", "BadResponse")
-    if len(line) > limit:
-        head = line[:HEAD_BYTES].decode("utf-8", "replace")
-        return failure(
-            f"The action produced a response that exceeded the allowed length: {len(line)} > "
-            f"{limit} bytes. The truncated response was: {head}",
-            "PayloadTooLarge",
-        )
-    return line
+        text = f"The action did not produce a valid JSON response: {said(error)}"
+        return failure(text, "BadResponse")
+    for raw in fields.values():
+        if len(raw) > limit:
+            return too_long(raw, limit)
+    return b"{%b}" % b",".join(b'"%b":%b' % (name.encode(), raw) for name, raw in fields.items())
+
+
+def encoded(value: Any) -> bytes:
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return text.encode()
+
+
+def too_long(raw: bytes, limit: int) -> bytes:
+    head = raw[:HEAD_BYTES].decode("utf-8", "replace")
+    return failure(
+        f"The action produced a response that exceeded the allowed length: {len(raw)} > "
+        f"{limit} bytes. The truncated response was: {head}",
+        "PayloadTooLarge",
+    )
 
 
 def failure(text: str, code: str) -> bytes:
     return json.dumps({"error": text, "code": code}).encode()
+
+
+def said(error: BaseException) -> str:
+    """The text of an error, when it has one that can be written."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # noqa: BLE001  it is the user's, too
+        return ""
+
+
+def show(error: BaseException) -> None:
+    """Writes the traceback into the log, from where user code begins."""
+    import traceback
+
+    ours, trace = {show.__code__.co_filename}, error.__traceback__
+    if "asyncio" in sys.modules:
+        ours.add(sys.modules["asyncio"].base_events.__file__)
+    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+        trace = trace.tb_next
+    traceback.print_exception(error.with_traceback(trace))
+
+
+def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budget: Budget) -> None:
+    """Takes code in, then answers requests until there are no more."""
+    process = os.getpid()
+    try:
+        runner = Runner(load(init))
+    except BaseException as error:  # noqa: BLE001  the user's SystemExit, too
+        show(error)
+        for stream in streams:
+            stream.end()
+        channel.send({"failed": f"{type(error).__name__}: {said(error)[:LINE_CHARS]}"})
+        return
+    channel.send({"ready": True})
+    while (request := channel.receive()) is not None:
+        budget.left = budget.limit
+        sys.stdout, sys.stderr = streams
+        line = answer(runner, request, init["result_bytes"])
+        if os.getpid() != process:
+            return  # a fork of user code's has come back: the answer is its parent's to give
+        for stream in streams:
+            stream.end()
+        channel.write(line)
 
 
 def main() -> None:
@@ -277,24 +325,19 @@ def main() -> None:
     channel = Channel(int(sys.argv[1]))
     init = channel.receive()["init"]
     budget = Budget(init["logs_bytes"])
-    sys.stdout, sys.stderr = Log(channel, "stdout", budget), Log(channel, "stderr", budget)
+    streams = Log(channel, "stdout", budget), Log(channel, "stderr", budget)
+    sys.stdout, sys.stderr = streams
     confine(init["memory_bytes"])
     os.environ.update(init["env"])
     try:
-        runner = Runner(load(init))
-    except BaseException as error:  # noqa: BLE001  the user's SystemExit, too
-        import traceback
-
-        traceback.print_exc()
-        channel.send({"failed": f"{type(error).__name__}: {error}"})
-        return
-    channel.send({"ready": True})
-    while (request := channel.receive()) is not None:
-        budget.left = budget.limit
-        line = answer(runner, request, init["result_bytes"])
-        sys.stdout.end()
-        sys.stderr.end()
-        channel.write(line)
+        serve(channel, init, streams, budget)
+    except BaseException as error:  # noqa: BLE001  the user's, too
+        if not isinstance(error, SystemExit):
+            show(error)
+        for stream in streams:
+            stream.end()
+    finally:
+        os._exit(1)  # whatever threads user code has left
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import count
+import asyncio
+import itertools
 
-from actions import Action, Call, Code, Composed, Inline, Invocation, Limits
+from actions import Action, Inline, Invocation, Limits
 from actions.model import updated
 from composer import Name
 
-_numbers = count(1)
+_numbers = itertools.count(1)
 
 
 class StandingClock:
@@ -22,6 +23,28 @@ class StandingClock:
 
     def elapsed_us(self):
         return self.ms * 1000.0
+
+
+class Answers:
+    """Takes completions in, and lets a test wait for them."""
+
+    def __init__(self):
+        self.all = []
+        self._waker = asyncio.Event()
+
+    def __call__(self, completion):
+        self.all.append(completion)
+        self._waker.set()
+
+    def invoke(self, invoker, asked):
+        invoker.invoke(asked, self)
+
+    async def next(self, count=1):
+        """The completion that is number `count`, when it has come."""
+        while len(self.all) < count:
+            self._waker.clear()
+            await self._waker.wait()
+        return self.all[count - 1]
 
 
 def named(text="hello", namespace="guest"):
@@ -50,16 +73,3 @@ def invocation(action, params=None, **fields):
     """An invocation of its own activation."""
     asked = {"activation": f"{next(_numbers):032x}", "namespace": "guest", "token": "", **fields}
     return Invocation(action=action, params=params if params is not None else {}, **asked)
-
-
-__all__ = [
-    "Call",
-    "Code",
-    "Composed",
-    "StandingClock",
-    "composed",
-    "inline",
-    "invocation",
-    "named",
-    "python",
-]

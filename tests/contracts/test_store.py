@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
 from infra.stores import MemoryStore, SqliteStore
 
+CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
 MANY = 40  # rows: more than a store commits without leaving the event loop
 STORES = {"memory": lambda path: MemoryStore(), "sqlite": SqliteStore}
 
@@ -461,12 +462,15 @@ async def test_a_query_finds_what_fits(store, kind, query, ids):
         (ExecutionRow, {"status": "done"}, ["2"]),
         (ExecutionRow, {"status": "running"}, ["1"]),
         (ExecutionRow, {"status": "none"}, []),
-        (ActivationRow, {"status": 0}, ["1"]),
+        (ActivationRow, {"status": 0, "upto_ms": 1000, "limit": 1}, ["1"]),
         (ActivationRow, {"status": 3}, ["2"]),
         (ActivationRow, {"status": 1}, []),
-        (ActivationRow, {"cause": "c"}, ["2"]),
+        (ActivationRow, {"cause": CAUSE}, ["0123456789ab3", "0123456789ab2"]),
+        (ActivationRow, {"cause": CAUSE, "limit": 1, "skip": 1}, ["0123456789ab2"]),
+        (ActivationRow, {"cause": CAUSE, "status": 0}, ["0123456789ab2"]),
+        (ActivationRow, {"cause": CAUSE, "status": 1}, []),
+        (ActivationRow, {"cause": CAUSE[:-1]}, []),
         (ActivationRow, {"cause": "none"}, []),
-        (ActivationRow, {"cause": "c", "status": 0}, []),
     ],
 )
 async def test_executions_and_activations_have_a_status_and_activations_a_cause(
@@ -476,7 +480,14 @@ async def test_executions_and_activations_have_a_status_and_activations_a_cause(
         [
             Write(
                 executions=[execution("1"), execution("2", status="done")],
-                activations=[activation("1"), activation("2", status=3, cause="c")],
+                activations=[
+                    activation("1"),
+                    activation("2", status=3),
+                    activation("0123456789ab1"),
+                    activation("0123456789ab2", cause=CAUSE),
+                    activation("0123456789ab3", cause=CAUSE, status=2),
+                    activation("0123456789ab4", cause="0123456789abother"),
+                ],
             )
         ]
     )

@@ -1,0 +1,388 @@
+"""The laws of the `Invoker` port, for every invoker of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+
+import pytest
+from things import Answers, StandingClock, inline, invocation, python
+
+from actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
+from composer import Failure, Success
+
+
+class UnspeakableError(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+async def hang(params):
+    await asyncio.Event().wait()
+
+
+async def stubborn(params):
+    try:
+        await asyncio.Event().wait()
+    finally:
+        return {"too": "late"}  # noqa: B012  it is stubborn
+
+
+def leave(params):
+    sys.exit(3)
+
+
+async def leave_later(params):
+    sys.exit(3)
+
+
+def fail(params):
+    raise ValueError("no")
+
+
+async def fail_later(params):
+    raise ValueError("no")
+
+
+def unspeakable(params):
+    raise UnspeakableError
+
+
+def unspellable(params):
+    raise ValueError("half a pair: \ud800")
+
+
+def cancelled(params):
+    raise asyncio.CancelledError
+
+
+async def cancelled_later(params):
+    raise asyncio.CancelledError
+
+
+async def echo_later(params):
+    return params
+
+
+ECHO = "def main(params):\n    return params\n"
+HANG = "import threading\ndef main(params):\n    threading.Event().wait()\n"
+
+ACTIONS = {
+    "inline": {
+        "echo": lambda params: params,
+        "hang": hang,
+        "fail": fail,
+        "leave": leave,
+        "unspeakable": unspeakable,
+        "unspellable": unspellable,
+        "nothing": lambda params: None,
+        "text": lambda params: "text",
+        "nan": lambda params: {"a": float("nan")},
+        "set": lambda params: {"a": {1, 2}},
+        "error": lambda params: {"error": "mine"},
+        "list": lambda params: [1, 2],
+        "cancelled": cancelled,
+    },
+    "coroutine": {
+        "echo": echo_later,
+        "hang": hang,
+        "fail": fail_later,
+        "leave": leave_later,
+        "cancelled": cancelled_later,
+    },
+    "worker": {
+        "echo": ECHO,
+        "hang": HANG,
+        "fail": "def main(params):\n    raise ValueError('no')\n",
+        "leave": "import sys\ndef main(params):\n    sys.exit(3)\n",
+        "unspeakable": (
+            "class UnspeakableError(Exception):\n"
+            "    def __str__(self):\n        raise RuntimeError('no words')\n"
+            "def main(params):\n    raise UnspeakableError\n"
+        ),
+        "unspellable": "def main(params):\n    raise ValueError('half a pair: \\ud800')\n",
+        "nothing": "def main(params):\n    pass\n",
+        "text": "def main(params):\n    return 'text'\n",
+        "nan": "def main(params):\n    return {'a': float('nan')}\n",
+        "set": "def main(params):\n    return {'a': {1, 2}}\n",
+        "error": "def main(params):\n    return {'error': 'mine'}\n",
+        "list": "def main(params):\n    return [1, 2]\n",
+        "cancelled": ("import asyncio\ndef main(params):\n    raise asyncio.CancelledError\n"),
+    },
+}
+
+
+def opened(name):
+    if name == "worker":
+        return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(), size=2)
+    return InlineInvoker(StandingClock())
+
+
+def action(kind, name, timeout_ms=60_000):
+    """An action that does as its name says, for this invoker."""
+    what = ACTIONS[kind][name]
+    if kind != "worker":
+        return inline(what, timeout_ms=timeout_ms)
+    return python(what, limits={"timeout": timeout_ms})
+
+
+@pytest.fixture(params=sorted(ACTIONS))
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+async def invoker(kind):
+    async with opened(kind) as made:
+        yield made
+
+
+@pytest.fixture
+def answers():
+    return Answers()
+
+
+async def test_it_says_what_it_runs(invoker, kind):
+    assert action(kind, "echo").invoker_kind in invoker.kinds
+
+
+async def test_an_answer_comes_later_and_once(kind, answers):
+    async with opened(kind) as invoker:
+        answers.invoke(invoker, invocation(action(kind, "echo"), {"n": 1}))
+        assert answers.all == []  # invoke returns at once
+
+        completion = await answers.next()
+
+        assert completion.outcome == Success({"n": 1})
+    assert answers.all == [completion]
+
+
+async def test_an_answer_comes_in_the_event_loop(invoker, kind):
+    loop, said = asyncio.get_running_loop(), asyncio.Event()
+
+    def done(completion):
+        assert asyncio.get_running_loop() is loop
+        said.set()
+
+    invoker.invoke(invocation(action(kind, "echo")), done)
+
+    await said.wait()
+
+
+async def test_an_answer_knows_its_times(invoker, kind, answers):
+    answers.invoke(invoker, invocation(action(kind, "echo")))
+
+    completion = await answers.next()
+
+    assert completion.started_ms == completion.ended_ms == StandingClock().now_ms()
+
+
+async def test_whoever_is_answered_may_ask_again(invoker, kind, answers):
+    first, second = (invocation(action(kind, "echo"), {"n": n}) for n in (1, 2))
+
+    def again(completion):
+        answers.invoke(invoker, second)
+
+    invoker.invoke(first, again)
+
+    assert (await answers.next()).outcome == Success({"n": 2})
+
+
+async def test_each_of_many_has_its_own_answer(invoker, kind):
+    asked = [(Answers(), {"n": n}) for n in range(50)]
+    echo = action(kind, "echo")
+
+    for answers, params in asked:
+        answers.invoke(invoker, invocation(echo, params))
+
+    for answers, params in asked:
+        assert (await answers.next()).outcome == Success(params)
+        assert len(answers.all) == 1
+
+
+BAD = "BadResponse"
+NO_DICT = Failure(BAD, "The action did not return a dictionary or array.")
+EXITED = "The action did not produce a valid response and exited unexpectedly."
+OUTCOMES = {
+    "fail": Failure("ApplicationError", "no"),
+    "leave": Failure("Crashed", EXITED),
+    "unspeakable": Failure("ApplicationError", "UnspeakableError"),
+    "unspellable": Failure("ApplicationError", r"half a pair: \ud800"),
+    "nothing": NO_DICT,
+    "text": NO_DICT,
+    "error": Failure("ApplicationError", "mine"),
+    "list": Success([1, 2]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for kind in ACTIONS for name in OUTCOMES if name in ACTIONS[kind]],
+)
+async def test_nothing_that_an_action_does_is_raised(name, kind, answers):
+    async with opened(kind) as invoker:
+        answers.invoke(invoker, invocation(action(kind, name)))
+        assert (await answers.next()).outcome == OUTCOMES[name]
+
+        other = Answers()
+        other.invoke(invoker, invocation(action(kind, "echo"), {"still": "here"}))
+        assert (await other.next()).outcome == Success({"still": "here"})
+    assert len(answers.all) == 1
+
+
+@pytest.mark.parametrize("name", ["nan", "set"])
+@pytest.mark.parametrize("kind", ["inline", "worker"])
+async def test_what_is_no_json_is_a_bad_response(name, kind, invoker, answers):
+    answers.invoke(invoker, invocation(action(kind, name)))
+
+    outcome = (await answers.next()).outcome
+
+    assert outcome.code == BAD
+    assert outcome.error.startswith("The action did not produce a valid JSON response: ")
+
+
+async def test_an_action_that_raises_a_cancellation_is_answered(invoker, kind, answers):
+    answers.invoke(invoker, invocation(action(kind, "cancelled")))
+
+    assert isinstance((await answers.next()).outcome, Failure)
+
+
+async def test_an_action_that_takes_too_long_is_stopped(invoker, kind, answers):
+    answers.invoke(invoker, invocation(action(kind, "hang", timeout_ms=250)))
+
+    outcome = (await answers.next()).outcome
+
+    assert outcome.code == "Timeout"
+    assert outcome.error.startswith("The action exceeded its time limits of 250 milliseconds")
+
+
+# --- cancel ------------------------------------------------------------------------------------
+
+CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
+
+
+async def test_what_is_cancelled_at_once_is_answered(kind, answers):
+    async with opened(kind) as invoker:
+        asked = invocation(action(kind, "hang"))
+        answers.invoke(invoker, asked)
+
+        invoker.cancel(asked.activation)
+
+        assert (await answers.next()).outcome == CANCELLED
+    assert len(answers.all) == 1
+
+
+async def test_what_is_cancelled_under_way_is_answered(kind, answers):
+    async with opened(kind) as invoker:
+        asked, before = (invocation(action(kind, "hang")), invocation(action(kind, "echo")))
+        answers.invoke(invoker, asked)
+        other = Answers()
+        other.invoke(invoker, before)
+        await other.next()  # by now the first is under way, too
+
+        invoker.cancel(asked.activation)
+        invoker.cancel(asked.activation)
+
+        assert (await answers.next()).outcome == CANCELLED
+    assert len(answers.all) == 1
+
+
+async def test_to_cancel_what_is_not_there_is_nothing(invoker, kind, answers):
+    invoker.cancel("f" * 32)
+    asked = invocation(action(kind, "echo"))
+    answers.invoke(invoker, asked)
+    await answers.next()
+
+    invoker.cancel(asked.activation)
+
+    other = Answers()
+    other.invoke(invoker, invocation(action(kind, "echo"), {"n": 1}))
+    assert (await other.next()).outcome == Success({"n": 1})
+    assert len(answers.all) == 1
+
+
+async def test_to_cancel_one_harms_no_other(invoker, kind):
+    asked = [(Answers(), invocation(action(kind, "echo"), {"n": n})) for n in range(20)]
+    for answers, each in asked:
+        answers.invoke(invoker, each)
+
+    for _, each in asked[::2]:
+        invoker.cancel(each.activation)
+
+    for n, (answers, _) in enumerate(asked):
+        outcome = (await answers.next()).outcome
+        assert outcome == Success({"n": n}) or (outcome == CANCELLED and n % 2 == 0)
+
+
+# --- the end -----------------------------------------------------------------------------------
+
+
+async def test_when_it_is_closed_everything_is_answered_once(kind):
+    asked = [Answers() for _ in range(6)]
+    async with opened(kind) as invoker:
+        for answers in asked:
+            answers.invoke(invoker, invocation(action(kind, "hang")))
+        asked[0].invoke(invoker, invocation(action(kind, "echo")))
+        first = await asked[0].next() if kind != "worker" else None
+
+    for answers in asked[1:]:
+        assert isinstance((await answers.next()).outcome, Failure)
+        assert len(answers.all) == 1
+    await asked[0].next(2)
+    assert len(asked[0].all) == 2
+    assert first is None or first.outcome == Success({})
+
+
+async def test_it_may_be_closed_before_anything_has_begun(kind, answers):
+    async with opened(kind) as invoker:
+        answers.invoke(invoker, invocation(action(kind, "hang")))
+
+    assert isinstance((await answers.next()).outcome, Failure)
+
+
+# --- of functions of the embedding program only ------------------------------------------------
+
+
+async def test_a_function_that_will_not_stop_is_late_but_answered(answers):
+    async with opened("inline") as invoker:
+        answers.invoke(invoker, invocation(inline(stubborn, timeout_ms=100)))
+
+        assert isinstance(await answers.next(), object)
+    assert len(answers.all) == 1
+
+
+async def test_a_function_may_keep_what_it_is_given():
+    kept, params, answers = [], {"list": [1]}, Answers()
+
+    def keep(given):
+        given["list"].append(2)
+        kept.append(given)
+        return given
+
+    async with opened("inline") as invoker:
+        answers.invoke(invoker, invocation(inline(keep), params))
+        completion = await answers.next()
+
+    assert params == {"list": [1]}
+    kept[0]["list"].append(3)
+    assert completion.outcome == Success({"list": [1, 2]})
+
+
+async def test_a_failure_of_its_own_is_no_timeout(answers):
+    async def late(params):
+        raise TimeoutError("of another kind")
+
+    async with opened("inline") as invoker:
+        answers.invoke(invoker, invocation(inline(late)))
+
+        assert (await answers.next()).outcome == Failure("ApplicationError", "of another kind")
+
+
+async def test_an_activation_may_come_again_when_it_has_ended(invoker, kind, answers):
+    asked = invocation(action(kind, "echo"))
+    for _ in range(2):
+        answers.invoke(invoker, replace(asked))
+        await answers.next(len(answers.all) + 1)
+
+    assert len(answers.all) == 2
