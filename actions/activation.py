@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from composer import TIMEOUT, Failure
+from composer import TIMEOUT, Failure, record
 
 from .outcome import STATUS_TEXT, status_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .outcome import Completion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Opened:
     """An activation under way: what is known of it before it ends.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from composer import record
+
 if TYPE_CHECKING:
     from composer import JSON, Name
 
@@ -21,7 +23,7 @@ class Call:
     subject: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Invocation:
     """One run of one action, as an invoker is asked for it.
 

@@ -59,7 +59,10 @@ class FiberRow(NamedTuple):
 
 
 class ActivationRow(NamedTuple):
-    """An activation's record; `status` is OpenWhisk's 0 to 3, `body` the record's JSON."""
+    """An activation's record; `status` is OpenWhisk's 0 to 3, `body` the record's JSON.
+
+    `cause` is the execution that it is a step of; the ids of both begin with the same 12 digits.
+    """
 
     id: str
     namespace: str

@@ -86,6 +86,7 @@ from .functions import ActionFunction
 from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
 from .names import Name, activation_id
 from .program import Program
+from .records import record
 from .redrive import RedriveError, redrive
 from .timelines import Line, timeline
 from .values import (
@@ -188,6 +189,7 @@ __all__ = [
     "path",
     "race",
     "raise_error",
+    "record",
     "redrive",
     "repeat",
     "retain",

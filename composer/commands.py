@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from .records import record
 
 if TYPE_CHECKING:
     from .fiber import Frame
     from .values import JSON
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
@@ -25,7 +26,7 @@ class Invoke:
     variables: dict[str, JSON] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fork:
     """Start fibers as the instruction before the program counter says; answer `turn`.
 
@@ -36,7 +37,7 @@ class Fork:
     items: list[JSON] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Abandon:
     """Nobody waits any more for the action of `turn`: stop it if that can be done.
 
@@ -47,14 +48,14 @@ class Abandon:
     ticket: JSON = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CancelMembers:
     """Cancel the fibers forked in `turn`, and still answer it."""
 
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spawn:
     """Start an execution of the same program at `pc`, with this id, and do not wait for it."""
 

@@ -12,7 +12,6 @@ an expired deadline goes on when it is done. A deadline frame turns its own expi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from . import history
@@ -46,6 +45,7 @@ from .fiber import (
     Sleeping,
 )
 from .operations import OPERATIONS, inspect, invocation
+from .records import record
 from .values import (
     CANCELLED,
     EXPRESSION_ERROR,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from .values import JSON
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transition:
     """What an event has made of a fiber, by running so many instructions.
 

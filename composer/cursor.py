@@ -13,6 +13,7 @@ from .expressions import Scope
 from .fiber import Invoking, Mask, Variables
 from .history import NOTHING, Entry
 from .names import activation_id
+from .records import record
 from .values import LIMIT_EXCEEDED, failure
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Cursor:
         return activation_id(self.execution, self.id, turn, self.generation)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """What the machine cannot know by itself.
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from .records import record
 
 if TYPE_CHECKING:
     from .values import JSON, Failure, Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Continued:
     """It may run: for the first time, or because it had run long enough for one turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completed:
     """The action it waits for came back with `value`, and with variables that it set, if any."""
 
@@ -23,7 +24,7 @@ class Completed:
     variables: dict[str, JSON] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failed:
     """The action it waits for failed, or never ran."""
 
@@ -31,7 +32,7 @@ class Failed:
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Accepted:
     """The action it waits for has run and will answer later, through its completion trigger.
 
@@ -42,7 +43,7 @@ class Accepted:
     ticket: JSON
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Joined:
     """The fibers it waits for have ended, with this as their joint outcome, in so many steps."""
 
@@ -51,17 +52,17 @@ class Joined:
     steps: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimerFired:
     """The instant has come that it waits for, or that bounds what it waits for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Resumed:
     """An operator lets it go on from where it paused."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cancelled:
     """It is asked to stop: finalizers run, nothing else does."""
 

@@ -7,9 +7,10 @@ completion must show. Frames stand on a stack, the innermost last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from .records import record
 from .values import JSON, Failure, Outcome, Success
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cancellation:
     """The execution is being cancelled, or this fiber is no longer wanted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expiry:
     """The deadline frame at this depth has passed."""
 
@@ -38,26 +39,26 @@ Cause: TypeAlias = Failure | Cancellation | Expiry
 # --- frames ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variables:
     """Variables of a `let`."""
 
     variables: dict[str, JSON]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mask:
     """Hides the innermost Variables frame below from what runs above."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Saved:
     """A value to come back to."""
 
     value: JSON
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Handler:
     """Takes failures of these names (all when empty)."""
 
@@ -65,21 +66,21 @@ class Handler:
     errors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finalizer:
     """Runs the code at `to` whatever happens above it."""
 
     to: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finalizing:
     """A finalizer is running; afterwards unwinding goes on for `cause`, if there is one."""
 
     cause: Cancellation | Expiry | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attempts:
     """The attempt under way, of the Attempt instruction at `at`, and the value it starts from."""
 
@@ -88,7 +89,7 @@ class Attempts:
     value: JSON
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Deadline:
     """What runs above must end by `at_ms`; None once that has been dealt with."""
 
@@ -96,7 +97,7 @@ class Deadline:
     timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counter:
     """So many rounds are left."""
 
@@ -111,28 +112,28 @@ Frame: TypeAlias = (
 # --- waits -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Invoking:
     """For an action; with a `ticket` once it has run and is to answer later."""
 
     ticket: JSON = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sleeping:
     """For an instant."""
 
     until_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Joining:
     """For the fibers it forked; with a `cause`, to unwind as soon as the last of them has ended."""
 
     cause: Cancellation | Expiry | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Paused:
     """For an operator, after this failure."""
 
@@ -145,7 +146,7 @@ Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
 # --- the fiber ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fiber:
     """The continuation. Without a wait and an outcome it is ready to run.
 

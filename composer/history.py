@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
+
+from .records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +37,7 @@ RESUMED: Final = "Resumed"
 NOTHING: Final[Any] = object()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One line of a history.
 

@@ -6,9 +6,10 @@ are shared and never changed: whoever wants another value builds one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeAlias, final
+
+from .records import record
 
 JSON: TypeAlias = Any
 
@@ -29,7 +30,7 @@ TIMEOUT = "Timeout"
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@record
 class Success:
     """What came back when all went well: always an object."""
 
@@ -37,7 +38,7 @@ class Success:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """What came back when it did not: `error` is what stands in the object's `error` field."""
 

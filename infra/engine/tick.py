@@ -1,7 +1,8 @@
 """The tick: everything that has happened meanwhile is committed at once, then carried out.
 
-While a commit is on its way to the disk, what arrives is already advanced in memory and gathers for
-the next one. Under load one commit pays for many executions; alone, an execution waits for no other.
+Under load one commit pays for many executions; alone, an execution waits for no other. Committing and
+carrying out are two tasks, so that while one commit is on its way to the disk the effects of the one
+before are carried out, and what comes of them gathers for the next.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_MOST = 2_000  # units in one commit
+AT_MOST = 500  # units in one commit
+AT_ONCE = 16  # units whose effects are carried out before the next commit may begin
 RETRY_S = 1.0  # between attempts to commit, when the store fails
 
 
@@ -47,8 +49,10 @@ class Tick:
     def __init__(self, store: Store, proceed: Callable[[Run], None]) -> None:
         self._store, self._proceed = store, proceed
         self._units: list[Unit] = []
+        self._left = 0  # units whose effects are to be carried out, committed or not
         self._ready: deque[Run] = deque()
-        self._work = asyncio.Event()
+        self._committed: deque[tuple[Unit, bool]] = deque()  # and whether it was refused
+        self._work, self._news = asyncio.Event(), asyncio.Event()
         self._rest = asyncio.Event()
         self._rest.set()
         self.healthy = True
@@ -57,6 +61,7 @@ class Tick:
     def submit(self, unit: Unit) -> None:
         """Takes a unit for the next commit."""
         self._units.append(unit)
+        self._left += 1
         self._work.set()
         self._rest.clear()
 
@@ -72,24 +77,48 @@ class Tick:
 
     async def run(self) -> None:
         """Ticks until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._carry_out())
+            await self._tick()
+
+    async def _tick(self) -> None:
         while True:
             await self._work.wait()
+            self._work.clear()
             for _ in range(len(self._ready)):
                 self._proceed(self._ready.popleft())
             units, self._units = self._units[:AT_MOST], self._units[AT_MOST:]
             writes = [unit.write for unit in units]
             refused = await self._commit(writes) if any(map(_matters, writes)) else []
-            for index, unit in enumerate(units):
-                if index in refused and unit.refused is not None:
-                    unit.refused()
-                    continue
-                for effect in unit.effects:
-                    effect()
-            if not self._units and not self._ready:
-                self._work.clear()
-                self._rest.set()
+            self._committed += ((unit, i in refused) for i, unit in enumerate(units))
+            if len(self._committed) <= AT_ONCE:
+                self._take_effect(AT_ONCE)
             else:
+                self._news.set()
+            if self._units or self._ready:
+                self._work.set()
                 await asyncio.sleep(0)  # noqa: TID251  others have their turn
+
+    async def _carry_out(self) -> None:
+        while True:
+            await self._news.wait()
+            self._take_effect(AT_ONCE)
+            if not self._committed:
+                self._news.clear()
+            await asyncio.sleep(0)  # noqa: TID251  what has gathered meanwhile can be committed
+
+    def _take_effect(self, count: int) -> None:
+        """Carries out the effects of so many committed units, in order."""
+        for _ in range(min(count, len(self._committed))):
+            unit, refused = self._committed.popleft()
+            self._left -= 1
+            if refused and unit.refused is not None:
+                unit.refused()
+                continue
+            for effect in unit.effects:
+                effect()
+        if not (self._left or self._ready):
+            self._rest.set()
 
     async def _commit(self, writes: list[Write]) -> list[int]:
         """Commits, however long it takes: until then nobody hears of anything."""

@@ -1,8 +1,9 @@
 """The store in a SQLite file: the embedded default.
 
-WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes; a small
-commit runs where it is asked for, a large one in a thread of its own, beside the event loop. Another
-connection reads. A directory belongs to one server at a time.
+WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes: rows go
+in where it is asked, many with one statement; the wait for the disk is a thread's, unless the commit is so
+small that it is over sooner than a thread hears of it. Another connection reads. A directory belongs
+to one server at a time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import sqlite3
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from importlib import resources
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
@@ -26,8 +28,11 @@ if TYPE_CHECKING:
     from actions import Query, Record, Write
 
 FILE = "xingqiao.db"
-INLINE_ROWS = 8  # a commit of up to so many is over sooner than a thread has been told of it
+INLINE_ROWS = 8  # a commit of up to so many rows is waited for where it is asked for
+CHUNKS = (64, 32, 16, 8, 4, 2, 1)  # rows in one statement: few statements, which SQLite keeps prepared
 CHECKPOINT_PAGES = 4000  # of write-ahead log, 16 MB, before it is copied into the file
+CACHE_KIB = 32 << 10  # of pages that the writer keeps at most
+SHARED_DIGITS = 12
 PREFIX_END = "\U0010ffff"  # the last code point, which is no character
 
 
@@ -50,7 +55,7 @@ class SqliteStore:
         self._thread = ThreadPoolExecutor(1, "store")
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
-        self._last: Future[list[int]] | None = None  # commit in the thread
+        self._turn = asyncio.Lock()
         self._opened: ExitStack
 
     async def __aenter__(self) -> Self:
@@ -91,6 +96,7 @@ class SqliteStore:
         self._writer.execute("PRAGMA journal_mode=WAL")
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
         self._writer.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+        self._writer.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
@@ -105,24 +111,42 @@ class SqliteStore:
     # --- writing -----------------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
-        if _rows(writes) <= INLINE_ROWS and (self._last is None or self._last.done()):
-            return self._commit(writes)
-        self._last = self._thread.submit(self._commit, writes)
-        return await asyncio.shield(asyncio.wrap_future(self._last))  # whoever waits may give up
+        async with self._turn:
+            refused = self._put(writes)
+            if _rows(writes) <= INLINE_ROWS:
+                self._end()
+            else:
+                ending = asyncio.get_running_loop().run_in_executor(self._thread, self._end)
+                try:
+                    await asyncio.shield(ending)
+                except asyncio.CancelledError:  # whoever waits may give up; the commit does not
+                    await asyncio.wait([ending])
+                    raise
+        return refused
 
-    def _commit(self, writes: Sequence[Write]) -> list[int]:
+    def _put(self, writes: Sequence[Write]) -> list[int]:
+        """Puts everything in, not yet committed. Returns the indexes of what was refused."""
         db = self._writer
         db.execute("BEGIN IMMEDIATE")
         try:
             refused = _put_documents(db, writes)
             kept = [w for i, w in enumerate(writes) if i not in refused] if refused else writes
             _put_rows(db, kept)
-            db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction:  # a full disk has ended it
-                db.execute("ROLLBACK")
+            self._roll_back()
             raise
         return refused
+
+    def _end(self) -> None:
+        try:
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        if self._writer.in_transaction:  # a full disk has ended it
+            self._writer.execute("ROLLBACK")
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -269,27 +293,39 @@ def _put_document(db: sqlite3.Connection, document: Document) -> None:
 
 def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
     each = chain.from_iterable
-    for sql, rows in (
-        (_PUT_EXECUTION, [*each(w.executions for w in writes)]),
-        (_PUT_FIBER, [*each(w.fibers for w in writes)]),
-        (_PUT_HISTORY, [*each(w.history for w in writes)]),
-        (_PUT_ACTIVATION, [*each(w.activations for w in writes)]),
-        (_PUT_VALUE, [*each(w.values for w in writes)]),
-        (_DROP_FIBERS, [(id, p, p + PREFIX_END) for id, p in each(w.dropped for w in writes)]),
+    for table, rows in (
+        ("executions", [*each(w.executions for w in writes)]),
+        ("fibers", [*each(w.fibers for w in writes)]),
+        ("history", [*each(w.history for w in writes)]),
+        ("activations", [*each(w.activations for w in writes)]),
+        ("large_values", [*each(w.values for w in writes)]),
     ):
         if rows:
-            db.executemany(sql, rows)
+            _insert(db, table, rows)
+    dropped = [(id, p, p + PREFIX_END) for id, p in each(w.dropped for w in writes)]
+    if dropped:
+        db.executemany(_DROP_FIBERS, dropped)
     forgotten = [(id,) for id in each(w.forgotten for w in writes)]
     if forgotten:
         for sql in _FORGET:
             db.executemany(sql, forgotten)
 
 
-_PUT_EXECUTION = "INSERT OR REPLACE INTO executions VALUES (?, ?, ?, ?, ?, ?, ?)"
-_PUT_FIBER = "INSERT OR REPLACE INTO fibers VALUES (?, ?, ?, ?, ?)"
-_PUT_HISTORY = "INSERT OR REPLACE INTO history VALUES (?, ?, ?)"
-_PUT_ACTIVATION = "INSERT OR REPLACE INTO activations VALUES (?, ?, ?, ?, ?, ?, ?)"
-_PUT_VALUE = "INSERT OR REPLACE INTO large_values VALUES (?, ?, ?)"
+def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    width, at = len(rows[0]), 0
+    while left := len(rows) - at:
+        size = next(size for size in CHUNKS if size <= left)
+        values = [*chain.from_iterable(rows[at : at + size])]
+        db.execute(_insertion(table, width, size), values)
+        at += size
+
+
+@cache
+def _insertion(table: str, width: int, size: int) -> str:
+    row = f"({','.join('?' * width)})"
+    return f"INSERT OR REPLACE INTO {table} VALUES {','.join([row] * size)}"
+
+
 _DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber < ?"
 _FORGET = (
     "DELETE FROM executions WHERE id = ?",
@@ -304,14 +340,19 @@ _TABLES = {ExecutionRow: "executions", ActivationRow: "activations"}
 
 
 def _where(query: Query) -> dict[str, Any]:
-    """Conditions and what stands for their marks."""
+    """Conditions and what stands for their marks.
+
+    The ids of an execution's activations begin as its own does, so that a key finds them.
+    """
     tests = {
         "namespace = ?": query.namespace,
         "id = ?": query.id,
         "name = ?": query.name,
         "status = ?": query.status,
-        "cause = ?": query.cause,
         "started_ms >= ?": query.since_ms,
         "started_ms <= ?": query.upto_ms,
     }
+    if query.cause is not None:
+        start = query.cause[:SHARED_DIGITS]
+        tests |= {"cause = ?": query.cause, "id >= ?": start, "id < ?": start + PREFIX_END}
     return {test: value for test, value in tests.items() if value is not None}

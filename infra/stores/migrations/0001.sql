@@ -1,4 +1,7 @@
 -- Executions, fibers, histories, activations, large values and documents.
+--
+-- What only grows (histories, activations, large values) is appended in order of time, with its key in an
+-- index: a commit then writes few pages, though its rows belong to many executions.
 
 CREATE TABLE executions (
     id TEXT PRIMARY KEY,
@@ -24,28 +27,26 @@ CREATE TABLE history (
     execution TEXT NOT NULL,
     first INTEGER NOT NULL,
     body BLOB NOT NULL,
-    PRIMARY KEY (execution, first)
-) WITHOUT ROWID;
+    UNIQUE (execution, first)
+);
 
 CREATE TABLE activations (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL,
     name TEXT NOT NULL,
     started_ms INTEGER NOT NULL,
     status INTEGER NOT NULL,
     cause TEXT,
     body BLOB NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX activations_by_time ON activations (namespace, started_ms);
-CREATE INDEX activations_by_name ON activations (namespace, name, started_ms);
-CREATE INDEX activations_by_cause ON activations (cause) WHERE cause IS NOT NULL;
+);
+CREATE INDEX activations_by_time ON activations (namespace, started_ms, name);
 
 CREATE TABLE large_values (
     execution TEXT NOT NULL,
     key TEXT NOT NULL,
     body BLOB NOT NULL,
-    PRIMARY KEY (execution, key)
-) WITHOUT ROWID;
+    UNIQUE (execution, key)
+);
 
 CREATE TABLE documents (
     kind TEXT NOT NULL,
