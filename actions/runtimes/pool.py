@@ -164,7 +164,7 @@ class WorkerPool:
     def idle(self, worker: Worker) -> None:
         """Finds work for a worker that has none; else keeps it, or lets other code have its place."""
         waiting, starved = self._waiting.get(worker.key), self._starved()
-        if waiting and (starved is None or not self._unfair(starved)):
+        if waiting and (starved is None or not self._unfair(starved, waiting[0])):
             worker.run(waiting.popleft())
         elif starved is not None or self.size > self._size:
             worker.end()
@@ -191,14 +191,14 @@ class WorkerPool:
             self._start(starved)
 
     def _starved(self) -> Key | None:
-        """Code that waits and has no worker."""
-        for key, jobs in self._waiting.items():
-            if jobs and key not in self._workers:
-                return key
-        return None
+        """The code that waits and has no worker; of several, what has waited for longest."""
+        starved = [key for key, jobs in self._waiting.items() if jobs and key not in self._workers]
+        return min(starved, key=lambda key: self._waiting[key][0].asked, default=None)
 
-    def _unfair(self, starved: Key) -> bool:
-        return asyncio.get_running_loop().time() - self._waiting[starved][0].asked > FAIR_S
+    def _unfair(self, starved: Key, job: Job) -> bool:
+        """Whether a job would be run before one of other code that has waited for too long."""
+        asked = self._waiting[starved][0].asked
+        return asked < job.asked and asyncio.get_running_loop().time() - asked > FAIR_S
 
     def _reap(self, worker: Worker, uses: int) -> None:
         if worker.uses == uses and worker in self._idle.get(worker.key, ()):

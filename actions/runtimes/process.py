@@ -108,8 +108,8 @@ class Process(asyncio.Protocol):
         self._heard(document)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  dead is dead
-        self.end()
         self._heard(None)
+        self.end()
 
     # --- what its children print -------------------------------------------------------------
 
@@ -154,7 +154,6 @@ class Process(asyncio.Protocol):
         if process is None:
             return
         for read in list(self._outputs):
-            self._readable(read)
             self._close(read)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

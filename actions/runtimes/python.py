@@ -112,6 +112,7 @@ class Worker:
 
     def end(self, failure: Failure | None = None) -> None:
         """Kills it; the job that it was on fails with this."""
+        self._process.drain()
         job, self.job = self.job, None
         self._quiet()
         self._process.end()
@@ -180,7 +181,6 @@ class Worker:
             case {"error": error, "code": str(code)} if code in FAILURES:
                 self._finish(Failure(code, error), None)
             case {"failed": str(reason)} if not self._initialized:
-                self._process.drain()
                 self.end(Failure(CRASHED, f"Initialization has failed due to: {reason}"))
             case _:
                 text = f"The action did not produce a valid JSON response: {document!r:.1000}"
@@ -197,11 +197,9 @@ class Worker:
                 return
 
     def _finish(self, outcome: Success | Failure, variables: JSON) -> None:
+        self._process.drain()  # what is printed last still belongs to it
         job, self.job = self.job, None
         assert job is not None  # noqa: S101  `_heard` has seen it
-        self.job = job  # what is printed last still belongs to it
-        self._process.drain()
-        self.job = None
         self._quiet()
         if isinstance(outcome, Failure) and outcome.code == CRASHED:
             self.end()
@@ -219,7 +217,6 @@ class Worker:
         job = self.job
         if job is None:
             return
-        self._process.drain()
         limit_ms = job.invocation.action.limits.timeout_ms
         during = "" if self._initialized else " during initialization"
         text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."

@@ -67,10 +67,12 @@ class Log(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         *lines, self.partial = (self.partial + text).split("\n")
-        while len(self.partial) > LINE_CHARS:
-            lines.append(self.partial[:LINE_CHARS])
-            self.partial = self.partial[LINE_CHARS:]
+        if len(self.partial) > LINE_CHARS:
+            lines.append(self.partial)
+            self.partial = ""
         for line in lines:
+            if self.budget.left < 0:
+                break
             for start in range(0, len(line) or 1, LINE_CHARS):
                 self.emit(line[start : start + LINE_CHARS])
         return len(text)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from pathlib import Path
+
+import anyio.lowlevel
 
 from actions import Action, Inline, Invocation, Limits
 from actions.model import updated
@@ -45,6 +48,21 @@ class Answers:
             self._waker.clear()
             await self._waker.wait()
         return self.all[count - 1]
+
+
+async def until(condition):
+    """Lets the event loop run until something has become true."""
+    while not condition():
+        await anyio.lowlevel.checkpoint()
+
+
+def ended(pid):
+    """Whether a process has ended, reaped or not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
 
 
 def named(text="hello", namespace="guest"):
