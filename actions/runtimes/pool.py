@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.005  # that an activation waits for a busy worker before another is started
 FAIR_S = 0.1  # after which code without a worker may take the place of code with a queue
 
+_STOPPING = Failure(UNAVAILABLE, "the server is stopping")
+
 
 class WorkerPool:
     """Runs `python:3` actions and inline functions in worker processes. An `Invoker`.
@@ -68,10 +70,9 @@ class WorkerPool:
 
     async def __aexit__(self, *exc: object) -> None:
         self._size = 0
-        stopping = Failure(UNAVAILABLE, "the server is stopping")
         waiting, self._waiting = self._waiting, {}
         for job in [job for jobs in waiting.values() for job in jobs]:
-            self.finished(job, stopping, None)
+            self.finished(job, _STOPPING, None)
         for workers in list(self._workers.values()):
             for worker in list(workers):
                 worker.end(Failure(LOST, "the server stopped while the action ran"))
@@ -99,6 +100,9 @@ class WorkerPool:
             idle.pop().run(job)
             return
         loop = asyncio.get_running_loop()
+        if not self._size:
+            loop.call_soon(self.finished, job, _STOPPING, None)
+            return
         job.asked = loop.time()
         self._waiting.setdefault(job.key, deque()).append(job)
         if self._workers.get(job.key):
@@ -209,5 +213,6 @@ class WorkerPool:
         waiting = self._waiting.get(job.key)
         if waiting is not None and not waiting:
             del self._waiting[job.key]
-        if self._jobs.pop(job.invocation.activation, None) is not None:
-            job.done(completion(job, outcome, variables, self._clock.now_ms()))
+        if self._jobs.get(job.invocation.activation) is job:
+            del self._jobs[job.invocation.activation]
+        job.done(completion(job, outcome, variables, self._clock.now_ms()))

@@ -52,8 +52,7 @@ class Process(asyncio.Protocol):
         self._buffer = bytearray()
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._directory: Path | None = None
+        self._process: tuple[subprocess.Popen[bytes], Path] | None = None
 
     async def start(self, sandbox: Sandbox, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
@@ -67,8 +66,7 @@ class Process(asyncio.Protocol):
                 theirs.callback(os.close, write)
             directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
             ours.callback(shutil.rmtree, directory, ignore_errors=True)
-            self._process = sandbox.start(fd, directory, *writes)
-            self._directory = directory
+            self._process = sandbox.start(fd, directory, *writes), directory
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)
@@ -103,8 +101,8 @@ class Process(asyncio.Protocol):
         except ValueError:
             document = line[:GARBLED_BYTES].decode("utf-8", "replace")
         # Counting is quick, and more brackets than levels are rare.
-        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and (why := flaw(document, depth=DEPTH)):
-            document = why
+        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and flaw(document, depth=DEPTH):
+            document = f"it nests deeper than {MAX_DEPTH} levels"
         self._heard(document)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  dead is dead
@@ -118,17 +116,18 @@ class Process(asyncio.Protocol):
         for read in list(self._outputs):
             self._readable(read)
         for stream, partial in self._outputs.values():
-            if partial:
-                self._printed(stream, [bytes(partial)])
-                partial.clear()
+            self._flush(stream, partial)
+
+    def _flush(self, stream: str, partial: bytearray) -> None:
+        if partial:
+            self._printed(stream, [bytes(partial)])
+            partial.clear()
 
     def _readable(self, read: int) -> None:
         try:
             data = os.read(read, OUTPUT_BYTES)
         except BlockingIOError:
             return
-        except OSError:
-            data = b""
         if not data:
             self._close(read)
             return
@@ -142,27 +141,27 @@ class Process(asyncio.Protocol):
             self._printed(stream, lines)
 
     def _close(self, read: int) -> None:
-        if self._outputs.pop(read, None) is not None:
-            asyncio.get_running_loop().remove_reader(read)
-            os.close(read)
+        asyncio.get_running_loop().remove_reader(read)
+        os.close(read)
+        self._flush(*self._outputs.pop(read))
 
     # --- the end -----------------------------------------------------------------------------
 
     def end(self) -> None:
         """Kills the process and all that it has started. It may be called again."""
-        process, self._process = self._process, None
-        if process is None:
+        if self._process is None:
             return
+        process, directory = self._process
+        self._process = None
         for read in list(self._outputs):
             self._close(read)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if self._transport is not None:
             self._transport.abort()
-        asyncio.get_running_loop().run_in_executor(None, self._bury, process, self._directory)
+        asyncio.get_running_loop().run_in_executor(None, self._bury, process, directory)
 
     @staticmethod
-    def _bury(process: subprocess.Popen[bytes], directory: Path | None) -> None:
+    def _bury(process: subprocess.Popen[bytes], directory: Path) -> None:
         process.wait()
-        if directory is not None:
-            shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)

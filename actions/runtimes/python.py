@@ -215,8 +215,7 @@ class Worker:
 
     def _expire(self) -> None:
         job = self.job
-        if job is None:
-            return
+        assert job is not None  # noqa: S101  the timer is cancelled with the job
         limit_ms = job.invocation.action.limits.timeout_ms
         during = "" if self._initialized else " during initialization"
         text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."

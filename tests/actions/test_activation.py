@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from things import python
 
-from actions import Completion, Conducted, Opened, closed, summary
+from actions import ActivationRow, Completion, Conducted, Opened, record, status_of, summary
+from actions import closed as kept
 from composer import Failure, Success
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -14,6 +15,16 @@ ID = "0123456789abcdef0123456789abcdef"
 def opened(**fields):
     asked = {"id": ID, "action": python(), "namespace": "guest", "asked_ms": 90, **fields}
     return Opened(**asked)
+
+
+def closed(opened, completion, conducted=None):
+    """The record of an activation, by way of its row."""
+    status = status_of(completion.outcome)
+    name = opened.name or opened.action.name.name
+    row = ActivationRow(
+        opened.id, opened.namespace, name, completion.started_ms, status, opened.cause, b""
+    )
+    return record(row, opened.action.about, kept(opened, completion, conducted))
 
 
 def completion(outcome=None, **fields):
@@ -27,9 +38,9 @@ def notes(record):
 def test_the_record_of_an_action():
     action = python()
 
-    record = closed(opened(action=action), completion(logs=["a line"]))
+    shown = closed(opened(action=action), completion(logs=["a line"]))
 
-    assert record == {
+    assert shown == {
         "namespace": "guest",
         "name": "hello",
         "version": "0.0.1",
@@ -41,7 +52,7 @@ def test_the_record_of_an_action():
         "response": {"status": "success", "statusCode": 0, "success": True},
         "logs": ["a line"],
         "annotations": [
-            *action.activation_annotations,
+            *action.about["annotations"],
             {"key": "timeout", "value": False},
             {"key": "waitTime", "value": 10},
         ],
@@ -60,11 +71,11 @@ def test_the_record_of_an_action():
     ],
 )
 def test_the_record_says_how_it_went(outcome, response, timed_out):
-    record = closed(opened(), completion(outcome))
+    shown = closed(opened(), completion(outcome))
 
-    shown = record["response"]
-    assert (shown["status"], shown["statusCode"], shown["success"]) == response
-    assert notes(record)["timeout"] is timed_out
+    said = shown["response"]
+    assert (said["status"], said["statusCode"], said["success"]) == response
+    assert notes(shown)["timeout"] is timed_out
 
 
 def test_a_cold_start_is_noted_and_a_warm_one_is_not():
@@ -77,10 +88,10 @@ def test_nobody_waits_for_less_than_nothing():
 
 
 def test_a_step_names_its_composition():
-    record = closed(opened(cause="f" * 32), completion())
+    shown = closed(opened(cause="f" * 32), completion())
 
-    assert record["cause"] == "f" * 32
-    assert notes(record)["causedBy"] == "sequence"
+    assert shown["cause"] == "f" * 32
+    assert notes(shown)["causedBy"] == "sequence"
 
 
 def test_an_inline_function_goes_by_its_own_name():
@@ -91,32 +102,32 @@ def test_an_inline_function_goes_by_its_own_name():
 def test_a_composition_is_billed_for_its_own_time_only(cause, topmost):
     conducted = Conducted(duration_ms=5000, billed_ms=1.23456)
 
-    record = closed(opened(cause=cause), completion(), conducted)
+    shown = closed(opened(cause=cause), completion(), conducted)
 
-    assert record["duration"] == 5000
-    assert (record["start"], record["end"]) == (100, 130)
-    said = notes(record)
+    assert shown["duration"] == 5000
+    assert (shown["start"], shown["end"]) == (100, 130)
+    said = notes(shown)
     assert (said["conductor"], said["topmost"], said["billedDuration"]) == (True, topmost, 1.235)
 
 
 def test_records_share_no_list_with_their_action():
     action = python()
-    before = list(action.activation_annotations)
+    before = list(action.about["annotations"])
 
     closed(opened(action=action), completion(init_ms=1))
 
-    assert action.activation_annotations == before
+    assert action.about["annotations"] == before
 
 
 @pytest.mark.parametrize("cause", [None, "f" * 32])
 def test_a_summary_has_the_status_but_no_response_and_no_logs(cause):
-    record = closed(opened(cause=cause), completion(Failure("Crashed", "")))
+    shown = closed(opened(cause=cause), completion(Failure("Crashed", "")))
 
-    short = summary(record)
+    short = summary(shown)
 
     assert short["statusCode"] == 2
     assert {"response", "logs", "subject"}.isdisjoint(short)
     assert short.get("cause") == cause
-    assert {key: record[key] for key in short if key != "statusCode"} == {
+    assert {key: shown[key] for key in short if key != "statusCode"} == {
         key: value for key, value in short.items() if key != "statusCode"
     }

@@ -506,11 +506,14 @@ def test_a_summary_has_no_parameters():
 def test_every_activation_of_an_action_says_what_it_was():
     action = python(limits={"timeout": 1000})
 
-    assert action.activation_annotations == [
-        {"key": "path", "value": "guest/hello"},
-        {"key": "kind", "value": "python:3"},
-        {"key": "limits", "value": action.limits.to_json()},
-    ]
+    assert action.about == {
+        "version": "0.0.1",
+        "annotations": [
+            {"key": "path", "value": "guest/hello"},
+            {"key": "kind", "value": "python:3"},
+            {"key": "limits", "value": action.limits.to_json()},
+        ],
+    }
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ def unspellable(params):
     raise ValueError("half a pair: \ud800")
 
 
+def deep(params):
+    value = 0
+    for _ in range(params["levels"]):
+        value = [value]
+    return value
+
+
 def cancelled(params):
     raise asyncio.CancelledError
 
@@ -83,6 +90,7 @@ ACTIONS = {
         "error": lambda params: {"error": "mine"},
         "list": lambda params: [1, 2],
         "cancelled": cancelled,
+        "deep": deep,
     },
     "coroutine": {
         "echo": echo_later,
@@ -108,6 +116,10 @@ ACTIONS = {
         "set": "def main(params):\n    return {'a': {1, 2}}\n",
         "error": "def main(params):\n    return {'error': 'mine'}\n",
         "list": "def main(params):\n    return [1, 2]\n",
+        "deep": (
+            "def main(params):\n    value = 0\n"
+            "    for _ in range(params['levels']):\n        value = [value]\n    return value\n"
+        ),
         "cancelled": ("import asyncio\ndef main(params):\n    raise asyncio.CancelledError\n"),
     },
 }
@@ -255,6 +267,28 @@ async def test_an_action_that_takes_too_long_is_stopped(invoker, kind, answers):
 
     assert outcome.code == "Timeout"
     assert outcome.error.startswith("The action exceeded its time limits of 250 milliseconds")
+
+
+async def test_the_same_activation_twice_is_answered_twice(invoker, kind, answers):
+    asked = invocation(action(kind, "echo"))
+
+    answers.invoke(invoker, asked)
+    answers.invoke(invoker, asked)
+
+    assert (await answers.next(2)).outcome == Success({})
+
+
+@pytest.mark.parametrize("kind", ["inline", "worker"])
+@pytest.mark.parametrize(("levels", "fits"), [(200, True), (201, False)])
+async def test_a_result_nests_so_deep_and_no_deeper(kind, levels, fits, invoker, answers):
+    answers.invoke(invoker, invocation(action(kind, "deep"), {"levels": levels}))
+
+    outcome = (await answers.next()).outcome
+
+    assert isinstance(outcome, Success) is fits
+    if not fits:
+        assert outcome.code == BAD
+        assert "it nests deeper than 200 levels" in outcome.error
 
 
 # --- cancel ------------------------------------------------------------------------------------

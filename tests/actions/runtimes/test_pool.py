@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from things import Answers, StandingClock, ended, invocation, python, until
 
@@ -303,6 +304,37 @@ async def test_without_a_directory_no_worker_can_be_started(tmp_path):
     async with opened(tmp_path / "missing") as pool:
         assert (await run(pool, python(PID))).outcome.code == "Unavailable"
     assert files() <= before
+
+
+async def test_a_run_that_is_cancelled_while_no_worker_can_be_started_is_told_so_once(tmp_path):
+    sandbox = Sandbox(bubblewrap=str(tmp_path / "nothing here"))
+    async with WorkerPool(sandbox, StandingClock(), WorkerSettings()) as pool:
+        answers = ask(pool, python(PID))
+        pool.cancel(answers.activation)
+
+        assert (await answers.next()).outcome == CANCELLED
+        await until(lambda: pool.size == 0)
+    assert len(answers.all) == 1
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_pool_may_be_closed_while_a_worker_is_started(tmp_path, turns):
+    async with opened(tmp_path) as pool:
+        answers = ask(pool, python(PID))
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+
+    assert len(answers.all) == 1
+    await until(lambda: not list(tmp_path.iterdir()))
+
+
+async def test_what_is_asked_of_a_closed_pool_is_answered():
+    second = Answers()
+    async with opened() as pool:
+        again = invocation(python(PID))
+        pool.invoke(invocation(python(PID)), lambda completion: second.invoke(pool, again))
+
+    assert (await second.next()).outcome == Failure("Unavailable", "the server is stopping")
 
 
 async def test_a_pool_that_is_closed_has_ended_all_its_workers(tmp_path, gate):

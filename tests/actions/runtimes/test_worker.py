@@ -11,6 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import anyio
 import pytest
 from things import Answers, StandingClock, composed, ended, invocation, python, until
 
@@ -596,6 +597,32 @@ async def test_a_thread_that_is_left_behind_does_not_answer(pool):
 
     for n in range(3):
         assert (await run(pool, action, {"n": n})).outcome == Success({"n": n})
+
+
+async def test_what_is_left_behind_may_speak_when_nobody_has_asked(pool, tmp_path):
+    for name in ("gate", "told"):
+        os.mkfifo(tmp_path / name)
+    code = (
+        "import os, sys, threading\nfd = int(sys.argv[1])\n"
+        "def speak(gate, told):\n"
+        "    open(gate).read()\n"
+        "    os.write(fd, b'{\"log\":\"stray\"}\\n')\n    os.write(1, b'stray\\n')\n"
+        "    open(told, 'w').close()\n"
+        "def main(params):\n"
+        "    if 'gate' in params:\n"
+        "        threading.Thread(target=speak, kwargs=params).start()\n"
+        "    return {'n': 1}\n"
+    )
+    action = python(code)
+    params = {name: str(tmp_path / name) for name in ("gate", "told")}
+    assert (await run(pool, action, params)).outcome == Success({"n": 1})
+
+    async with await anyio.open_file(tmp_path / "gate", "w"):
+        pass
+    async with await anyio.open_file(tmp_path / "told") as told:
+        await told.read()
+
+    assert (await run(pool, action)).outcome == Success({"n": 1})
 
 
 # --- what it sees ------------------------------------------------------------------------------
