@@ -446,6 +446,17 @@ async def test_a_flood_of_output_is_cut_off_at_the_limit(pool, flood):
     assert len(completion.logs) < 30_000
 
 
+@pytest.mark.parametrize("write", ["print('x' * 200_000)", "os.write(1, b'x' * 200_000)"])
+async def test_a_long_line_comes_in_pieces(pool, write):
+    completion = await run(
+        pool, python(f"import os\ndef main(params):\n    {write}\n    return {{}}\n")
+    )
+
+    pieces = [text for _, text in logged(completion)]
+    assert "".join(pieces) == "x" * 200_000
+    assert max(map(len, pieces)) <= 100_000
+
+
 async def test_without_room_for_logs_there_are_none(pool):
     completion = await run(
         pool, python("def main(params):\n    print(1)\n    return {}", limits={"logs": 0})
