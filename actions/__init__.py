@@ -1,6 +1,6 @@
 """What can be invoked: actions, calls, activations, and the ports to the world. Rules are pure."""
 
-from .activation import Conducted, Opened, closed, summary
+from .activation import Closed, Conducted, Opened, closed, record, summary
 from .admission import Quotas, Usage, check_payload
 from .catalog import Catalog
 from .errors import (
@@ -59,6 +59,7 @@ __all__ = [
     "Call",
     "Catalog",
     "Clock",
+    "Closed",
     "Code",
     "Completion",
     "Composed",
@@ -90,6 +91,7 @@ __all__ = [
     "closed",
     "merged",
     "outcome_of",
+    "record",
     "status_of",
     "summary",
 ]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from composer import TIMEOUT, Failure, record
+from composer import TIMEOUT, Failure, frozen
 
-from .outcome import STATUS_TEXT, status_of
+from .outcome import STATUS_TEXT
 
 if TYPE_CHECKING:
     from composer import JSON
 
     from .model import Action
     from .outcome import Completion
+    from .ports import ActivationRow
 
 
-@record
+@frozen
 class Opened:
     """An activation under way: what is known of it before it ends.
 
@@ -43,52 +44,74 @@ class Conducted:
     billed_ms: float
 
 
-def closed(
-    opened: Opened, completion: Completion, conducted: Conducted | None = None
-) -> dict[str, JSON]:
-    """The finished record.
+class Closed(NamedTuple):
+    """A finished activation, but for what its row and its action say: short, for there are many.
+
+    `billed_ms` only of a composition, `init_ms` only of a cold start.
+    """
+
+    ended_ms: int
+    duration_ms: int
+    waited_ms: int
+    timed_out: bool
+    init_ms: int | None
+    billed_ms: float | None
+    logs: list[str]
+
+
+def closed(opened: Opened, completion: Completion, conducted: Conducted | None = None) -> Closed:
+    """What is to be kept of an activation that has ended."""
+    outcome, started_ms, ended_ms = completion.outcome, completion.started_ms, completion.ended_ms
+    return Closed(
+        ended_ms,
+        ended_ms - started_ms if conducted is None else conducted.duration_ms,
+        max(0, started_ms - opened.asked_ms),
+        type(outcome) is Failure and outcome.code == TIMEOUT,
+        completion.init_ms,
+        None if conducted is None else round(conducted.billed_ms, 3),
+        completion.logs,
+    )
+
+
+def record(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[str, JSON]:
+    """The record, from its row and what was kept beside; `about` its action, see `Action.about`.
 
     Returns:
-        OpenWhisk's JSON, but for the result, which is left out of `response` with its size: it is
-        large, and kept once.
+        OpenWhisk's JSON, but for the result, which is left out of `response` with its size: it may
+        be large, and is kept elsewhere.
     """
-    outcome = completion.outcome
-    status = status_of(outcome)
-    timed_out = isinstance(outcome, Failure) and outcome.code == TIMEOUT
-    annotations = [*opened.action.activation_annotations, {"key": "timeout", "value": timed_out}]
+    annotations = [*about["annotations"], {"key": "timeout", "value": closed.timed_out}]
     note = annotations.append
-    note({"key": "waitTime", "value": max(0, completion.started_ms - opened.asked_ms)})
-    if completion.init_ms is not None:
-        note({"key": "initTime", "value": completion.init_ms})
-    if opened.cause is not None:
+    note({"key": "waitTime", "value": closed.waited_ms})
+    if closed.init_ms is not None:
+        note({"key": "initTime", "value": closed.init_ms})
+    if row.cause is not None:
         note({"key": "causedBy", "value": "sequence"})
-    duration = completion.ended_ms - completion.started_ms
-    if conducted is not None:
-        duration = conducted.duration_ms
-        note({"key": "topmost", "value": opened.cause is None})
+    if closed.billed_ms is not None:
+        note({"key": "topmost", "value": row.cause is None})
         note({"key": "conductor", "value": True})
-        note({"key": "billedDuration", "value": round(conducted.billed_ms, 3)})
-    record: dict[str, Any] = {
-        "namespace": opened.namespace,
-        "name": opened.name or opened.action.name.name,
-        "version": opened.action.version,
-        "subject": opened.namespace,
-        "activationId": opened.id,
-        "start": completion.started_ms,
-        "end": completion.ended_ms,
-        "duration": duration,
+        note({"key": "billedDuration", "value": closed.billed_ms})
+    made: dict[str, Any] = {
+        "namespace": row.namespace,
+        "name": row.name,
+        "version": about["version"],
+        "subject": row.namespace,
+        "activationId": row.id,
+        "start": row.started_ms,
+        "end": closed.ended_ms,
+        "duration": closed.duration_ms,
         "response": {
-            "status": STATUS_TEXT[status],
-            "statusCode": status,
-            "success": status == 0,
+            "status": STATUS_TEXT[row.status],
+            "statusCode": row.status,
+            "success": row.status == 0,
         },
-        "logs": completion.logs,
+        "logs": closed.logs,
         "annotations": annotations,
         "publish": False,
     }
-    if opened.cause is not None:
-        record["cause"] = opened.cause
-    return record
+    if row.cause is not None:
+        made["cause"] = row.cause
+    return made
 
 
 def summary(record: dict[str, JSON]) -> dict[str, JSON]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from composer import record
+from composer import frozen
 
 if TYPE_CHECKING:
     from composer import JSON, Name
@@ -23,7 +23,7 @@ class Call:
     subject: str = ""
 
 
-@record
+@frozen
 class Invocation:
     """One run of one action, as an invoker is asked for it.
 

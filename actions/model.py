@@ -150,7 +150,7 @@ class Action:
     publish: bool = False
     updated_ms: int = 0
 
-    @property
+    @cached_property
     def kind(self) -> str:
         return INLINE if isinstance(self.exec, Inline) else self.exec.kind
 
@@ -162,22 +162,21 @@ class Action:
         return self.exec if isinstance(self.exec, Code) else None
 
     @cached_property
-    def activation_annotations(self) -> list[dict[str, JSON]]:
-        """Those of every activation of it."""
-        return listed(
-            {
-                "path": f"{self.name.namespace}/{self.name.path}",
-                "kind": self.kind,
-                "limits": self.limits.to_json(),
-            }
-        )
+    def about(self) -> dict[str, JSON]:
+        """What the record of every activation of it says of it: its version, and annotations."""
+        notes = {
+            "path": f"{self.name.namespace}/{self.name.path}",
+            "kind": self.kind,
+            "limits": self.limits.to_json(),
+        }
+        return {"version": self.version, "annotations": listed(notes)}
 
-    @property
+    @cached_property
     def invoker_kind(self) -> str:
         """The kind that its invoker goes by: a composition's inline functions are code."""
         return self.code.kind if self.code is not None else self.kind
 
-    @property
+    @cached_property
     def answers_later(self) -> bool:
         """Whether what it returns is no result: that comes by its completion trigger."""
         return self.annotations.get("completion") == "callback"

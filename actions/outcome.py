@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, record
+from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, frozen
 
 if TYPE_CHECKING:
     from composer import JSON
@@ -61,7 +61,7 @@ FAILURES: dict[str, FailureKind] = {
 }
 
 
-@record
+@frozen
 class Completion:
     """What an invoker hands back: what came of it, and what can be told about it.
 

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
 def merged(*layers: dict[str, JSON]) -> dict[str, JSON]:
     """Later layers over earlier ones, key by key. The result may be one of the layers itself."""
-    filled = [layer for layer in layers if layer]
-    if len(filled) == 1:
-        return filled[0]
     result: dict[str, JSON] = {}
-    for layer in filled:
-        result.update(layer)
+    for layer in layers:
+        if layer:
+            result = {**result, **layer} if result else layer
     return result
 
 

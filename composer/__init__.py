@@ -82,11 +82,11 @@ from .fiber import (
     outcome_from_json,
     outcome_to_json,
 )
+from .freezing import frozen
 from .functions import ActionFunction
 from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
 from .names import Name, activation_id
 from .program import Program
-from .records import record
 from .redrive import RedriveError, redrive
 from .timelines import Line, timeline
 from .values import (
@@ -172,6 +172,7 @@ __all__ = [
     "ensure",
     "flaw",
     "forward",
+    "frozen",
     "function",
     "graph",
     "let",
@@ -189,7 +190,6 @@ __all__ = [
     "path",
     "race",
     "raise_error",
-    "record",
     "redrive",
     "repeat",
     "retain",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from .records import record
+from .freezing import frozen
 
 if TYPE_CHECKING:
     from .fiber import Frame
     from .values import JSON
 
 
-@record
+@frozen
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
@@ -26,7 +26,7 @@ class Invoke:
     variables: dict[str, JSON] | None = None
 
 
-@record
+@frozen
 class Fork:
     """Start fibers as the instruction before the program counter says; answer `turn`.
 
@@ -37,7 +37,7 @@ class Fork:
     items: list[JSON] | None = None
 
 
-@record
+@frozen
 class Abandon:
     """Nobody waits any more for the action of `turn`: stop it if that can be done.
 
@@ -48,14 +48,14 @@ class Abandon:
     ticket: JSON = None
 
 
-@record
+@frozen
 class CancelMembers:
     """Cancel the fibers forked in `turn`, and still answer it."""
 
     turn: int
 
 
-@record
+@frozen
 class Spawn:
     """Start an execution of the same program at `pc`, with this id, and do not wait for it."""
 

@@ -44,8 +44,8 @@ from .fiber import (
     Paused,
     Sleeping,
 )
+from .freezing import frozen
 from .operations import OPERATIONS, inspect, invocation
-from .records import record
 from .values import (
     CANCELLED,
     EXPRESSION_ERROR,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from .values import JSON
 
 
-@record
+@frozen
 class Transition:
     """What an event has made of a fiber, by running so many instructions.
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from . import history
 from .expressions import Scope
 from .fiber import Invoking, Mask, Variables
+from .freezing import frozen
 from .history import NOTHING, Entry
 from .names import activation_id
-from .records import record
 from .values import LIMIT_EXCEEDED, failure
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Cursor:
         return activation_id(self.execution, self.id, turn, self.generation)
 
 
-@record
+@frozen
 class Context:
     """What the machine cannot know by itself.
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from .records import record
+from .freezing import frozen
 
 if TYPE_CHECKING:
     from .values import JSON, Failure, Outcome
 
 
-@record
+@frozen
 class Continued:
     """It may run: for the first time, or because it had run long enough for one turn."""
 
 
-@record
+@frozen
 class Completed:
     """The action it waits for came back with `value`, and with variables that it set, if any."""
 
@@ -24,7 +24,7 @@ class Completed:
     variables: dict[str, JSON] | None = None
 
 
-@record
+@frozen
 class Failed:
     """The action it waits for failed, or never ran."""
 
@@ -32,7 +32,7 @@ class Failed:
     failure: Failure
 
 
-@record
+@frozen
 class Accepted:
     """The action it waits for has run and will answer later, through its completion trigger.
 
@@ -43,7 +43,7 @@ class Accepted:
     ticket: JSON
 
 
-@record
+@frozen
 class Joined:
     """The fibers it waits for have ended, with this as their joint outcome, in so many steps."""
 
@@ -52,17 +52,17 @@ class Joined:
     steps: int
 
 
-@record
+@frozen
 class TimerFired:
     """The instant has come that it waits for, or that bounds what it waits for."""
 
 
-@record
+@frozen
 class Resumed:
     """An operator lets it go on from where it paused."""
 
 
-@record
+@frozen
 class Cancelled:
     """It is asked to stop: finalizers run, nothing else does."""
 

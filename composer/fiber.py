@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from .records import record
+from .freezing import frozen
 from .values import JSON, Failure, Outcome, Success
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
 
 
-@record
+@frozen
 class Cancellation:
     """The execution is being cancelled, or this fiber is no longer wanted."""
 
 
-@record
+@frozen
 class Expiry:
     """The deadline frame at this depth has passed."""
 
@@ -39,26 +39,26 @@ Cause: TypeAlias = Failure | Cancellation | Expiry
 # --- frames ------------------------------------------------------------------------------------
 
 
-@record
+@frozen
 class Variables:
     """Variables of a `let`."""
 
     variables: dict[str, JSON]
 
 
-@record
+@frozen
 class Mask:
     """Hides the innermost Variables frame below from what runs above."""
 
 
-@record
+@frozen
 class Saved:
     """A value to come back to."""
 
     value: JSON
 
 
-@record
+@frozen
 class Handler:
     """Takes failures of these names (all when empty)."""
 
@@ -66,21 +66,21 @@ class Handler:
     errors: tuple[str, ...]
 
 
-@record
+@frozen
 class Finalizer:
     """Runs the code at `to` whatever happens above it."""
 
     to: int
 
 
-@record
+@frozen
 class Finalizing:
     """A finalizer is running; afterwards unwinding goes on for `cause`, if there is one."""
 
     cause: Cancellation | Expiry | None = None
 
 
-@record
+@frozen
 class Attempts:
     """The attempt under way, of the Attempt instruction at `at`, and the value it starts from."""
 
@@ -89,7 +89,7 @@ class Attempts:
     value: JSON
 
 
-@record
+@frozen
 class Deadline:
     """What runs above must end by `at_ms`; None once that has been dealt with."""
 
@@ -97,7 +97,7 @@ class Deadline:
     timeout_ms: int
 
 
-@record
+@frozen
 class Counter:
     """So many rounds are left."""
 
@@ -112,28 +112,28 @@ Frame: TypeAlias = (
 # --- waits -------------------------------------------------------------------------------------
 
 
-@record
+@frozen
 class Invoking:
     """For an action; with a `ticket` once it has run and is to answer later."""
 
     ticket: JSON = None
 
 
-@record
+@frozen
 class Sleeping:
     """For an instant."""
 
     until_ms: int
 
 
-@record
+@frozen
 class Joining:
     """For the fibers it forked; with a `cause`, to unwind as soon as the last of them has ended."""
 
     cause: Cancellation | Expiry | None = None
 
 
-@record
+@frozen
 class Paused:
     """For an operator, after this failure."""
 
@@ -146,7 +146,7 @@ Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
 # --- the fiber ---------------------------------------------------------------------------------
 
 
-@record
+@frozen
 class Fiber:
     """The continuation. Without a wait and an outcome it is ready to run.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from .records import record
+from .freezing import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ RESUMED: Final = "Resumed"
 NOTHING: Final[Any] = object()
 
 
-@record
+@frozen
 class Entry:
     """One line of a history.
 

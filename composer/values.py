@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any, TypeAlias, final
 
-from .records import record
+from .freezing import frozen
 
 JSON: TypeAlias = Any
 
@@ -30,7 +30,7 @@ TIMEOUT = "Timeout"
 
 
 @final
-@record
+@frozen
 class Success:
     """What came back when all went well: always an object."""
 
@@ -38,7 +38,7 @@ class Success:
 
 
 @final
-@record
+@frozen
 class Failure:
     """What came back when it did not: `error` is what stands in the object's `error` field."""
 

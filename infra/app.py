@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from .engine import Engine, EngineSettings
 from .stores import MemoryStore, SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from actions import Store
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
 SECRET_BYTES = 32
+COLLECTIONS = (20_000, 20, 20)  # as `gc.set_threshold` takes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     hidden = [settings.data.resolve()] if settings.data else []
     sandbox = find_sandbox(settings.isolation, hidden)
     async with AsyncExitStack() as stack:
+        stack.enter_context(_rare_collections())
         store: MemoryStore | SqliteStore = MemoryStore()
         if settings.data is not None:
             store = SqliteStore(settings.data, synchronous=settings.synchronous)
@@ -70,6 +73,23 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
         await stack.enter_async_context(engine)
         yield Service(engine, store, pool)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Lets Python look for garbage in circles less often: a step makes many objects, and none of that.
+
+    What is loaded by now stays, and is not looked through again.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _engine_settings(settings: Settings) -> EngineSettings:

@@ -212,12 +212,12 @@ class Engine:
         loop = asyncio.get_running_loop()
         if wait_s is None:
             accepted: asyncio.Future[bool] = loop.create_future()
-            unit = Unit(effects=[partial(_tell, accepted, True)])
-            self._inbox.call(id, action, call.params, call.namespace, unit)
+            self._tick.gathering.effects.append(partial(_tell, accepted, True))
+            self._inbox.call(id, action, call.params, call.namespace)
             await accepted
             return Invoked(id, None)
         ended = self._waiters.wait_for(id)
-        self._inbox.call(id, action, call.params, call.namespace, Unit())
+        self._inbox.call(id, action, call.params, call.namespace)
         return Invoked(id, await self._waiters.within(id, ended, wait_s))
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:

@@ -1,7 +1,7 @@
-"""What happens to executions: calls, completions, timers, people. Each makes one unit of the next tick.
+"""What happens to executions: calls, completions, timers, people. All of it gathers for the next tick.
 
 An event may reach further than one execution: a step that is a composition begins another, its end is
-its parent's completion. All that belongs together is one write, so that a waiting parent always has a
+its parent's completion. All that belongs together gathers for one commit, so that a waiting parent always has a
 living child, whatever moment the server dies.
 """
 
@@ -53,13 +53,12 @@ from composer import (
 )
 
 from .runs import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED, Flight, Origin, Parent, Run
-from .tick import Unit
 from .waiters import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Action
+    from actions import Action, Document
     from composer import JSON, Event, Outcome, Program, Spawn
 
     from .parts import Parts
@@ -87,7 +86,7 @@ class Starter(Protocol):
 
 
 class Inbox:
-    """Turns events into units for the tick."""
+    """Turns events into what the tick commits and carries out."""
 
     def __init__(
         self, parts: Parts, tick: Tick, timers: Timers, waiters: Waiters, starter: Starter
@@ -103,8 +102,8 @@ class Inbox:
 
     # --- what comes in -----------------------------------------------------------------------
 
-    def call(self, id: str, action: Action, params: JSON, namespace: str, unit: Unit) -> None:
-        """Begins an execution, one of its namespace's calls; the unit's effects tell it is durable."""
+    def call(self, id: str, action: Action, params: JSON, namespace: str) -> None:
+        """Begins an execution, one of its namespace's calls."""
         origin = Origin(
             action=action,
             namespace=namespace,
@@ -113,9 +112,9 @@ class Inbox:
             express=action.express,
         )
         program = _program(action)
-        run, changes = self._begin(unit, id, program, origin, merged(action.parameters, params))
+        run, changes = self._begin(id, program, origin, merged(action.parameters, params))
         run.counted = True
-        self._settle(unit, (run, changes))
+        self._settle((run, changes))
 
     def deliver(self, run: Run, fiber: str, event: Event) -> None:
         """Hands an event to a fiber."""
@@ -138,12 +137,14 @@ class Inbox:
         """Lets a paused execution try again."""
         self._do(run, partial(run.execution.resume, self._clock.now_ms()))
 
-    def take_up(self, redriven: list[Work], unit: Unit) -> None:
-        """Takes executions up that were redriven together."""
+    def take_up(self, redriven: list[Work], program: Document | None) -> None:
+        """Takes executions up that were redriven together, by a new program if there is one."""
+        if program is not None:
+            self._tick.gathering.write.documents.append(program)
         for run, _ in redriven:
             self._runs[run.id] = run
-            unit.write.executions.append(run.row(RUNNING, None))
-        self._settle(unit, *redriven)
+            self._tick.gathering.write.executions.append(run.row(RUNNING, None))
+        self._settle(*redriven)
 
     def opened(self, run: Run, ticket: JSON) -> Opened:
         """The activation of a step that was accepted, from what was noted then."""
@@ -167,95 +168,94 @@ class Inbox:
         if flight.opened.action.answers_later and isinstance(completion.outcome, Success):
             self.deliver(run, fiber, Accepted(turn, _ticket(flight.opened, completion)))
         else:
-            unit = Unit()
-            change = partial(self._complete, unit, run, fiber, turn, flight.opened, completion)
-            self._do(run, change, unit)
+            change = partial(self._complete, run, fiber, turn, flight.opened, completion)
+            self._do(run, change)
 
     def answered(
         self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> None:
         """A completion trigger fires for a step that answers later."""
-        unit = Unit()
-        change = partial(self._complete, unit, run, fiber, turn, opened, completion)
-        self._do(run, change, unit)
+        change = partial(self._complete, run, fiber, turn, opened, completion)
+        self._do(run, change)
 
     def fly(self, run: Run, fiber: str, command: Invoke) -> None:
         """Sends a step again after a crash."""
-        unit = Unit()
-        self._settle(unit, (run, Changes(commands=[(fiber, command)])))
+        self._settle((run, Changes(commands=[(fiber, command)])))
 
     # --- what comes of it --------------------------------------------------------------------
 
-    def _do(self, run: Run, change: Callable[[], Changes], unit: Unit | None = None) -> None:
+    def _do(self, run: Run, change: Callable[[], Changes]) -> None:
         """Makes a change and follows it: the boundary that no mistake of ours crosses."""
-        unit = unit or Unit()
         before = self._clock.elapsed_us()
         try:
             changes = change()
         except Exception:
             log.exception("execution %s fails by a mistake of the conductor", run.id)
-            self._settle(unit, (run, _broken(self._clock.now_ms())))
+            self._settle((run, _broken(self._clock.now_ms())))
             return
         self._counters.stale += changes.stale
-        self._settle(unit, (run, changes))
+        self._settle((run, changes))
         run.conducted_us += self._clock.elapsed_us() - before
 
-    def _settle(self, unit: Unit, *changed: Work) -> None:
-        """Follows changes from execution to execution, then hands the unit to the tick."""
+    def _settle(self, *changed: Work) -> None:
+        """Follows changes from execution to execution, and has it committed."""
         work: deque[Work] = deque(changed)
         while work:
             run, changes = work.popleft()
             try:
-                work += self._apply(unit, run, changes)
+                work += self._apply(run, changes)
             except Exception:
                 log.exception("execution %s fails: it cannot be written down", run.id)
-                work += self._apply(unit, run, _broken(self._clock.now_ms()))
-        self._tick.submit(unit)
+                work += self._apply(run, _broken(self._clock.now_ms()))
+        self._tick.wake()
 
-    def _apply(self, unit: Unit, run: Run, changes: Changes) -> list[Work]:
+    def _apply(self, run: Run, changes: Changes) -> list[Work]:
         work: list[Work] = []
-        run.write(changes, unit.write)
+        run.write(changes, self._tick.gathering.write)
         for fiber, command in changes.commands:
             match command:
                 case Invoke():
-                    work += self._invoke(unit, run, fiber, command)
+                    work += self._invoke(run, fiber, command)
                 case Abandon():
-                    self._abandon(unit, run, fiber, command)
+                    self._abandon(run, fiber, command)
                 case _:
-                    work.append(self._spawn(unit, run, command))
+                    work.append(self._spawn(run, command))
         if changes.outcome is not None:
-            work += self._ended(unit, run, changes.outcome)
+            work += self._ended(run, changes.outcome)
         else:
-            self._stand(unit, run, changes)
+            self._stand(run, changes)
             if not run.flights:
                 run.unsettled += 1
-                unit.effects.append(partial(self._settled, run))
+                self._tick.gathering.effects.append(partial(self._settled, run))
         run.forget_memo()
         return work
 
-    def _stand(self, unit: Unit, run: Run, changes: Changes) -> None:
+    def _stand(self, run: Run, changes: Changes) -> None:
         """Arms timers, and notes whether it is paused now."""
         for fiber in changes.fibers.values():
             due_ms = fiber.due_ms
             if due_ms is not None:
-                unit.effects.append(partial(self._timers.arm, due_ms, run.id, fiber.id))
+                self._tick.gathering.effects.append(
+                    partial(self._timers.arm, due_ms, run.id, fiber.id)
+                )
         if changes.more:
             self._tick.resume(run)
-        if any(entry.kind in _PAUSING for entry in changes.entries):
+        if any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
             run.paused = run.execution.paused
-            unit.write.executions.append(run.row(PAUSED if run.paused else RUNNING, None))
+            self._tick.gathering.write.executions.append(
+                run.row(PAUSED if run.paused else RUNNING, None)
+            )
 
     def _settled(self, run: Run) -> None:
-        """A unit of it is durable: if nothing is under way it may leave memory."""
+        """Something of it is durable: if nothing is under way it may leave memory."""
         run.unsettled -= 1
         if run.dormant and self._runs.get(run.id) is run:
             del self._runs[run.id]
 
     # --- executions begin and end ------------------------------------------------------------
 
-    def _begin(  # noqa: PLR0913, PLR0917  an execution is made of so much
+    def _begin(
         self,
-        unit: Unit,
         id: str,
         program: Program,
         origin: Origin,
@@ -270,21 +270,21 @@ class Inbox:
         run = self._runs[id] = Run(execution, origin, now_ms)
         self._counters.started += 1
         if not origin.express:
-            unit.write.executions.append(run.row(RUNNING, None))
+            self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         if spawn is None:
             return run, execution.begin(value, now_ms)
         return run, execution.begin(value, now_ms, pc=spawn.pc, frames=spawn.frames)
 
-    def _spawn(self, unit: Unit, run: Run, command: Spawn) -> Work:
+    def _spawn(self, run: Run, command: Spawn) -> Work:
         origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
         program = run.execution.program
-        return self._begin(unit, command.activation, program, origin, command.value, command)
+        return self._begin(command.activation, program, origin, command.value, command)
 
-    def _ended(self, unit: Unit, run: Run, outcome: Outcome) -> list[Work]:
+    def _ended(self, run: Run, outcome: Outcome) -> list[Work]:
         now_ms = self._clock.now_ms()
         self._runs.pop(run.id, None)
         for flight in run.flights.values():
-            unit.effects.append(partial(self._starter.cancel, flight))
+            self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
         run.flights.clear()
         if run.counted:
             self._parts.usage[run.origin.namespace].running -= 1
@@ -292,8 +292,7 @@ class Inbox:
         self._count(status)
         origin, parent = run.origin, run.origin.parent
         if origin.solo:
-            record = run.record
-            unit.write.forgotten.append(run.id)
+            self._tick.gathering.write.forgotten.append(run.id)
         else:
             opened = Opened(
                 id=run.id,
@@ -304,18 +303,18 @@ class Inbox:
             )
             conducted = Conducted(duration_ms=run.steps_ms, billed_ms=run.conducted_us / 1000)
             completion = Completion(outcome, origin.started_ms, now_ms)
-            record = run.activation(opened, completion, unit.write, conducted)
-            unit.write.executions.append(run.row(status, now_ms))
-        unit.effects.append(partial(self._waiters.answer, run.id, Ended(outcome, record)))
+            run.activation(opened, completion, self._tick.gathering.write, conducted)
+            self._tick.gathering.write.executions.append(run.row(status, now_ms))
+        self._tick.gathering.effects.append(partial(self._waiters.answer, run.id, Ended(outcome)))
         if parent is None:
             return []
-        return self._child_ended(parent, outcome, record)
+        return self._child_ended(parent, run, outcome)
 
-    def _child_ended(self, parent: Parent, outcome: Outcome, record: dict[str, JSON]) -> list[Work]:
+    def _child_ended(self, parent: Parent, child: Run, outcome: Outcome) -> list[Work]:
         run = self._runs.get(parent.execution)
         if run is None or run.flights.pop((parent.fiber, parent.turn), None) is None:
             return []  # it has been cancelled, or was never stored
-        run.steps_ms += record["duration"]
+        run.steps_ms += child.steps_ms
         event = _event(parent.turn, outcome, None)
         return [(run, run.execution.deliver(parent.fiber, event, self._clock.now_ms()))]
 
@@ -330,7 +329,7 @@ class Inbox:
 
     # --- steps begin and end -----------------------------------------------------------------
 
-    def _invoke(self, unit: Unit, run: Run, fiber: str, command: Invoke) -> list[Work]:
+    def _invoke(self, run: Run, fiber: str, command: Invoke) -> list[Work]:
         action = self.target(run, command)
         if isinstance(action, Failure):
             event = Failed(command.turn, action)
@@ -347,12 +346,14 @@ class Inbox:
         self._counters.steps += 1
         if isinstance(action.exec, Composed) and command.function is None:
             run.flights[fiber, command.turn] = Flight(opened, action.kind, command.activation)
-            return [self._nest(unit, run, Parent(run.id, fiber, command.turn), action, command)]
+            return [self._nest(run, Parent(run.id, fiber, command.turn), action, command)]
         flight = run.flights[fiber, command.turn] = Flight(opened, action.invoker_kind)
-        unit.effects.append(partial(self._starter.start, run, fiber, flight, command))
+        self._tick.gathering.effects.append(
+            partial(self._starter.start, run, fiber, flight, command)
+        )
         return []
 
-    def _nest(self, unit: Unit, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
+    def _nest(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
         origin = Origin(
             action=action,
             namespace=run.origin.namespace,
@@ -362,7 +363,7 @@ class Inbox:
             express=action.express or run.origin.express,
         )
         value = merged(action.parameters, command.params)
-        return self._begin(unit, command.activation, _program(action), origin, value)
+        return self._begin(command.activation, _program(action), origin, value)
 
     def target(self, run: Run, command: Invoke) -> Action | Failure:
         """What a step runs, or why there is nothing to run."""
@@ -370,34 +371,33 @@ class Inbox:
             return run.origin.action
         namespace = run.origin.namespace
         name = _name(str(command.action), namespace)
-        shown = f"{name.namespace}/{name.path}"
         if name.namespace != namespace:
-            text = f"Failed entitlement check for action with name '{shown}' during composition."
-            return Failure(PERMISSION, text)
+            text = f"Failed entitlement check for action with name '{_shown(name)}'"
+            return Failure(PERMISSION, f"{text} during composition.")
         action = self._parts.catalog.find(name)
         if action is None:
-            text = f"Failed to resolve action with name '{shown}' during composition."
+            text = f"Failed to resolve action with name '{_shown(name)}' during composition."
             return Failure(NOT_FOUND, text)
         limit = self._parts.settings.nesting
         if isinstance(action.exec, Composed) and run.origin.depth >= limit:
-            text = f"compositions nest more than {limit} deep, at {shown}"
+            text = f"compositions nest more than {limit} deep, at {_shown(name)}"
             return Failure(LIMIT_EXCEEDED, {"code": LIMIT_EXCEEDED, "message": text})
         return action
 
-    def _complete(  # noqa: PLR0913, PLR0917  a step's end is of so much
-        self, unit: Unit, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
+    def _complete(
+        self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> Changes:
         """Closes a step's activation and tells its fiber."""
-        completion = self._within_limits(unit, run, completion)
+        completion = self._within_limits(run, completion)
         outcome = completion.outcome
         self._counters.steps_failed += isinstance(outcome, Failure)
         if not run.origin.express or run.origin.solo:
-            run.record = run.activation(opened, completion, unit.write)
+            run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += completion.ended_ms - completion.started_ms
         event = _event(turn, outcome, completion.variables)
         return run.execution.deliver(fiber, event, self._clock.now_ms())
 
-    def _within_limits(self, unit: Unit, run: Run, completion: Completion) -> Completion:
+    def _within_limits(self, run: Run, completion: Completion) -> Completion:
         """The completion, or a failure when its result is too large or nests too deep."""
         if isinstance(completion.outcome, Failure):
             return completion
@@ -410,7 +410,7 @@ class Inbox:
         limit = self._parts.settings.quotas.payload_bytes
         if len(text) <= limit:
             if not run.origin.express:
-                run.keep(value, unit.write, text)
+                run.keep(value, self._tick.gathering.write, text)
             return completion
         why = (
             f"The action produced a response that exceeded the allowed length: {len(text)} > "
@@ -418,11 +418,11 @@ class Inbox:
         )
         return replace(completion, outcome=Failure(PAYLOAD_TOO_LARGE, why))
 
-    def _abandon(self, unit: Unit, run: Run, fiber: str, command: Abandon) -> None:
+    def _abandon(self, run: Run, fiber: str, command: Abandon) -> None:
         """A step that nobody waits for any more is closed as cancelled, and stopped."""
         flight = run.flights.pop((fiber, command.turn), None)
         if flight is not None:
-            unit.effects.append(partial(self._starter.cancel, flight))
+            self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
             if flight.child is not None:
                 return  # it is told to cancel, and closes its own
             opened = flight.opened
@@ -434,7 +434,7 @@ class Inbox:
         cancelled = Failure(CANCELLED_CODE, {"code": CANCELLED_CODE, "message": "cancelled"})
         completion = Completion(cancelled, opened.asked_ms, now_ms)
         if not run.origin.express or run.origin.solo:
-            run.record = run.activation(opened, completion, unit.write)
+            run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += now_ms - opened.asked_ms
 
 
@@ -455,6 +455,10 @@ def _ticket(opened: Opened, completion: Completion) -> dict[str, JSON]:
         "started": completion.started_ms,
         "logs": completion.logs[-KEPT_LOGS:],
     }
+
+
+def _shown(name: Name) -> str:
+    return f"{name.namespace}/{name.path}"
 
 
 def _event(turn: int, outcome: Outcome, variables: JSON) -> Completed | Failed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import ActivationRow, ExecutionRow, NotFoundError, Query
+from actions import ActivationRow, Closed, ExecutionRow, NotFoundError, Query, record
 from composer import Fiber, Invoking, Joining, Paused, Sleeping
 
 from . import slots
@@ -43,13 +43,16 @@ class Records:
         rows = await self._store.find(ActivationRow, query)
         if whole:
             return [await self._whole(row) for row in rows]
-        return [orjson.loads(row.body) for row in rows]
+        return [_record(row, orjson.loads(row.body)) for row in rows]
 
     async def _whole(self, row: ActivationRow) -> dict[str, JSON]:
-        record = await slots.activation(self._store, row.body)
-        if any(note["key"] == "conductor" for note in record["annotations"]):
-            record["logs"] = await self.components(row.namespace, row.id)
-        return record
+        body = orjson.loads(row.body)
+        made = _record(row, body)
+        result = await slots.result(self._store, body)
+        made["response"] |= {"result": result, "size": body["size"]}
+        if any(note["key"] == "conductor" for note in made["annotations"]):
+            made["logs"] = await self.components(row.namespace, row.id)
+        return made
 
     async def count_activations(self, query: Query) -> int:
         """How many records fit."""
@@ -119,6 +122,10 @@ class Records:
             if len(lists) < PAGE_LISTS:
                 break
         return found
+
+
+def _record(row: ActivationRow, body: dict[str, JSON]) -> dict[str, JSON]:
+    return record(row, body["about"], Closed(*body["closed"]))
 
 
 def _execution(row: ExecutionRow) -> dict[str, JSON]:

@@ -13,7 +13,6 @@ from composer import CompositionError, RedriveError, activation_id
 from . import slots
 from .recovery import program_document
 from .runs import Flight
-from .tick import Unit
 
 if TYPE_CHECKING:
     from actions import ExecutionRow
@@ -43,16 +42,15 @@ class Redrives:
             saved = await self._parts.store.load(id)
             if saved is None or saved.execution.namespace != namespace:
                 raise NotFoundError
-            unit = Unit()
             program = None
             if composition is not None:
                 program = _compiled(composition, namespace)
-                unit.write.documents.append(program_document(program))
             try:
                 redriven = await self._redriven(saved.execution, program)
             except RedriveError as error:
                 raise ConflictError(str(error)) from error
-            self._inbox.take_up(redriven, unit)
+            document = None if program is None else program_document(program)
+            self._inbox.take_up(redriven, document)
         finally:
             self._under_way.discard(id)
 

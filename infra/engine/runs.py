@@ -75,10 +75,11 @@ class Run:
 
     __slots__ = (
         "_large", "_memo", "_session", "_values", "adopted", "buffer", "conducted_us", "counted", "entries", "execution",
-        "flights", "origin", "paused", "record", "steps_ms", "unsettled",
+        "flights", "id", "origin", "paused", "steps_ms", "unsettled",
     )  # fmt: skip
 
     def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
+        self.id = execution.id
         self.execution = execution
         self.origin = origin
         self.entries = entries  # in its history
@@ -87,8 +88,7 @@ class Run:
         self.conducted_us = 0.0  # the conductor's own time
         self.paused = False
         self.counted = False  # as one of its namespace's calls under way
-        self.unsettled = 0  # units of it that are not committed yet
-        self.record: dict[str, JSON] = {}  # of a solo execution's activation
+        self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[
             str, str
         ] = {}  # steps whose executions a redrive has taken over: their ids
@@ -96,10 +96,6 @@ class Run:
         self._large: dict[int, _Kept] = {}
         self._memo: dict[int, _Kept] = {}
         self._session, self._values = now_ms, 0  # so that keys are new after a restart, too
-
-    @property
-    def id(self) -> str:
-        return self.execution.id
 
     @property
     def dormant(self) -> bool:
@@ -140,13 +136,8 @@ class Run:
             self._large = {key: kept for key, kept in self._large.items() if key in held}
 
     def _fiber_row(self, fiber: Fiber, write: Write) -> FiberRow:
-        return FiberRow(
-            execution=self.id,
-            fiber=fiber.id,
-            due_ms=fiber.due_ms,
-            active=fiber.active,
-            body=orjson.dumps(fiber.to_json(self._keeper(write))),
-        )
+        body = orjson.dumps(fiber.to_json(self._keeper(write)))
+        return FiberRow(self.id, fiber.id, fiber.due_ms, fiber.active, body)
 
     def _keeper(self, write: Write) -> Callable[[JSON], dict[str, JSON]]:
         return lambda value: self.keep(value, write).doc
@@ -204,26 +195,24 @@ class Run:
         completion: Completion,
         write: Write,
         conducted: Conducted | None = None,
-    ) -> dict[str, JSON]:
-        """Writes an activation's record down. Returns it, without its result."""
-        record = closed(opened, completion, conducted)
-        outcome = completion.outcome
+    ) -> None:
+        """Writes down the record of an activation that has ended."""
+        outcome, action = completion.outcome, opened.action
         kept = self.keep(outcome.value, write)
-        response = {
-            **record["response"],
-            "result": kept.doc,
-            "size": kept.size,
+        body = {
+            "about": action.about,
+            "closed": [*closed(opened, completion, conducted)],
             "execution": self.id,
+            "size": kept.size,
+            "result": kept.doc,
         }
-        write.activations.append(
-            ActivationRow(
-                id=opened.id,
-                namespace=opened.namespace,
-                name=record["name"],
-                started_ms=record["start"],
-                status=status_of(outcome),
-                cause=opened.cause,
-                body=orjson.dumps({**record, "response": response}),
-            )
+        row = ActivationRow(
+            opened.id,
+            opened.namespace,
+            opened.name or action.name.name,
+            completion.started_ms,
+            status_of(outcome),
+            opened.cause,
+            orjson.dumps(body),
         )
-        return record
+        write.activations.append(row)

@@ -49,11 +49,7 @@ async def entries(store: Store, execution: str, lines: bytes) -> list[dict[str, 
     return docs
 
 
-async def activation(store: Store, body: bytes) -> dict[str, JSON]:
-    """An activation's record with its result in place."""
-    record: dict[str, JSON] = orjson.loads(body)
-    response = record["response"]
-    execution = response.pop("execution")
-    load = await fetched(store, execution, [response["result"]])
-    response["result"] = load(response["result"])
-    return record
+async def result(store: Store, body: dict[str, JSON]) -> JSON:
+    """The result of an activation, from its row's body."""
+    load = await fetched(store, body["execution"], [body["result"]])
+    return load(body["result"])

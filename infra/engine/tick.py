@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_MOST = 500  # units in one commit
-AT_ONCE = 16  # units whose effects are carried out before the next commit may begin
+AT_ONCE = 16  # effects that are carried out before the next commit may begin
 RETRY_S = 1.0  # between attempts to commit, when the store fails
 
 
@@ -39,37 +38,42 @@ class Unit:
 
 
 class Tick:
-    """Commits units in the order in which they are submitted, many at a time.
+    """Commits what gathers, all of it at a time, then carries it out, in order.
+
+    `gathering` is the unit of the next commit, for whatever cannot be refused: add to its write and
+    its effects, then call `wake`.
 
     Args:
         store: the system of record.
-        proceed: runs an execution that has more to do, and submits what comes of it.
+        proceed: runs an execution that has more to do, and gathers what comes of it.
     """
 
     def __init__(self, store: Store, proceed: Callable[[Run], None]) -> None:
         self._store, self._proceed = store, proceed
-        self._units: list[Unit] = []
-        self._left = 0  # units whose effects are to be carried out, committed or not
+        self.gathering = Unit()
+        self._units: list[Unit] = []  # those that may be refused
         self._ready: deque[Run] = deque()
-        self._committed: deque[tuple[Unit, bool]] = deque()  # and whether it was refused
-        self._work, self._news = asyncio.Event(), asyncio.Event()
-        self._rest = asyncio.Event()
+        self._effects: deque[Callable[[], None]] = deque()  # of what is committed
+        self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
+        self._committing = False
         self.healthy = True
         self.commits = 0
 
-    def submit(self, unit: Unit) -> None:
-        """Takes a unit for the next commit."""
-        self._units.append(unit)
-        self._left += 1
+    def wake(self) -> None:
+        """Something has gathered."""
         self._work.set()
         self._rest.clear()
+
+    def submit(self, unit: Unit) -> None:
+        """Takes a unit that may be refused for the next commit."""
+        self._units.append(unit)
+        self.wake()
 
     def resume(self, run: Run) -> None:
         """Lets an execution go on when the others have had their turn."""
         self._ready.append(run)
-        self._work.set()
-        self._rest.clear()
+        self.wake()
 
     async def settled(self) -> None:
         """Waits until there is nothing to commit and nothing to run."""
@@ -85,39 +89,39 @@ class Tick:
         while True:
             await self._work.wait()
             self._work.clear()
+            self._committing = True
             for _ in range(len(self._ready)):
                 self._proceed(self._ready.popleft())
-            units, self._units = self._units[:AT_MOST], self._units[AT_MOST:]
+            units, self._units = [self.gathering, *self._units], []
+            self.gathering = Unit()
             writes = [unit.write for unit in units]
             refused = await self._commit(writes) if any(map(_matters, writes)) else []
-            self._committed += ((unit, i in refused) for i, unit in enumerate(units))
-            if len(self._committed) <= AT_ONCE:
-                self._take_effect(AT_ONCE)
-            else:
+            for index, unit in enumerate(units):
+                if index in refused and unit.refused is not None:
+                    self._effects.append(unit.refused)
+                else:
+                    self._effects += unit.effects
+            self._committing = False
+            if not self._work.is_set():  # else they take effect while the next are being committed
+                self._take_effect()
+            if self._effects:
                 self._news.set()
-            if self._units or self._ready:
-                self._work.set()
+            if self._ready:
                 await asyncio.sleep(0)  # noqa: TID251  others have their turn
 
     async def _carry_out(self) -> None:
         while True:
             await self._news.wait()
-            self._take_effect(AT_ONCE)
-            if not self._committed:
+            self._take_effect()
+            if not self._effects:
                 self._news.clear()
             await asyncio.sleep(0)  # noqa: TID251  what has gathered meanwhile can be committed
 
-    def _take_effect(self, count: int) -> None:
-        """Carries out the effects of so many committed units, in order."""
-        for _ in range(min(count, len(self._committed))):
-            unit, refused = self._committed.popleft()
-            self._left -= 1
-            if refused and unit.refused is not None:
-                unit.refused()
-                continue
-            for effect in unit.effects:
-                effect()
-        if not (self._left or self._ready):
+    def _take_effect(self) -> None:
+        """Carries out some of the effects of what is committed, in order."""
+        for _ in range(min(AT_ONCE, len(self._effects))):
+            self._effects.popleft()()
+        if not (self._effects or self._work.is_set() or self._committing):
             self._rest.set()
 
     async def _commit(self, writes: list[Write]) -> list[int]:

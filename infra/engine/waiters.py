@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from composer import JSON, Outcome
+    from composer import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an execution ended: the outcome, and its activation's record without the result."""
+    """How an execution ended."""
 
     outcome: Outcome
-    record: dict[str, JSON]
 
 
 class Waiters:

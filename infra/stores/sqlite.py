@@ -2,14 +2,15 @@
 
 WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes: rows go
 in where it is asked, many with one statement; the wait for the disk is a thread's, unless the commit is so
-small that it is over sooner than a thread hears of it. Another connection reads. A directory belongs
-to one server at a time.
+small that it is over sooner than a thread hears of it. Another connection reads, and a third copies the
+write-ahead log into the file, beside the commits. A directory belongs to one server at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -27,10 +28,21 @@ if TYPE_CHECKING:
 
     from actions import Query, Record, Write
 
+log = logging.getLogger(__name__)
+
 FILE = "xingqiao.db"
 INLINE_ROWS = 8  # a commit of up to so many rows is waited for where it is asked for
-CHUNKS = (64, 32, 16, 8, 4, 2, 1)  # rows in one statement: few statements, which SQLite keeps prepared
-CHECKPOINT_PAGES = 4000  # of write-ahead log, 16 MB, before it is copied into the file
+CHUNKS = (
+    64,
+    32,
+    16,
+    8,
+    4,
+    2,
+    1,
+)  # rows in one statement: few statements, which SQLite keeps prepared
+CHECKPOINT_ROWS = 4_000  # put in before the write-ahead log is copied into the file
+PAGE = 4096
 CACHE_KIB = 32 << 10  # of pages that the writer keeps at most
 SHARED_DIGITS = 12
 PREFIX_END = "\U0010ffff"  # the last code point, which is no character
@@ -53,8 +65,12 @@ class SqliteStore:
         self._directory = directory
         self._synchronous = synchronous
         self._thread = ThreadPoolExecutor(1, "store")
+        self._copying = ThreadPoolExecutor(1, "checkpoint")
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
+        self._copier: sqlite3.Connection
+        self._uncopied = 0  # rows put in since the log was last copied
+        self._copied = False  # but for what has come since
         self._turn = asyncio.Lock()
         self._opened: ExitStack
 
@@ -95,7 +111,7 @@ class SqliteStore:
         self._writer = opening.enter_context(_connected(path))
         self._writer.execute("PRAGMA journal_mode=WAL")
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
-        self._writer.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+        self._writer.execute("PRAGMA wal_autocheckpoint=0")
         self._writer.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -103,9 +119,11 @@ class SqliteStore:
         _migrate(self._writer, path)
         self._reader = opening.enter_context(_connected(path))
         self._reader.execute("PRAGMA query_only=ON")
+        self._copier = opening.enter_context(_connected(path))
 
     async def __aexit__(self, *exc: object) -> None:
         self._thread.shutdown()
+        self._copying.shutdown()
         self._opened.close()
 
     # --- writing -----------------------------------------------------------------------------
@@ -113,7 +131,9 @@ class SqliteStore:
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         async with self._turn:
             refused = self._put(writes)
-            if _rows(writes) <= INLINE_ROWS:
+            rows = _rows(writes)
+            self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
+            if rows <= INLINE_ROWS:
                 self._end()
             else:
                 ending = asyncio.get_running_loop().run_in_executor(self._thread, self._end)
@@ -123,6 +143,17 @@ class SqliteStore:
                     await asyncio.wait([ending])
                     raise
         return refused
+
+    def _count(self, rows: int) -> None:
+        """Has the log copied when it has grown by so much; it goes on growing meanwhile."""
+        self._uncopied += rows
+        if self._uncopied >= CHECKPOINT_ROWS:
+            self._uncopied = 0
+            self._copying.submit(self._copy)
+
+    def _copy(self) -> None:
+        _checkpoint(self._copier)
+        self._copied = True
 
     def _put(self, writes: Sequence[Write]) -> list[int]:
         """Puts everything in, not yet committed. Returns the indexes of what was refused."""
@@ -143,6 +174,9 @@ class SqliteStore:
         except BaseException:
             self._roll_back()
             raise
+        if self._copied:  # what little has come since is copied at once: then the log begins anew
+            self._copied = False
+            _checkpoint(self._writer)
 
     def _roll_back(self) -> None:
         if self._writer.in_transaction:  # a full disk has ended it
@@ -222,6 +256,13 @@ class SqliteStore:
 
 def _connected(path: Path) -> closing[sqlite3.Connection]:
     return closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
+
+
+def _checkpoint(db: sqlite3.Connection) -> None:
+    try:
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:
+        log.exception("the write-ahead log cannot be copied into the file; it grows")
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:

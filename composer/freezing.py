@@ -1,4 +1,4 @@
-"""What events, commands and fibers are made of: records that are never changed."""
+"""What events, commands and fibers are: values that are never changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True)
-def record(cls: type[T]) -> type[T]:
+def frozen(cls: type[T]) -> type[T]:
     """A slotted dataclass that the type checker keeps frozen, and nothing at run time.
 
     A step makes a dozen of them, and one that is frozen at run time takes three times as long to make.
