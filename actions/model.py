@@ -162,14 +162,15 @@ class Action:
         return self.exec if isinstance(self.exec, Code) else None
 
     @cached_property
-    def about(self) -> dict[str, JSON]:
-        """What the record of every activation of it says of it: its version, and annotations."""
+    def about(self) -> bytes:
+        """What the record of every activation of it says of it, as JSON: version and annotations."""
         notes = {
             "path": f"{self.name.namespace}/{self.name.path}",
             "kind": self.kind,
             "limits": self.limits.to_json(),
         }
-        return {"version": self.version, "annotations": listed(notes)}
+        about = {"version": self.version, "annotations": listed(notes)}
+        return json.dumps(about, ensure_ascii=False).encode()
 
     @cached_property
     def invoker_kind(self) -> str:

@@ -43,6 +43,7 @@ from .fiber import (
     Joining,
     Paused,
     Sleeping,
+    invoking,
 )
 from .freezing import frozen
 from .operations import OPERATIONS, inspect, invocation
@@ -94,7 +95,7 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
 
 def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
     """The command that a fiber waits for, made again after a crash; None when it waits for none."""
-    if fiber.wait != Invoking():
+    if not invoking(fiber.wait):
         return None
     cursor = Cursor(fiber, program, context)
     command = invocation(cursor, program.instructions[fiber.pc - 1], fiber.turn)
@@ -145,7 +146,7 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         case Failed():
             return isinstance(wait, Invoking) and _fail(cursor, event)
         case Accepted():
-            if wait != Invoking() or event.turn != fiber.turn:
+            if not invoking(wait) or event.turn != fiber.turn:
                 return False
             cursor.wait = Invoking(event.ticket)
             cursor.note(history.STEP_ACCEPTED)

@@ -17,7 +17,7 @@ from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
 from .cursor import Context, Cursor, Limits, step_detail
 from .events import Cancelled, Continued, Event, Joined, Resumed
-from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, member_id, parent_of
+from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
 from .history import Entry
 from .joins import Join
 from .operations import inherited, items_of
@@ -344,4 +344,4 @@ def _width(spec: ForkInstruction | Each, items: list[JSON] | None) -> int:
 def _worth_storing(before: Fiber, after: Fiber) -> bool:
     """Whether a crash would lose something: not for a forked fiber that has only just begun."""
     begun = before.turn == 0 and after.turn == 1 and before.id != ROOT
-    return not (begun and after.wait == Invoking() and after.due_ms is None)
+    return not (begun and invoking(after.wait) and after.due_ms is None)

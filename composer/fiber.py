@@ -143,6 +143,11 @@ class Paused:
 Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
 
 
+def invoking(wait: Wait | None) -> bool:
+    """Whether it waits for an action that has not answered at all."""
+    return type(wait) is Invoking and wait.ticket is None
+
+
 # --- the fiber ---------------------------------------------------------------------------------
 
 
@@ -176,9 +181,8 @@ class Fiber:
     @property
     def active(self) -> bool:
         """Whether a crash interrupts something: then it must be taken up at once."""
-        return self.outcome is None and (
-            self.wait is None or self.wait == Invoking() or isinstance(self.wait, Joining)
-        )
+        wait = self.wait
+        return self.outcome is None and (wait is None or type(wait) is Joining or invoking(wait))
 
     def values(self) -> Iterator[JSON]:
         """The values that it holds."""
@@ -268,6 +272,8 @@ def outcome_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Out
 def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
     kind: dict[str, JSON] = {"is": type(item).__name__}
     match item:
+        case Invoking(ticket):
+            return {**kind, "ticket": ticket}
         case Variables(variables):
             return {**kind, "variables": {name: keep(value) for name, value in variables.items()}}
         case Saved(value):

@@ -200,7 +200,7 @@ class Run:
         outcome, action = completion.outcome, opened.action
         kept = self.keep(outcome.value, write)
         body = {
-            "about": action.about,
+            "about": orjson.Fragment(action.about),
             "closed": [*closed(opened, completion, conducted)],
             "execution": self.id,
             "size": kept.size,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 16  # effects that are carried out before the next commit may begin
+AT_ONCE = 64  # effects that are carried out before the next commit may begin
 RETRY_S = 1.0  # between attempts to commit, when the store fails
 
 

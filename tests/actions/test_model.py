@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import zipfile
 
 import pytest
@@ -506,7 +507,7 @@ def test_a_summary_has_no_parameters():
 def test_every_activation_of_an_action_says_what_it_was():
     action = python(limits={"timeout": 1000})
 
-    assert action.about == {
+    assert json.loads(action.about) == {
         "version": "0.0.1",
         "annotations": [
             {"key": "path", "value": "guest/hello"},
