@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import orjson
@@ -18,9 +18,7 @@ import orjson
 from actions import (
     BAD_RESPONSE,
     INTERNAL_ERROR,
-    NOT_FOUND,
     PAYLOAD_TOO_LARGE,
-    PERMISSION,
     Completion,
     Composed,
     Conducted,
@@ -32,7 +30,6 @@ from composer import (
 )
 from composer import (
     EXECUTION_FAILED,
-    LIMIT_EXCEEDED,
     RESUMED,
     Abandon,
     Accepted,
@@ -43,16 +40,14 @@ from composer import (
     Failed,
     Failure,
     Invoke,
-    Name,
     Success,
-    compile,
-    task,
 )
 from composer import (
     PAUSED as PAUSED_ENTRY,
 )
 
 from .runs import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED, Flight, Origin, Parent, Run
+from .targets import named, program_of, target
 from .waiters import Ended
 
 if TYPE_CHECKING:
@@ -111,7 +106,7 @@ class Inbox:
             solo=not isinstance(action.exec, Composed),
             express=action.express,
         )
-        program = _program(action)
+        program = program_of(action)
         run, changes = self._begin(id, program, origin, merged(action.parameters, params))
         run.counted = True
         self._settle((run, changes))
@@ -148,7 +143,7 @@ class Inbox:
 
     def opened(self, run: Run, ticket: JSON) -> Opened:
         """The activation of a step that was accepted, from what was noted then."""
-        action = self._parts.catalog.find(_name(ticket["action"], run.origin.namespace))
+        action = self._parts.catalog.find(named(ticket["action"], run.origin.namespace))
         return Opened(
             id=ticket["activation"],
             action=action or run.origin.action,
@@ -330,7 +325,7 @@ class Inbox:
     # --- steps begin and end -----------------------------------------------------------------
 
     def _invoke(self, run: Run, fiber: str, command: Invoke) -> list[Work]:
-        action = self.target(run, command)
+        action = target(self._parts, run, command)
         if isinstance(action, Failure):
             event = Failed(command.turn, action)
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
@@ -363,26 +358,7 @@ class Inbox:
             express=action.express or run.origin.express,
         )
         value = merged(action.parameters, command.params)
-        return self._begin(command.activation, _program(action), origin, value)
-
-    def target(self, run: Run, command: Invoke) -> Action | Failure:
-        """What a step runs, or why there is nothing to run."""
-        if run.origin.solo or command.function is not None:
-            return run.origin.action
-        namespace = run.origin.namespace
-        name = _name(str(command.action), namespace)
-        if name.namespace != namespace:
-            text = f"Failed entitlement check for action with name '{_shown(name)}'"
-            return Failure(PERMISSION, f"{text} during composition.")
-        action = self._parts.catalog.find(name)
-        if action is None:
-            text = f"Failed to resolve action with name '{_shown(name)}' during composition."
-            return Failure(NOT_FOUND, text)
-        limit = self._parts.settings.nesting
-        if isinstance(action.exec, Composed) and run.origin.depth >= limit:
-            text = f"compositions nest more than {limit} deep, at {_shown(name)}"
-            return Failure(LIMIT_EXCEEDED, {"code": LIMIT_EXCEEDED, "message": text})
-        return action
+        return self._begin(command.activation, program_of(action), origin, value)
 
     def _complete(
         self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
@@ -457,10 +433,6 @@ def _ticket(opened: Opened, completion: Completion) -> dict[str, JSON]:
     }
 
 
-def _shown(name: Name) -> str:
-    return f"{name.namespace}/{name.path}"
-
-
 def _event(turn: int, outcome: Outcome, variables: JSON) -> Completed | Failed:
     if isinstance(outcome, Success):
         return Completed(turn, outcome.value, variables)
@@ -471,18 +443,3 @@ def _status(outcome: Outcome) -> str:
     if isinstance(outcome, Success):
         return SUCCEEDED
     return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
-
-
-def _program(action: Action) -> Program:
-    return action.exec.program if isinstance(action.exec, Composed) else solo(str(action.name))
-
-
-@lru_cache(maxsize=4096)
-def solo(name: str) -> Program:
-    """The program of an action that is invoked by itself."""
-    return compile(task(name))
-
-
-@lru_cache(maxsize=65536)
-def _name(text: str, namespace: str) -> Name:
-    return Name.parse(text).within(namespace)

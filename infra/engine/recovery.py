@@ -13,8 +13,8 @@ from actions import Limits as ActionLimits
 from composer import Execution, Failed, Failure, Name, Program
 
 from . import slots
-from .inbox import solo
 from .runs import PAUSED, Flight, Origin, Parent, Run
+from .targets import solo, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ class Recovery:
         return True
 
     def _send(self, run: Run, fiber: str, command: Invoke) -> None:
-        action = self._inbox.target(run, command)
+        action = target(self._parts, run, command)
         if isinstance(action, Action) and action.at_most_once:
             text = "The server stopped while the action ran, and it may run only once."
             self._inbox.deliver(run, fiber, Failed(command.turn, Failure(LOST, text)))

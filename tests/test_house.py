@@ -1,0 +1,128 @@
+"""The house rules that a machine can count. What they are for: CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+ALL_CODE = (
+    MODULES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "benchmarks").rglob("*.py"))
+)
+DOORS = [path for path in MODULES if path.name == "__init__.py"]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MAX_LINES, MAX_TEST_LINES, MAX_METHODS, MAX_FUNCTION = 500, 900, 12, 60
+# Composition's methods are the DSL's other spelling; the grammar is a table.
+EXCEPTIONS = {"Composition", "Selector", "grammar"}
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", ALL_CODE, ids=name)
+def test_a_module_is_short(path):
+    limit = MAX_TEST_LINES if path.name.startswith("test_") else MAX_LINES
+    assert len(path.read_text("utf-8").splitlines()) <= limit
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_class_does_few_things_and_a_function_fits_a_screen(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if getattr(node, "name", None) in EXCEPTIONS:
+            continue
+        if isinstance(node, ast.ClassDef):
+            functions = [n for n in node.body if isinstance(n, FUNCTIONS)]
+            methods = [n.name for n in functions if not n.decorator_list and n.name[0] != "_"]
+            assert len(methods) <= MAX_METHODS, f"{node.name}: {sorted(methods)}"
+        if isinstance(node, FUNCTIONS):
+            assert node.end_lineno - node.lineno < MAX_FUNCTION, node.name
+
+
+@pytest.mark.parametrize("path", DOORS, ids=name)
+def test_a_door_says_what_it_hands_on(path):
+    dotted = ".".join(path.parent.relative_to(ROOT).parts)
+    module = importlib.import_module(dotted)
+
+    assert module.__doc__
+    assert sorted(module.__all__) == sorted(set(module.__all__))
+    assert sorted(module.__all__, key=_isorted) == list(module.__all__)
+    assert all(hasattr(module, member) for member in module.__all__)
+
+
+def _isorted(member):
+    return (0 if member.isupper() else 1 if member[0].isupper() else 2, member)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_is_typed(package):
+    assert (ROOT / package / "py.typed").is_file()
+
+
+def test_composer_runs_from_a_zip_with_nothing_else(tmp_path):
+    jsonpath = Path(importlib.import_module("jsonpath").__file__).parent
+    archive = tmp_path / "function.zip"
+    with zipfile.ZipFile(archive, "w") as bundle:
+        for folder, top in ((ROOT / "composer", ROOT), (jsonpath, jsonpath.parent)):
+            for path in folder.rglob("*.py"):
+                bundle.write(path, path.relative_to(top))
+    program = (
+        f"import sys; sys.path.insert(0, {str(archive)!r}); import composer, composer.testing as t; "
+        "print(t.simulate(composer.sequence('a'), actions={'a': {'n': 1}}).value, composer.__file__)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout.startswith("{'n': 1} " + str(archive)), done.stderr
+
+
+# --- what is written for people ------------------------------------------------------------------
+
+
+def blocks(document, language):
+    text = (ROOT / document).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_shows_code_and_both_commands_at_once():
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+
+    assert lines.index("```python") < 10
+    assert any(line.startswith("$ make demo") for line in lines[:40])
+    assert any(line.startswith("$ make test") for line in lines[:40])
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/quickstart.md"])
+def test_what_documents_show_runs(document, tmp_path):
+    shown = blocks(document, "python")
+
+    assert shown
+    for number, block in enumerate(shown):
+        path = tmp_path / f"block_{number}.py"
+        path.write_text(block)
+        tests = "def test_" in block
+        command = ["-m", "pytest", "-q", "-p", "no:randomly"] if tests else []
+        done = subprocess.run(
+            [sys.executable, *command, str(path)], capture_output=True, text=True, check=False,
+            cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        promised = re.search(r"^asyncio\.run\(main\(\)\)  # (.*)$", block, flags=re.MULTILINE)
+        assert promised is None or done.stdout.strip() == promised[1]
+
+
+def test_links_between_documents_lead_somewhere():
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
