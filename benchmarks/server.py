@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 AUTH = "00000000-0000-4000-8000-000000000000:benchmark-benchmark"
 API = "/api/v1/namespaces/_"
-SLOW = "import time\n\ndef main(params):\n    time.sleep(0.1)\n    return params\n"
+SLOW = "import time\n\ndef main(params):\n    time.sleep({seconds})\n    return params\n"
 LITERAL = composer.literal({"ok": True})
 
 
@@ -132,11 +132,11 @@ def recoveries(floor: dict[str, float], scale: float) -> Iterator[Any]:
         yield _recovery(floor, n)
 
 
-async def _recovery(floor: dict[str, float], n: int) -> Figure:
+async def _recovery(floor: dict[str, float], n: int, seconds: float) -> Figure:
     with tempfile.TemporaryDirectory() as directory:
         first = Server(directory)
         await first.start()
-        slow = {"exec": {"kind": "python:3", "code": SLOW}}
+        slow = {"exec": {"kind": "python:3", "code": SLOW.format(seconds=seconds)}}
         _deploy(first, slow=slow, measured=_composition(composer.sequence(*["slow"] * 10)))
         async with first.connection() as connection:
             for _ in range(n):

@@ -12,18 +12,21 @@ import click
 
 from composer import Error
 
-from . import output
-from .actions import action, deploy, invoke
-from .activations import activation
-from .executions import execution
-from .local import run, show
-from .serve import serve
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DISTRIBUTION = "xingqiao"
 PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
+COMMANDS = {  # and the modules that they are in
+    "serve": "serve",
+    "deploy": "actions",
+    "invoke": "actions",
+    "action": "actions",
+    "activation": "activations",
+    "execution": "executions",
+    "run": "local",
+    "show": "local",
+}
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
@@ -31,7 +34,24 @@ class CollisionError(Error):
     """Another distribution has installed a package of ours; the text says which."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Commands whose modules are loaded when they are asked for: a server needs no client's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{COMMANDS[cmd_name]}", __package__)
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(version(DISTRIBUTION), prog_name="xingqiao")
 def cli() -> None:
     """Composes serverless functions: deploy compositions, invoke them, see where they stand.
@@ -39,10 +59,6 @@ def cli() -> None:
     Start a server with `xingqiao serve`; it shows its credentials once. Give them to the other
     commands as XINGQIAO_AUTH. `xingqiao run FILE` needs no server.
     """
-
-
-for command in (serve, deploy, invoke, action, activation, execution, run, show):
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -56,14 +72,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         hint = f" (see {where} --help)" if where else ""
-        output.problem(error.format_message() + hint)
+        _problem(error.format_message() + hint)
         sys.exit(MISUSED)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(INTERRUPTED)
     except (Error, OSError) as error:
-        output.problem(str(error))
+        _problem(str(error))
         sys.exit(FAILED)
     sys.exit(ended if isinstance(ended, int) else 0)
+
+
+def _problem(text: str) -> None:
+    from .output import problem  # noqa: PLC0415  nothing that goes well needs it
+
+    problem(text)
 
 
 def check_packages() -> None:
@@ -73,7 +95,8 @@ def check_packages() -> None:
         CollisionError: naming what is in the way.
     """
     homes = {name: Path(import_module(name).__file__ or "").parent for name in PACKAGES}
-    distributions = packages_distributions()
+    installed = "site-packages" in homes["infra"].parts
+    distributions = packages_distributions() if installed else {}
     for name, home in homes.items():
         if home.parent != homes["infra"].parent:
             raise CollisionError(f"the package {name!r} at {home} is not Xingqiao's: rename it")
