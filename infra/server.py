@@ -64,6 +64,7 @@ async def serve(
             ws="none",
             lifespan="off",
             access_log=False,
+            proxy_headers=False,
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=1,
