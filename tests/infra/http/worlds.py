@@ -1,0 +1,131 @@
+"""The application as a client sees it: real, on a real engine, with a store in memory.
+
+Only what runs code is a fake, behind its port: an action's code is one word that says what is to come
+of it, so that no test waits for a process, and a step that is held is under way until it is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import httpx
+from things import StandingClock
+
+from actions import Completion
+from composer import Failure, Success
+from infra.clock import RandomIds
+from infra.engine import Engine, EngineSettings
+from infra.http import Api, create_app, open_authenticator
+from infra.stores import MemoryStore
+
+USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
+PAYLOAD_BYTES = 10_000
+NAMESPACE = "/api/v1/namespaces/_"
+
+
+class Hands:
+    """An `Invoker` that does what an action's code says: `echo`, `fail`, `crash`, `lose` or `hold`."""
+
+    kinds = frozenset({"python:3"})
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._done = {}
+        self.held = asyncio.Queue()
+
+    def invoke(self, invocation, done):
+        now = self._clock.now_ms()
+        match invocation.action.exec.text:
+            case "echo":
+                outcome = Success(invocation.params)
+            case "fail":
+                outcome = Failure("ApplicationError", "no luck")
+            case "crash":
+                outcome = Failure("Crashed", "gone")
+            case "lose":
+                outcome = Failure("Lost", "nobody knows")
+            case "hold":
+                self._done[invocation.activation] = done
+                self.held.put_nowait(invocation)
+                return
+        completion = Completion(outcome, now, now + 5, logs=["a line"])
+        asyncio.get_running_loop().call_soon(done, completion)
+
+    def cancel(self, activation):
+        if activation in self._done:
+            self.answer(activation, Failure("Cancelled", "cancelled"))
+
+    def answer(self, activation, outcome):
+        """Ends a step that is held."""
+        now = self._clock.now_ms()
+        done = self._done.pop(activation)
+        asyncio.get_running_loop().call_soon(done, Completion(outcome, now, now))
+
+
+class World:
+    """A service, and a client of it who shows the right credentials."""
+
+    def __init__(self, *, engine, api, store, clock, hands, client):
+        self.engine, self.api, self.store = engine, api, store
+        self.clock, self.hands, self.client = clock, hands, client
+
+    async def put(self, name, exec, **fields):
+        """Deploys an action: a word, or a composition."""
+        kind, field = ("python:3", "code") if isinstance(exec, str) else ("composition",) * 2
+        document = exec if isinstance(exec, str) else exec.to_json()
+        body = {"exec": {"kind": kind, field: document}, **fields}
+        answer = await self.client.put(f"/actions/{name}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def start(self, name, params=None):
+        """Invokes without waiting, a second later than what was before. Returns the id."""
+        self.clock.ms += 1000
+        answer = await self.client.post(f"/actions/{name}", json=params or {})
+        assert answer.status_code == 202, answer.text
+        return answer.json()["activationId"]
+
+    async def ended(self, name, params=None):
+        """Invokes and waits for the end, a second later than what was before. Returns the id."""
+        id = await self.start(name, params)
+        await self.record(id)
+        return id
+
+    async def record(self, id):
+        """The record of an activation, when it has ended."""
+        answer = await self.client.get(f"/activations/{id}", params={"wait": 30_000})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def caller(self, auth=None, headers=None):
+        """Another client."""
+        return httpx.AsyncClient(
+            transport=self.client._transport, base_url="http://test", auth=auth, headers=headers
+        )
+
+
+@asynccontextmanager
+async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
+    """A service for as long as the block. With a store that was in use before, it is a restart."""
+    store, clock = store or MemoryStore(), StandingClock()
+    hands = Hands(clock)
+    async with AsyncExitStack() as stack:
+        engine = Engine(
+            store, {"python:3": hands}, clock=clock, ids=RandomIds(),
+            settings=settings or EngineSettings(), secret=b"secret",
+        )  # fmt: skip
+        await stack.enter_async_context(engine)
+        authenticator, _ = await open_authenticator(store, auth)
+        api = Api(
+            engine=engine,
+            auth=authenticator,
+            payload_bytes=PAYLOAD_BYTES,
+            metrics=lambda: b"# figures\n",
+        )
+        client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(create_app(api)),
+            base_url=f"http://test{NAMESPACE}", auth=(USER, KEY),
+        )  # fmt: skip
+        await stack.enter_async_context(client)
+        yield World(engine=engine, api=api, store=store, clock=clock, hands=hands, client=client)
