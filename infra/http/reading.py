@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import orjson
@@ -19,6 +20,7 @@ MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0", ""}
+_INSTANT = re.compile(r"[0-9]{1,18}")  # what a store can compare
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
@@ -71,7 +73,7 @@ def period(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if text is None:
         return None
-    if not text.isdigit():
+    if not _INSTANT.fullmatch(text):
         raise InvalidError(f"Parameter is not a valid value for epoch seconds: {text}")
     return int(text)
 
