@@ -323,11 +323,11 @@ async def test_an_exception_is_an_applications_failure_with_its_traceback_in_the
     assert completion.outcome.code == "ApplicationError"
     assert completion.outcome.error.startswith("Expecting property name")
     lines = [text for stream, text in logged(completion) if stream == "stderr"]
-    assert lines[:5] == [
+    shown = [line for line in lines if line.strip("^~ ")]  # versions of Python mark differently
+    assert shown[:4] == [
         "Traceback (most recent call last):",
         '  File "hello.py", line 5, in main',
         "    return inner(params)",
-        "           ^^^^^^^^^^^^^",
         '  File "hello.py", line 3, in inner',
     ]
     assert not any("worker.py" in line for line in lines)
