@@ -212,10 +212,10 @@ class SqliteStore:
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
         return self._reader.execute(
-            "SELECT first, body FROM history WHERE execution = ?1 AND first >= ifnull((SELECT "
-            "max(first) FROM history WHERE execution = ?1 AND first <= ?2), 0) "
-            "ORDER BY first LIMIT ?3",
-            (execution, after + 1, limit),
+            "SELECT first, body FROM history WHERE execution = :execution AND first >= ifnull(("
+            "SELECT max(first) FROM history WHERE execution = :execution AND first <= :first), 0) "
+            "ORDER BY first LIMIT :limit",
+            {"execution": execution, "first": after + 1, "limit": limit},
         ).fetchall()
 
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -326,8 +326,8 @@ def _put_document(db: sqlite3.Connection, document: Document) -> None:
         )
     else:
         db.execute(
-            "INSERT INTO documents VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE "
-            "SET version = version + 1, body = ?3",
+            "INSERT INTO documents VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE "
+            "SET version = version + 1, body = excluded.body",
             (document.kind, document.key, document.body),
         )
 
