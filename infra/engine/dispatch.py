@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from actions import UNAVAILABLE, Completion, Invocation, merged
+from actions import INTERNAL_ERROR, UNAVAILABLE, Completion, Invocation, merged
 from composer import Failure
 
 from .tokens import Place
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from .runs import Flight, Run
     from .tokens import Tokens
+
+
+log = logging.getLogger(__name__)
 
 
 class Receiver(Protocol):
@@ -82,7 +86,14 @@ class Dispatch:
             variables=command.variables or {},
         )
         self.under_way += 1
-        invoker.invoke(invocation, partial(self._done, run, fiber, turn, flight))
+        done = partial(self._done, run, fiber, turn, flight)
+        try:
+            invoker.invoke(invocation, done)
+        except Exception:
+            log.exception("the invoker of kind '%s' broke its law", flight.kind)
+            now_ms = self._clock.now_ms()
+            broken = Failure(INTERNAL_ERROR, "The action could not be run; the log says why.")
+            done(Completion(broken, now_ms, now_ms))
 
     def _done(
         self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion

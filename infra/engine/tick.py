@@ -120,7 +120,11 @@ class Tick:
     def _take_effect(self) -> None:
         """Carries out some of the effects of what is committed, in order."""
         for _ in range(min(AT_ONCE, len(self._effects))):
-            self._effects.popleft()()
+            effect = self._effects.popleft()
+            try:
+                effect()
+            except Exception:
+                log.exception("what is committed was not carried out; it is after the next start")
         if not (self._effects or self._work.is_set() or self._committing):
             self._rest.set()
 
