@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import anyio.lowlevel
 import httpx
 from things import StandingClock
 
@@ -22,6 +23,7 @@ from infra.stores import MemoryStore
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
 PAYLOAD_BYTES = 10_000
 NAMESPACE = "/api/v1/namespaces/_"
+LOOKS = 1000  # each lets the service go on, so that no time need pass
 
 
 class Hands:
@@ -97,6 +99,15 @@ class World:
         answer = await self.client.get(f"/activations/{id}", params={"wait": 30_000})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    async def standing(self, id, *, status="running", waits=None):
+        """How an execution stands, as soon as this is its status and what its fibers wait for."""
+        for _ in range(LOOKS):
+            await anyio.lowlevel.checkpoint()
+            found = (await self.client.get(f"/executions/{id}")).json()
+            if found["status"] == status and waits in (None, [f["waits"] for f in found["fibers"]]):
+                return found
+        raise AssertionError(f"it has not come to {status} {waits}: {found}")
 
     def caller(self, auth=None, headers=None):
         """Another client."""
