@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from .composition import Composition, Part, as_part, build
+from .composition import Composition, Part, as_part, build, forwarding
 from .errors import CompositionError
-from .expressions import Predicate, Selector, path
+from .expressions import Predicate, Selector
 from .functions import ActionFunction
 from .grammar import Task
 
@@ -314,28 +314,7 @@ def forward(take: Any, *parts: Part, carry: Any = None, into: str | None = None)
         carry: what goes around them: names of fields, a path or a template; all of it when None.
         into: the field that takes the result; without it the result's fields go over what is carried.
     """
-    return build(
-        "forward",
-        take=_projection("take", take),
-        components=parts,
-        carry=None if carry is None else _projection("carry", carry),
-        into=into,
-    )
-
-
-def _projection(argument: str, value: Any) -> Any:
-    if isinstance(value, str):
-        raise CompositionError(
-            f"forward: {argument!r} must be a list of fields, a path() or a template, not {value!r}"
-        )
-    if isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value):
-        return {name: path(f"$[{_quoted(name)}]") for name in value}
-    return value
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return forwarding(take, parts, carry=carry, into=into)
 
 
 # --- at the same time --------------------------------------------------------------------------

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import REQUIRED
 from .errors import CompositionError, Error
-from .expressions import Predicate, Selector, Template
+from .expressions import Predicate, Selector, Template, path
 from .functions import ActionFunction, capture
 from .grammar import Case, PartKinds, Task, grammar
 from .values import flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from .values import JSON
 
@@ -71,7 +71,7 @@ class Composition:
 
     def forward(self, take: Any, **options: Any) -> Composition:
         """This, on a projection of its input: as `composer.forward`."""
-        return build("forward", take=take, components=(self,), **options)
+        return forwarding(take, (self,), **options)
 
     def asynchronous(self) -> Composition:
         """This, without waiting for it: as `composer.asynchronous`."""
@@ -154,6 +154,30 @@ def build(type: str, **arguments: Any) -> Composition:
             "deploy a part as an action of its own and name it here"
         )
     return Composition(type, taken, depth)
+
+
+def forwarding(
+    take: Any, parts: Iterable[Part], *, carry: Any = None, into: str | None = None
+) -> Composition:
+    """What `composer.forward` and the method of its name make."""
+    carried = None if carry is None else _projection("carry", carry)
+    taken = _projection("take", take)
+    return build("forward", take=taken, components=tuple(parts), carry=carried, into=into)
+
+
+def _projection(argument: str, value: Any) -> Any:
+    if isinstance(value, str):
+        raise CompositionError(
+            f"forward: {argument!r} must be a list of fields, a path() or a template, not {value!r}"
+        )
+    if isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value):
+        return {name: path(f"$[{_quoted(name)}]") for name in value}
+    return value
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def as_part(value: Part) -> Composition:
