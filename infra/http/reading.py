@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from actions import InvalidError, Query, TooLargeError
+from composer import MAX_DEPTH, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,7 @@ MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0", ""}
-_INSTANT = re.compile(r"[0-9]{1,18}")  # what a store can compare
+_DIGITS = re.compile(r"[0-9]{1,18}")  # of a number that every store can compare
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
@@ -73,7 +74,7 @@ def period(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if text is None:
         return None
-    if not _INSTANT.fullmatch(text):
+    if not _DIGITS.fullmatch(text):
         raise InvalidError(f"Parameter is not a valid value for epoch seconds: {text}")
     return int(text)
 
@@ -99,31 +100,44 @@ async def body(request: Request, limit: int) -> JSON:
         TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
         InvalidError: when it is no JSON.
     """
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
-    chunks = bytearray()
-    async for chunk in request.stream():
-        chunks += chunk
-        if len(chunks) > limit:
-            raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
-    if not chunks:
-        return None
-    try:
-        return orjson.loads(chunks)
-    except orjson.JSONDecodeError as error:
-        raise InvalidError(f"The request content was malformed:\n{error}") from None
+    return _parsed(await _content(request, limit))
 
 
 async def parameters(request: Request, limit: int) -> dict[str, JSON]:
     """The request's JSON object; empty when there is nothing.
 
     Raises:
-        InvalidError: when it is no object.
+        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
+        InvalidError: when it is no object, or one that nests too deep to be kept.
     """
-    document = await body(request, limit)
+    content = await _content(request, limit)
+    document = _parsed(content)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise InvalidError("The request content was malformed:\nthe body must be a JSON object")
+    may_be_deep = content.count(b"{") + content.count(b"[") > MAX_DEPTH
+    if may_be_deep and (why := flaw(document)):
+        raise InvalidError(f"The request content was malformed:\n{why}")
     return document
+
+
+async def _content(request: Request, limit: int) -> bytearray:
+    declared = request.headers.get("content-length", "")
+    if _DIGITS.fullmatch(declared) and int(declared) > limit:
+        raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > limit:
+            raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
+    return chunks
+
+
+def _parsed(content: bytearray) -> JSON:
+    if not content:
+        return None
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from None
