@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .composition import Composition, Part, as_part, build, forwarding
 from .errors import CompositionError
-from .expressions import Predicate, Selector
 from .functions import ActionFunction
 from .grammar import Task
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
+    from .expressions import Predicate, Selector
     from .values import JSON
 
 # --- leaves ------------------------------------------------------------------------------------

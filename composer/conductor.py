@@ -170,10 +170,10 @@ def _complete(cursor: Cursor, event: Completed) -> bool:
         return False
     cursor.value = event.value
     failed = inspect(cursor)
+    detail: dict[str, JSON] = {"variables": event.variables} if event.variables else {}
     if failed is not None:
-        cursor.note(history.STEP_FAILED, {"code": failed.code}, cursor.value["error"])  # type: ignore[union-attr]
+        cursor.note(history.STEP_FAILED, {"code": failed.code, **detail}, failed.error)
     else:
-        detail = {"variables": event.variables} if event.variables else None
         cursor.note(history.STEP_SUCCEEDED, detail, cursor.value)
     if event.variables and (unknown := cursor.assign(event.variables)):
         failed = failure(EXPRESSION_ERROR, f"no enclosing let declares {unknown!r}")

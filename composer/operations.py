@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
 
 
-def inspect(cursor: Cursor) -> Reaction:
+def inspect(cursor: Cursor) -> Failure | None:
     """Composer's rule for what a step hands on: boxed, and a failure if it has an `error` field."""
     cursor.value = boxed(cursor.value)
     if "error" in cursor.value:

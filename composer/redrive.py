@@ -130,6 +130,8 @@ def _event(entry: dict[str, JSON]) -> Event | None:
     match entry["type"]:
         case history.STEP_SUCCEEDED:
             return Completed(entry["turn"], entry["value"], entry.get("variables"))
+        case history.STEP_FAILED if "variables" in entry:
+            return Completed(entry["turn"], {"error": entry["value"]}, entry["variables"])
         case history.STEP_FAILED:
             return Failed(entry["turn"], Failure(entry["code"], entry["value"]))
         case history.TIMER_FIRED | history.TIMED_OUT:

@@ -1,0 +1,264 @@
+"""Redrive: a failed execution goes on from the steps that failed, and does nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+from compositions import compositions
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from world import World
+
+import composer
+from composer import RedriveError, path, var
+from composer.testing import Fail, simulate
+from composer.values import Failure, Success
+
+
+def run_on(world, answers):
+    """Answers steps by name until the execution has ended."""
+    while world.outcome is None:
+        step = next(iter(world.under_way.values()))
+        answer = answers[step.action.removeprefix("/_/")]
+        if isinstance(answer, Failure):
+            world.fail(step.action.removeprefix("/_/"), answer.code, answer.error)
+        else:
+            world.complete(step.action.removeprefix("/_/"), answer)
+    return world.outcome
+
+
+def test_it_goes_on_from_the_step_that_failed():
+    world = World(composer.sequence("a", "b", "c"))
+    world.complete("a", {"n": 1})
+    world.fail("b", "Broken")
+
+    world.redrive()
+
+    assert world.steps == ["b"]
+    assert world.invoked[-1].params == {"n": 1}
+    assert run_on(world, {"b": {"n": 2}, "c": {"n": 3}}) == Success({"n": 3})
+    assert world.calls == ["a", "b", "b", "c"]
+    assert world.kinds().count("ExecutionRedriven") == 1
+
+
+def test_the_step_is_another_activation_than_the_one_that_failed():
+    world = World(composer.action("a"))
+    world.fail("a")
+
+    world.redrive()
+
+    first, second = (step.activation for step in world.invoked)
+    assert first != second
+
+
+def test_it_may_fail_and_be_redriven_again():
+    world = World(composer.sequence("a", "b"))
+    for _ in range(3):
+        world.fail("a")
+        world.redrive()
+    world.complete("a")
+    world.fail("b")
+    world.redrive()
+
+    assert world.steps == ["b"]
+    world.complete("b", {"done": True})
+    assert world.outcome == Success({"done": True})
+    assert world.calls == ["a", "a", "a", "a", "b", "b"]
+
+
+def test_of_branches_only_those_that_failed_run_again():
+    world = World(composer.parallel("a", "b", "c", errors="wait"))
+    world.complete("a", {"is": "a"})
+    world.fail("b")
+    world.complete("c", {"is": "c"})
+
+    world.redrive()
+
+    assert world.steps == ["b"]
+    world.complete("b", {"is": "b"})
+    assert world.outcome == Success({"value": [{"is": "a"}, {"is": "b"}, {"is": "c"}]})
+
+
+def test_branches_that_a_failure_cancelled_run_again():
+    world = World(composer.parallel("a", composer.parallel("b", "c")))
+    world.fail("b")
+
+    world.redrive()
+
+    assert sorted(world.steps) == ["a", "b", "c"]
+
+
+def test_a_failure_that_was_handled_is_part_of_the_past():
+    world = World(composer.sequence(composer.do("a", "handler"), "b"))
+    world.fail("a")
+    world.complete("handler", {"handled": True})
+    world.fail("b")
+
+    world.redrive()
+
+    assert world.steps == ["b"]
+    assert world.invoked[-1].params == {"handled": True}
+
+
+def test_the_finalizer_of_what_failed_runs_after_it_has_been_tried_again():
+    world = World(composer.ensure("a", "tidy"))
+    world.fail("a", "Broken", "no")
+    world.complete("tidy", {"error": "no"})
+
+    world.redrive()
+
+    assert world.steps[:1] in (["a"], ["tidy"])
+
+
+def test_a_cancelled_execution_goes_on_where_it_was_stopped():
+    world = World(composer.sequence("a", "b"))
+    world.complete("a")
+    world.cancel()
+
+    world.redrive()
+
+    assert world.steps == ["b"]
+
+
+def test_attempts_count_anew():
+    world = World(composer.retry(1, "a"))
+    world.fail("a")
+    world.fail("a")
+    assert isinstance(world.outcome, Failure)
+
+    world.redrive()
+    world.fail("a")
+
+    assert world.outcome is None
+    assert world.steps == ["a"]
+
+
+def test_deadlines_count_from_the_redrive():
+    world = World(composer.timeout(10, composer.sequence("a", "b")))
+    world.pass_time(5)
+    world.complete("a")
+    world.fail("b")
+    world.pass_time(100)
+
+    world.redrive()
+    world.pass_time(9)
+    assert world.outcome is None
+    world.pass_time(1)
+
+    assert world.outcome.code == "Timeout"
+
+
+def test_waits_and_pauses_of_the_past_are_not_waited_for_again():
+    paused = composer.retry(0, "a", on_exhausted="pause")
+    world = World(composer.sequence(composer.wait(60), paused, "b"))
+    world.pass_time(60)
+    world.fail("a")
+    world.resume()
+    world.complete("a")
+    world.fail("b")
+
+    world.redrive()
+
+    assert world.steps == ["b"]
+
+
+def test_variables_that_a_failed_function_has_set_are_as_they_were():
+    count = composer.function(lambda params, variables: variables.update(n=variables["n"] + 1))
+    body = composer.do(count, composer.select({"n": var("n")}))
+    world = World(composer.let({"n": 0}, composer.sequence(body, "b")))
+    world.complete("inline", {"error": "no"}, {"n": 7})
+    assert world.invoked[-1].params == {"n": 7}
+    world.fail("b")
+
+    world.redrive()
+
+    assert world.invoked[-1].params == {"n": 7}
+
+
+def test_another_program_may_go_on_where_it_agrees_with_what_is_done():
+    world = World(composer.sequence("a", "b"))
+    world.complete("a", {"n": 1})
+    world.fail("b")
+
+    world.redrive(composer.sequence("a", "fixed", "more"))
+
+    assert world.steps == ["fixed"]
+    outcome = run_on(world, {"fixed": {"n": 2}, "more": {"n": 3}})
+    assert outcome == Success({"n": 3})
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (composer.sequence("z", "b"), "asks for /_/z where /_/a is done"),
+        (composer.literal({}), "does not wait for it"),
+        (composer.sequence(composer.wait(5), "a"), "does not wait for it"),
+    ],
+)
+def test_a_program_that_does_not_agree_with_what_is_done_is_refused(other, why):
+    world = World(composer.sequence("a", "b"))
+    world.complete("a")
+    world.fail("b")
+
+    with pytest.raises(RedriveError, match=why):
+        world.redrive(other)
+
+
+def test_what_has_succeeded_is_not_redriven():
+    world = World(composer.action("a"))
+    world.complete("a")
+
+    with pytest.raises(RedriveError, match="has succeeded: only a failed or cancelled one"):
+        world.redrive()
+
+
+def test_what_is_under_way_is_not_redriven():
+    with pytest.raises(RedriveError, match="is still under way"):
+        World(composer.action("a")).redrive()
+
+
+def test_what_its_program_decides_would_fail_again():
+    world = World(composer.sequence("a", composer.raise_error("No")))
+    world.complete("a")
+
+    with pytest.raises(RedriveError, match="not in a step: it would fail again"):
+        world.redrive()
+
+    world.redrive(composer.sequence("a", composer.when(path("$.x") == 1, "b", "c")))
+    assert world.steps == ["c"]
+
+
+@given(compositions(errors=()), st.data())
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+def test_after_the_action_is_mended_it_ends_as_if_it_had_never_failed(composition, data):
+    fakes = {name: {"from": name} for name in "abcd"}
+    well = simulate(composition, {"n": 1}, actions=fakes)
+    assume(isinstance(well.outcome, Success) and well.invocations)
+    assume(all(call.action.startswith("/_/") for call in well.invocations))  # no functions
+    failing = data.draw(st.integers(0, len(well.invocations) - 1))
+
+    def play(world, fail_at):
+        while world.outcome is None and world.under_way:
+            step = next(iter(world.under_way.values()))
+            name = step.action.removeprefix("/_/")
+            if len(world.invoked) - 1 == fail_at:
+                world.fail(name, "Broken")
+                fail_at = None
+            else:
+                world.complete(name, fakes[name])
+        return world.outcome is not None
+
+    world = World(composition, {"n": 1})
+    assume(play(world, failing))
+    assume(isinstance(world.outcome, Failure) and world.outcome.code == "Broken")
+    before = len(world.invoked)
+
+    world.redrive()
+    assert play(world, None)
+
+    assert world.outcome == well.outcome
+    assert len(world.invoked) == len(well.invocations) + 1
+    assert world.invoked[before].action == world.invoked[before - 1].action
+
+
+def test_a_fake_that_fails_is_a_failure_of_the_run():
+    assert simulate(composer.action("a"), actions={"a": Fail("No")}).error["code"] == "No"
