@@ -131,8 +131,8 @@ def get(client: Client, name: str, save: Path | None, *, as_json: bool) -> None:
 
 
 def _definition(command: Any) -> Any:
-    """The options of create and update."""
-    for option in (
+    """The arguments and options of create and update, as if each were written above the command."""
+    definition = (
         click.argument("name"),
         click.argument("file", type=FILE, required=False),
         click.option("--kind", help="Of the code [python:3]."),
@@ -142,7 +142,8 @@ def _definition(command: Any) -> Any:
         click.option("--memory", type=int, help="Megabytes that it may use."),
         as_json,
         parameters,
-    ):
+    )
+    for option in reversed(definition):
         command = option(command)
     return command
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import composer
-from composer import ActionFunction, Composition, Error
+from composer import ActionFunction, Composition, CompositionError, Error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +108,7 @@ def read(path: Path, name: str | None = None) -> Contents:
 def _composition(path: Path) -> Composition:
     try:
         return composer.parse(json.loads(path.read_text("utf-8")))
-    except ValueError as error:
+    except (ValueError, CompositionError) as error:
         raise FileError(f"{path}: {error}") from error
 
 

@@ -1,0 +1,314 @@
+"""`xingqiao deploy`, `invoke` and `action ...`, against a real server."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+
+import composer
+from composer import path
+
+DOUBLE = "def main(params):\n    print('doubling')\n    return {'n': 2 * params.get('n', 1)}\n"
+
+PIPELINE = """
+import composer
+from composer import path
+
+@composer.action
+def deployed_double(params):
+    return {"n": params["n"] * 2}
+
+_hidden = composer.sequence("nowhere")
+deployed_once = composer.sequence(deployed_double)
+deployed_twice = composer.sequence(deployed_double, deployed_double)
+"""
+
+
+# --- deploy ------------------------------------------------------------------------------------
+
+
+def test_a_program_is_deployed_with_the_actions_that_it_defines(xingqiao, tmp_path):
+    file = tmp_path / "pipeline.py"
+    file.write_text(PIPELINE)
+
+    ended = xingqiao("deploy", file)
+
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "✓ deployed_double 0.0.1 (python:3)",
+        "✓ deployed_once 0.0.1 (composition)",
+        "✓ deployed_twice 0.0.1 (composition)",
+    ]
+    assert xingqiao("invoke", "deployed_twice", "-p", "n", "3", "-r").json == {"n": 12}
+    again = xingqiao("deploy", file, "--json")
+    assert [action["version"] for action in again.json] == ["0.0.2"] * 3
+
+
+def test_a_program_with_a_main_is_an_action(xingqiao, tmp_path):
+    file = tmp_path / "plain.py"
+    file.write_text(DOUBLE)
+
+    assert xingqiao("deploy", file).out == "✓ plain 0.0.1 (python:3)\n"
+    assert xingqiao("deploy", file, "--name", "renamed").out == "✓ renamed 0.0.1 (python:3)\n"
+    assert xingqiao("invoke", "renamed", "-p", "n", "2", "--result").json == {"n": 4}
+
+
+def test_a_composition_is_deployed_from_json(xingqiao, action, tmp_path):
+    action("json_double", DOUBLE)
+    file = tmp_path / "from_json.json"
+    file.write_text(json.dumps(composer.repeat(2, "json_double").to_json()))
+
+    assert xingqiao("deploy", file).out == "✓ from_json 0.0.1 (composition)\n"
+    assert xingqiao("invoke", "from_json", "--result").json == {"n": 4}
+
+
+def test_an_archive_is_deployed(xingqiao, tmp_path):
+    file = tmp_path / "zipped.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("__main__.py", "from helper import main\n")
+        archive.writestr("helper.py", DOUBLE)
+
+    assert xingqiao("deploy", file).code == 0
+    assert xingqiao("invoke", "zipped", "-p", "n", "21", "-r").json == {"n": 42}
+
+
+@pytest.mark.usefixtures("xingqiao")
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("none.py", None, "there is no such file"),
+        ("empty.py", "x = 1", "it has no composition, no @composer.action and no function 'main'"),
+        ("broken.py", "def", "SyntaxError"),
+        ("raises.py", "1 / 0", "ZeroDivisionError: division by zero"),
+        ("notes.txt", "hello", "only .py, .json and .zip files can be used"),
+        ("broken.json", "{", "Expecting property name"),
+        ("other.json", '{"kind": "nonsense"}', "a composition is an object with a 'type'"),
+    ],
+)
+def test_a_file_that_cannot_be_deployed_is_named(refused, tmp_path, name, content, text):
+    file = tmp_path / name
+    if content is not None:
+        file.write_text(content)
+
+    line = refused("deploy", file)
+
+    assert line.startswith(str(file))
+    assert text in line
+
+
+def test_a_name_that_is_none_is_refused_by_the_server(xingqiao, refused, tmp_path):
+    file = tmp_path / "fine.py"
+    file.write_text(DOUBLE)
+
+    assert refused("deploy", file, "--name", "$").endswith("(400)")
+
+
+# --- invoke ------------------------------------------------------------------------------------
+
+
+def test_an_invocation_shows_its_id_its_record_or_its_result(xingqiao, action):
+    name = action("shown", DOUBLE)
+
+    told = xingqiao("invoke", name)
+    id = xingqiao("invoke", name, "--json").json["activationId"]
+    record = xingqiao("invoke", name, "--blocking", "-p", "n", "2")
+    result = xingqiao("invoke", name, "--result", "-p", "n", "2")
+
+    assert told.out.startswith("✓ shown has the activation ")
+    assert len(id) == 32
+    assert record.json["response"]["result"] == {"n": 4}
+    assert record.json["logs"][0].endswith("stdout: doubling")
+    assert result.out == '{\n  "n": 4\n}\n'
+    assert xingqiao("invoke", name, "-r", "--json").out == '{"n": 2}\n'
+    assert {told.code, record.code, result.code} == {0}
+    assert told.err == record.err == result.err == ""
+
+
+def test_an_action_that_fails_makes_the_command_fail_and_shows_the_error(xingqiao, action):
+    name = action("failing", "def main(params):\n    return {'error': 'no luck'}\n")
+
+    result = xingqiao("invoke", name, "--result")
+    record = xingqiao("invoke", name, "--blocking", "--json")
+
+    assert (result.code, result.json) == (1, {"error": "no luck"})
+    assert (record.code, record.json["response"]["status"]) == (1, "application error")
+    assert xingqiao("invoke", name).code == 0, "nobody has waited for it"
+
+
+def test_parameters_are_json_or_else_text(xingqiao, action):
+    name = action("told")
+
+    ended = xingqiao(
+        "invoke", name, "--result",
+        "-p", "number", "1.5", "-p", "object", '{"a": [true, null]}', "-p", "text", "hello world",
+        "-p", "quoted", '"5"', "-p", "empty", "", "-p", "no_number", "NaN", "-p", "broken", "{",
+        "-p", "twice", "1", "-p", "twice", "2", "-p", "星桥", "桥",
+    )  # fmt: skip
+
+    assert ended.json == {
+        "number": 1.5, "object": {"a": [True, None]}, "text": "hello world", "quoted": "5",
+        "empty": "", "no_number": "NaN", "broken": "{", "twice": 2, "星桥": "桥",
+    }  # fmt: skip
+
+
+def test_parameters_of_the_command_go_over_those_of_a_file(xingqiao, action, tmp_path):
+    name = action("filed")
+    file = tmp_path / "params.json"
+    file.write_text('{"a": 1, "b": 1}')
+
+    ended = xingqiao("invoke", name, "--param-file", file, "--param", "b", "2", "-r")
+
+    assert ended.json == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "No such file"),
+        ("[1]", "it must hold a JSON object"),
+        ("{", "Expecting"),
+        ('{"a": NaN}', "NaN"),
+        (b"\xff", "decode"),
+    ],
+)
+def test_a_file_of_parameters_that_holds_none_is_misuse(xingqiao, refused, tmp_path, content, text):
+    file = tmp_path / "params.json"
+    if content is not None:
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    line = refused("invoke", "anything", "-P", file, code=2)
+
+    assert line.startswith(f"--param-file {file}")
+    assert text in line
+
+
+def test_what_the_server_refuses_is_told_with_its_status(xingqiao, refused):
+    assert refused("invoke", "never-deployed") == "The requested resource does not exist. (404)"
+    assert refused("invoke", "pkg/never") == "The requested resource does not exist. (404)"
+    assert refused("invoke", "$").endswith("(400)")
+
+
+# --- action ------------------------------------------------------------------------------------
+
+
+def test_an_action_is_created_once_updated_got_and_deleted(xingqiao, refused, tmp_path):
+    file = tmp_path / "code.py"
+    file.write_text(DOUBLE)
+
+    created = xingqiao(
+        "action", "create", "cared", file, "-p", "n", "5", "-a", "about", "numbers",
+        "--timeout", "500", "--memory", "128",
+    )  # fmt: skip
+    assert (created.code, created.out) == (0, "✓ cared 0.0.1 (python:3)\n")
+    assert refused("action", "create", "cared", file) == "resource already exists (409)"
+
+    updated = xingqiao("action", "update", "cared", "-a", "more", "1", "--json").json
+    assert updated["version"] == "0.0.2"
+    assert updated["parameters"] == [{"key": "n", "value": 5}]
+    assert {"key": "about", "value": "numbers"} in updated["annotations"]
+    assert {"key": "more", "value": 1} in updated["annotations"]
+    assert updated["limits"]["timeout"] == 500
+    assert updated["limits"]["memory"] == 128
+
+    got = xingqiao("action", "get", "cared", "--json").json
+    assert got == updated
+    assert xingqiao("action", "get", "cared").json == got
+    assert xingqiao("invoke", "cared", "-r").json == {"n": 10}
+
+    assert xingqiao("action", "delete", "cared").out == "✓ cared is deleted\n"
+    for verb in ("get", "delete"):
+        assert refused("action", verb, "cared") == "The requested resource does not exist. (404)"
+
+
+def test_another_function_than_main_can_be_called(xingqiao, tmp_path):
+    file = tmp_path / "named.py"
+    file.write_text("def other(params):\n    return {'called': 'other'}\n")
+
+    xingqiao("action", "create", "named", file, "--main", "other", "--kind", "python:default")
+
+    assert xingqiao("invoke", "named", "-r").json == {"called": "other"}
+
+
+def test_code_and_compositions_are_saved_as_they_were(xingqiao, action, composition, tmp_path):
+    action("saved", DOUBLE)
+    composition("saved_too", composer.sequence("saved", composer.select({"m": path("$.n")})))
+    archive = tmp_path / "saved_zip.zip"
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.writestr("__main__.py", DOUBLE)
+    xingqiao("action", "create", "saved_zip", archive)
+
+    for name, file in (("saved", "a.py"), ("saved_too", "b.json"), ("saved_zip", "c.zip")):
+        ended = xingqiao("action", "get", name, "--save", tmp_path / file)
+        assert ended.out == f"✓ {name} is in {tmp_path / file}\n"
+
+    assert (tmp_path / "a.py").read_text() == DOUBLE
+    assert (tmp_path / "c.zip").read_bytes() == archive.read_bytes()
+    again = xingqiao("action", "create", "saved_again", tmp_path / "b.json")
+    assert again.code == 0
+    assert xingqiao("invoke", "saved_again", "-p", "n", "1", "-r").json == {"m": 2}
+
+
+def test_actions_are_listed(xingqiao, action):
+    action("listed_first")
+    action("listed_last")
+
+    table = xingqiao("action", "list", "--limit", "2").out.splitlines()
+    documents = xingqiao("action", "list", "--limit", "1", "--skip", "1", "--json").json
+
+    assert table[0].split() == ["name", "kind", "version", "updated"]
+    assert [line.split()[:3] for line in table[1:]] == [
+        ["listed_last", "python:3", "0.0.1"],
+        ["listed_first", "python:3", "0.0.1"],
+    ]
+    assert [action["name"] for action in documents] == ["listed_first"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["action", "create", "a"], "FILE is missing"),
+        (["action", "create"], "Missing argument 'NAME'"),
+        (["action", "list", "--limit", "many"], "'many' is not a valid integer"),
+        (["action", "list", "--limit", "-1"], "-1 is not in the range"),
+        (["invoke"], "Missing argument 'NAME'"),
+        (["invoke", "a", "-p", "n"], "Option '-p' requires 2 arguments"),
+        (["deploy"], "Missing argument 'FILE'"),
+        (["fly"], "No such command 'fly'"),
+        (["action", "fly"], "No such command 'fly'"),
+        (["action", "list", "--fly"], "No such option"),
+    ],
+)
+def test_misuse_exits_with_2_and_says_what_would_do(xingqiao, refused, arguments, text):
+    line = refused(*arguments, code=2)
+
+    assert text in line
+    assert "--help)" in line or "requires 2 arguments" in line
+
+
+def test_code_that_cannot_be_read_is_named(xingqiao, refused, tmp_path):
+    binary = tmp_path / "binary.py"
+    binary.write_bytes(b"\xff\xfe")
+
+    assert refused("action", "create", "a", tmp_path / "none.py").startswith(
+        str(tmp_path / "none.py")
+    )
+    assert refused("action", "create", "a", binary).startswith(str(binary))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--kind", "cobol:1"], "The specified runtime 'cobol:1' is not supported"),
+        (["--timeout", "1"], "timeout 1 milliseconds is below allowed threshold"),
+        (["--memory", "4096"], "memory 4096 MB exceeds allowed threshold of 512 MB (400)"),
+    ],
+)
+def test_what_the_server_cannot_take_is_told_in_one_line(
+    xingqiao, refused, tmp_path, options, text
+):
+    file = tmp_path / "code.py"
+    file.write_text(DOUBLE)
+
+    assert text in refused("action", "create", "never", file, *options)
