@@ -34,7 +34,7 @@ def timeline(entries: Iterable[dict[str, JSON]]) -> list[Line]:
     """The lines of a history, given as `Entry.to_json` wrote it, with values in place."""
     told: list[tuple[int, Line]] = []  # by the number of the entry that it begins with
     begun: dict[tuple[str, int], tuple[int, dict[str, JSON]]] = {}
-    start_ms = 0
+    start_ms, left = 0, "under way"
     for number, entry in enumerate(entries):
         if number == 0:
             start_ms = entry["at"]
@@ -50,8 +50,10 @@ def timeline(entries: Iterable[dict[str, JSON]]) -> list[Line]:
                 at, took_ms = first["at"], entry["at"] - first["at"]
             line = Line(at - start_ms, _depth(entry), tone, label, took_ms, note)
             told.append((order, line))
+        if entry["type"] in _ENDINGS:
+            left = "cancelled"
     for number, first in begun.values():
-        line = Line(first["at"] - start_ms, _depth(first), "wait", _step(first), None, "under way")
+        line = Line(first["at"] - start_ms, _depth(first), "wait", _step(first), None, left)
         told.append((number, line))
     return [line for _, line in sorted(told, key=lambda pair: (pair[1].at_ms, pair[0]))]
 
@@ -90,7 +92,13 @@ def _error(entry: dict[str, JSON]) -> str:
 
 
 _BEGINNINGS = {history.STEP_SCHEDULED, history.TIMER_STARTED, history.FORKED}
-_OPEN_ENDED = {history.TIMED_OUT, history.RETRY_SCHEDULED, history.BRANCH_FAILED, history.PAUSED}
+_ENDINGS = {history.EXECUTION_SUCCEEDED, history.EXECUTION_FAILED, history.EXECUTION_CANCELLED}
+_OPEN_ENDED = _ENDINGS | {
+    history.TIMED_OUT,
+    history.RETRY_SCHEDULED,
+    history.BRANCH_FAILED,
+    history.PAUSED,
+}
 
 _TOLD: dict[str, Callable[[dict[str, JSON], dict[str, JSON]], Told]] = {
     history.EXECUTION_STARTED: lambda e, _: ("plain", "started", _value(e)),

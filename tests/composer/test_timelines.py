@@ -1,0 +1,132 @@
+"""A history to read: one line for each thing that took time or went wrong."""
+
+from __future__ import annotations
+
+import composer
+from composer import timeline
+from composer.testing import Fail, Slow, simulate
+
+
+def lines(run):
+    return timeline([entry.to_json(lambda value: value) for entry in run.history])
+
+
+def shown(run):
+    return [(line.at_ms, line.depth, line.tone, line.label, line.took_ms) for line in lines(run)]
+
+
+def test_a_sequence_is_told_with_what_each_step_took():
+    run = simulate(
+        composer.sequence("a", "pkg/b"),
+        actions={"a": Slow(1, {"n": 1}), "pkg/b": Slow(2, {"n": 2})},
+    )
+
+    assert shown(run) == [
+        (0, 0, "plain", "started", None),
+        (0, 0, "good", "a", 1000),
+        (1000, 0, "good", "pkg/b", 2000),
+        (3000, 0, "good", "succeeded", None),
+    ]
+    assert [line.note for line in lines(run)] == ["{}", '{"n": 1}', '{"n": 2}', '{"n": 2}']
+
+
+def test_retries_show_the_error_the_delay_and_the_attempt():
+    run = simulate(
+        composer.retry(2, "a", delay=5), actions={"a": [Fail("Down", "no"), {"ok": True}]}
+    )
+
+    told = [(line.tone, line.label, line.note) for line in lines(run)[1:4]]
+    assert told == [
+        ("bad", "a", "Down: no"),
+        ("wait", "attempt 2 in 5000 ms", ""),
+        ("wait", "waited", ""),
+    ]
+
+
+def test_branches_stand_deeper_and_after_their_fork():
+    run = simulate(composer.parallel("a", "b"), actions={"a": Slow(2, {}), "b": Slow(1, {})})
+
+    assert [(line.depth, line.label, line.took_ms) for line in lines(run)[1:4]] == [
+        (0, "fork of 2", 2000),
+        (1, "b", 1000),
+        (1, "a", 2000),
+    ]
+
+
+def test_a_failure_is_told_where_it_happened_and_at_the_end():
+    run = simulate(
+        composer.parallel("a", composer.wait(60)), actions={"a": Fail("Broken", {"why": 1})}
+    )
+
+    bad = [(line.label, line.note) for line in lines(run) if line.tone == "bad"]
+    assert bad == [
+        ("fork of 2", "Broken"),
+        ("a", 'Broken: {"why": 1}'),
+        ("branch failed", 'Broken: {"why": 1}'),
+        ("failed", 'Broken: {"why": 1}'),
+    ]
+
+
+def test_an_error_with_a_code_and_a_message_is_short():
+    run = simulate(composer.raise_error("NoChoice", "nothing fits"))
+
+    assert lines(run)[-1].note == "NoChoice: nothing fits"
+
+
+def test_timeouts_waits_functions_and_what_is_started_aside_are_told():
+    run = simulate(
+        composer.sequence(
+            composer.wait(3),
+            lambda params: params,
+            composer.asynchronous("b"),
+            composer.do(composer.timeout(2, "a"), composer.literal({})),
+        ),
+        actions={"a": Slow(60, {}), "b": {}},
+    )
+
+    told = [(line.tone, line.label, line.took_ms) for line in lines(run)]
+    assert ("wait", "wait", 3000) in told
+    assert ("good", "λ components[1]", 0) in told
+    assert ("bad", "timeout of 2 s", None) in told
+    assert ("bad", "a", 2000) in told
+    assert any(label.startswith("started 0") for _, label, _ in told)
+
+
+def test_what_is_under_way_is_told_as_such():
+    run = simulate(composer.sequence("a", composer.wait(5)), actions={"a": {}}, cancel_at=2)
+    before = timeline([entry.to_json(lambda value: value) for entry in run.history[:-2]])
+
+    assert (before[-1].label, before[-1].note) == ("wait", "under way")
+    assert [(line.label, line.note) for line in lines(run)][-3:] == [
+        ("wait", "cancelled"),
+        ("cancel requested", ""),
+        ("cancelled", ""),
+    ]
+
+
+def test_a_pause_and_a_redrive_are_told():
+    run = simulate(composer.retry(0, "a", on_exhausted="pause"), actions={"a": Fail("Down", "no")})
+    assert [(line.tone, line.label, line.note) for line in lines(run)][-1] == (
+        "wait", "paused after 1 attempts", "Down: no",
+    )  # fmt: skip
+    entries = [entry.to_json(lambda value: value) for entry in run.history]
+    redriven = {"at": 9, "fiber": "0", "turn": 0, "type": "ExecutionRedriven"}
+    accepted = {"at": 9, "fiber": "0", "turn": 1, "type": "StepAccepted"}
+    resumed = {"at": 9, "fiber": "0", "turn": 1, "type": "Resumed"}
+
+    labels = [line.label for line in timeline([*entries, resumed, redriven, accepted])]
+
+    assert labels[-3:] == ["resumed", "redriven", "λ"]
+
+
+def test_long_values_are_cut():
+    run = simulate(composer.literal({"text": "x" * 500}))
+
+    assert len(lines(run)[-1].note) == 72
+    assert lines(run)[-1].note.endswith("…")
+    failed = simulate(composer.raise_error("No", "x" * 500))
+    assert lines(failed)[-1].note.endswith("…")
+
+
+def test_no_history_is_no_lines():
+    assert timeline([]) == []
