@@ -214,12 +214,7 @@ def parse(doc: JSON) -> Composition:
     """
     if why := flaw(doc):
         raise CompositionError(f"a composition is JSON, but {why}")
-    try:
-        return _read(doc)
-    except CompositionError:
-        raise
-    except Error as error:
-        raise CompositionError(str(error)) from error
+    return _read(doc)
 
 
 def _read(doc: JSON) -> Composition:
@@ -235,7 +230,9 @@ def _read(doc: JSON) -> Composition:
         try:
             known = rule.arguments.get(name)
             arguments[name] = known.kind.read(value) if known is not None else value
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except CompositionError:
+            raise
+        except (Error, ValueError, TypeError, KeyError, AttributeError) as error:
             raise CompositionError(f"{rule.name}: '{name}' cannot be read: {error!r}") from error
     return build(doc["type"], **arguments)
 
