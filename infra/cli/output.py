@@ -34,8 +34,8 @@ def console(*, wrap: bool = False) -> Console:
 
 
 def write_json(document: Any) -> None:
-    """One line of JSON."""
-    print(json.dumps(document, ensure_ascii=False))
+    """One line of JSON, at once: whoever reads it may be waiting."""
+    print(json.dumps(document, ensure_ascii=False), flush=True)
 
 
 def document(document: Any) -> None:
@@ -53,8 +53,9 @@ def done(text: str) -> None:
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> None:
-    """A table; `empty` is written when there are no rows."""
-    made = Table(box=None, pad_edge=False, header_style="dim")
+    """A table, with a header if a column has a name; `empty` is written when there are no rows."""
+    columns = list(columns)
+    made = Table(box=None, pad_edge=False, header_style="dim", show_header=any(columns))
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column in _IDS)
     for row in rows:
@@ -77,7 +78,7 @@ def activation(record: dict[str, Any]) -> None:
     ended = status("succeeded" if record["response"]["success"] else "failed")
     console().print(Text(about) + ended + Text(f"  {took}"))
     for line in record["logs"]:
-        print(f"  {line}")
+        print(f"  {line}", flush=True)
 
 
 def instant(at_ms: int) -> str:
