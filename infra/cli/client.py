@@ -107,7 +107,7 @@ def connect(url: str | None, auth: str | None) -> Client:
     """A client, from options, the environment, or OpenWhisk's `.wskprops`.
 
     Raises:
-        ApiError: when there are no credentials.
+        ApiError: when there are no credentials, or the URL is none.
     """
     properties = _wskprops()
     url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
@@ -117,7 +117,10 @@ def connect(url: str | None, auth: str | None) -> Client:
             "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
             "(the server shows them at its first start)"
         )
-    return Client(url.rstrip("/"), auth)
+    try:
+        return Client(url.rstrip("/"), auth)
+    except httpx.InvalidURL as error:
+        raise ApiError(f"{url} is no URL: {error}") from error
 
 
 def _wskprops() -> dict[str, str]:

@@ -1,0 +1,136 @@
+"""`xingqiao run` and `show`: what needs no server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import composer
+
+PROGRAM = """
+import composer
+from composer import path
+
+@composer.action
+def double(params):
+    print("doubling")
+    return {"n": params["n"] * 2}
+
+@composer.action
+def refuse(params):
+    return {"error": {"code": "No", "message": "not today"}}
+
+good = composer.sequence(double, lambda params: {"n": params["n"] + 1})
+bad = composer.sequence(double, refuse)
+last = composer.sequence(double, double)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    return file
+
+
+def test_a_composition_runs_here_and_shows_its_history_and_its_result(command, program):
+    ended = command("run", program, "--param", "n", "3")
+
+    history, _, result = ended.out.partition("{\n")
+    assert ended.code == 0
+    assert history.count("✓ double") == 2
+    assert "✓ succeeded" in history
+    assert json.loads("{" + result) == {"n": 12}
+
+
+def test_the_one_that_is_named_runs(command, program):
+    ended = command("run", program, "--name", "good", "--param", "n", "3", "--json")
+
+    assert ended.code == 0
+    assert (ended.json["success"], ended.json["result"]) == (True, {"n": 7})
+    assert ended.json["history"][0]["value"] == {"n": 3}
+
+
+def test_one_that_fails_makes_the_command_fail(command, program):
+    text = command("run", program, "--name", "bad", "-p", "n", "1")
+    ended = command("run", program, "--name", "bad", "-p", "n", "1", "--json")
+
+    assert text.code == ended.code == 1
+    assert "✗ refuse" in text.out
+    assert "No: not today" in text.out
+    assert ended.json["success"] is False
+    assert ended.json["result"] == {"error": {"code": "No", "message": "not today"}}
+
+
+def test_a_composition_runs_from_json(command, tmp_path):
+    file = tmp_path / "made.json"
+    file.write_text(json.dumps(composer.literal({"made": True}).to_json()))
+
+    assert command("run", file, "--json").json["result"] == {"made": True}
+
+
+def test_a_program_may_import_its_neighbours(command, tmp_path):
+    (tmp_path / "xq_neighbour.py").write_text("VALUE = {'from': 'next door'}\n")
+    file = tmp_path / "importing.py"
+    file.write_text("import composer, xq_neighbour\nmade = composer.literal(xq_neighbour.VALUE)\n")
+
+    assert command("run", file, "--json").json["result"] == {"from": "next door"}
+
+
+def test_what_cannot_run_is_told_in_one_line(refused, program, tmp_path):
+    plain = tmp_path / "plain.py"
+    plain.write_text("def main(params):\n    return params\n")
+    captured = tmp_path / "captured.py"
+    captured.write_text(
+        "import composer\n"
+        "def make(n):\n    return composer.sequence(lambda params: {'n': n})\n"
+        "made = make(object())\n"
+    )
+
+    assert refused("run", program, "--name", "none") == (
+        f"{program}: it has no composition 'none'; it has good, bad, last"
+    )
+    assert refused("run", plain) == f"{plain}: it has no composition"
+    assert refused("run", tmp_path / "none.py") == f"{tmp_path / 'none.py'}: there is no such file"
+    assert "n" in refused("run", captured)
+
+
+# --- show --------------------------------------------------------------------------------------
+
+
+def test_a_file_is_drawn_for_mermaid_and_for_graphviz(command, program):
+    good = composer.sequence("double", "double")
+
+    assert command("show", program).out == composer.mermaid(good) + "\n"
+    assert command("show", program, "--mermaid").out == composer.mermaid(good) + "\n"
+    assert command("show", program, "--dot").out == composer.dot(good) + "\n"
+    named = command("show", program, "--name", "bad", "--dot").out
+    assert named == composer.dot(composer.sequence("double", "refuse")) + "\n"
+
+
+def test_what_is_deployed_is_drawn_by_its_name(xingqiao, composition):
+    made = composer.sequence("a", composer.retry(1, "b"))
+    composition("drawn", made)
+
+    assert xingqiao("show", "drawn").out == composer.mermaid(made) + "\n"
+    assert xingqiao("show", "drawn", "--dot").out == composer.dot(made) + "\n"
+
+
+def test_what_cannot_be_drawn_is_told(xingqiao, refused, action, tmp_path):
+    action("not_drawn")
+
+    assert refused("show", "not_drawn") == "not_drawn is no composition: it is of kind python:3"
+    assert refused("show", "never") == "The requested resource does not exist. (404)"
+    assert refused("show", tmp_path / "none.py").endswith("there is no such file")
+
+
+def test_a_sequence_is_drawn_as_the_composition_that_it_is(xingqiao, server):
+    document = {"exec": {"kind": "sequence", "components": ["/_/a", "/_/b"]}}
+    with server.client() as client:
+        assert client.put("/actions/in_order", json=document).status_code == 200
+
+    drawn = xingqiao("show", "in_order")
+
+    assert drawn.code == 0
+    assert drawn.out == composer.mermaid(composer.sequence("/guest/a", "/guest/b")) + "\n"

@@ -1,0 +1,185 @@
+"""How the command line finds its server and its credentials, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.infra.servers import AUTH, XINGQIAO
+
+ROOT = Path(__file__).parents[3]
+NO_CREDENTIALS = (
+    "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
+    "(the server shows them at its first start)"
+)
+
+
+@pytest.fixture
+def wskprops(tmp_path):
+    def write(**properties):
+        text = "".join(f"{name}={value}\n" for name, value in properties.items())
+        (tmp_path / ".wskprops").write_text(text)
+
+    return write
+
+
+# --- server and credentials --------------------------------------------------------------------
+
+
+def test_without_credentials_nothing_is_asked(refused):
+    for arguments in (["invoke", "a"], ["action", "list"], ["execution", "list"], ["show", "a"]):
+        assert refused(*arguments) == NO_CREDENTIALS
+
+
+def test_options_go_over_the_environment_and_that_over_wskprops(
+    command, server, monkeypatch, wskprops
+):
+    wskprops(APIHOST=server.url, AUTH=AUTH)
+    assert command("action", "list").code == 0
+
+    monkeypatch.setenv("XINGQIAO_AUTH", "wrong:wrong-key")
+    assert command("action", "list").err.strip().endswith("is invalid (401)")
+    assert command("action", "list", "--auth", AUTH).code == 0
+
+    monkeypatch.setenv("XINGQIAO_AUTH", AUTH)
+    monkeypatch.setenv("XINGQIAO_URL", "http://127.0.0.1:1")
+    assert "http://127.0.0.1:1 cannot be reached" in command("action", "list").err
+    assert command("action", "list", "--url", server.url).code == 0
+    assert command("action", "list", "--url", server.url + "/").code == 0
+
+
+def test_properties_may_stand_in_another_file(command, server, monkeypatch, tmp_path):
+    file = tmp_path / "elsewhere"
+    file.write_text(f"# a comment\n\nAPIHOST = {server.url}\nAUTH={AUTH}\nOTHER\n")
+    monkeypatch.setenv("WSK_CONFIG_FILE", str(file))
+
+    assert command("action", "list").code == 0
+
+
+def test_a_host_without_a_scheme_is_asked_securely(refused, wskprops):
+    wskprops(APIHOST="127.0.0.1:1", AUTH=AUTH)
+
+    assert refused("action", "list").startswith("https://127.0.0.1:1 cannot be reached: ")
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1", "http://[::1", "http://a:b"])
+def test_an_url_that_is_none_is_told_in_one_line(refused, url):
+    assert url in refused("action", "list", "--url", url, "--auth", AUTH)
+
+
+def test_credentials_that_no_header_can_hold_are_refused(refused, server):
+    line = refused("action", "list", "--url", server.url, "--auth", "user:wröng-key")
+
+    assert line == "The supplied authentication is invalid (401)"
+
+
+def test_what_answers_but_is_no_server_of_ours_is_told(refused, server):
+    line = refused("action", "list", "--url", f"{server.url}/metrics", "--auth", AUTH)
+
+    assert line.endswith("(404)")
+
+
+# --- how it ends -------------------------------------------------------------------------------
+
+
+def test_the_version_and_help_are_shown(command):
+    assert command("--version").out == f"xingqiao, version {version('xingqiao')}\n"
+    for arguments in (["--help"], ["-h"], ["deploy", "-h"], ["action", "--help"]):
+        ended = command(*arguments)
+        assert ended.code == 0
+        assert ended.out.startswith("Usage: ")
+        assert ended.err == ""
+
+
+def test_every_command_is_listed_with_a_sentence(command):
+    lines = command("--help").out.partition("Commands:\n")[2].splitlines()
+
+    assert [line.split()[0] for line in lines] == [
+        "serve", "deploy", "invoke", "action", "activation", "execution", "run", "show",
+    ]  # fmt: skip
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_no_command_is_misuse_and_shows_what_there_is(command):
+    ended = command()
+
+    assert ended.code == 2
+    assert "Commands:" in ended.out + ended.err
+
+
+def test_it_runs_as_a_process_with_the_same_exit_codes(tmp_path):
+    for arguments, code in ((["--version"], 0), (["show", "none.py"], 1), (["fly"], 2)):
+        done = subprocess.run(
+            [XINGQIAO, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert done.returncode == code, done.stderr
+        assert done.stderr.count("\n") == (code != 0)
+
+
+# --- packages of others ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """Starts the command line as if our packages were installed in a folder, with others in front."""
+    site, front = tmp_path / "site-packages", tmp_path / "front"
+    site.mkdir()
+    front.mkdir()
+    for name in ("composer", "actions", "adapters", "transactions", "infra"):
+        (site / name).symlink_to(ROOT / name)
+
+    def run():
+        program = (
+            f"import sys; sys.path[:0] = [{str(front)!r}, {str(site)!r}]; "
+            "from infra.cli import main; main(['--version'])"
+        )
+        return subprocess.run(
+            [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def test_with_nothing_in_the_way_it_starts(installed):
+    done = installed()
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_package_of_ours_that_is_somebody_elses_is_told(installed, tmp_path):
+    other = tmp_path / "front" / "adapters"
+    other.mkdir()
+    (other / "__init__.py").write_text("")
+
+    done = installed()
+
+    assert done.returncode == 1
+    assert done.stderr == f"error: the package 'adapters' at {other} is not Xingqiao's: rename it\n"
+
+
+def test_a_distribution_that_has_a_package_of_ours_is_told(installed, tmp_path):
+    info = tmp_path / "site-packages" / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "top_level.txt").write_text("transactions\n")
+
+    done = installed()
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: the distribution 'other' has a package 'transactions', too: "
+        "install xingqiao in an environment of its own\n"
+    )
+
+
+def test_a_folder_that_is_no_package_is_not_in_the_way(installed, tmp_path):
+    (tmp_path / "front" / "infra").mkdir()
+    (tmp_path / "front" / "infra" / "main.tf").write_text("")
+
+    done = installed()
+
+    assert (done.returncode, done.stderr) == (0, "")
