@@ -195,10 +195,11 @@ def _fail(cursor: Cursor, event: Failed) -> bool:
 def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
     if event.turn != cursor.turn:
         return False
-    cursor.steps += event.steps
     cursor.pc = cursor.program.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
     failed = event.outcome if isinstance(event.outcome, Failure) else None
     cursor.note(history.JOINED, {"code": failed.code} if failed else None)
+    if not cursor.count_steps(event.steps):
+        return True
     if wait.cause is not None:
         cursor.origin = cursor.turn
         _unwind(cursor, wait.cause)

@@ -116,7 +116,11 @@ class Cursor:
 
     def count_step(self) -> bool:
         """Counts one step; False when it is one too many: then the fiber has ended."""
-        self.steps += 1
+        return self.count_steps(1)
+
+    def count_steps(self, steps: int) -> bool:
+        """Counts so many, of branches that have ended; False as for one."""
+        self.steps += steps
         if self.steps <= self.limits.steps:
             return True
         self.outcome = failure(
