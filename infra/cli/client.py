@@ -107,7 +107,7 @@ def connect(url: str | None, auth: str | None) -> Client:
     """A client, from options, the environment, or OpenWhisk's `.wskprops`.
 
     Raises:
-        ApiError: when there are no credentials, or the URL is none.
+        ApiError: when there are no credentials, the URL is none, or the file cannot be read.
     """
     properties = _wskprops()
     url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
@@ -127,7 +127,11 @@ def _wskprops() -> dict[str, str]:
     path = Path(os.environ.get("WSK_CONFIG_FILE", Path.home() / ".wskprops"))
     if not path.is_file():
         return {}
-    pairs = (line.partition("=") for line in path.read_text("utf-8").splitlines())
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ApiError(f"{path}: {error}") from error
+    pairs = (line.partition("=") for line in text.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from composer import flaw
+
 from .client import connect
 
 if TYPE_CHECKING:
@@ -59,25 +61,38 @@ def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def values(pairs: Iterable[tuple[str, str]]) -> dict[str, JSON]:
     """What `NAME VALUE` options say: values are JSON, or else text."""
-    return {name: _value(text) for name, text in pairs}
+    return {name: _sound(name, _value(text)) for name, text in pairs}
 
 
 def _value(text: str) -> JSON:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return _loaded(text)
     except ValueError:
         return text
+
+
+def _object(file: Path) -> dict[str, JSON]:
+    try:
+        document = _loaded(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--param-file {file}: {error}") from error
+    if not isinstance(document, dict):
+        raise click.UsageError(f"--param-file {file}: it must hold a JSON object")
+    return {name: _sound(name, value) for name, value in document.items()}
+
+
+def _loaded(text: str) -> JSON:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise click.UsageError("a parameter nests too deep") from None
 
 
 def _no_constant(name: str) -> JSON:
     raise ValueError(name)
 
 
-def _object(file: Path) -> dict[str, JSON]:
-    try:
-        document = json.loads(file.read_text("utf-8"), parse_constant=_no_constant)
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"--param-file {file}: {error}") from error
-    if not isinstance(document, dict):
-        raise click.UsageError(f"--param-file {file}: it must hold a JSON object")
-    return document
+def _sound(name: str, value: JSON) -> JSON:
+    if why := flaw({name: value}):
+        raise click.UsageError(f"a parameter cannot be sent: {why}")
+    return value

@@ -83,6 +83,24 @@ def test_what_answers_but_is_no_server_of_ours_is_told(refused, server):
     assert line.endswith("(404)")
 
 
+def test_properties_that_cannot_be_read_are_told(refused, tmp_path):
+    file = tmp_path / ".wskprops"
+    file.write_bytes(b"AUTH=\xff\n")
+
+    assert refused("action", "list").startswith(f"{file}: ")
+
+
+@pytest.mark.parametrize(
+    "value", ["\udcff", '"\\ud800"', "[" * 100_000], ids=["byte", "half", "deep"]
+)
+def test_a_parameter_that_cannot_travel_is_misuse(refused, server, value):
+    line = refused(
+        "invoke", "a", "-p", "n", value, "--url", server.url, "--auth", AUTH, code=2
+    )  # fmt: skip
+
+    assert line.startswith("a parameter ")
+
+
 # --- how it ends -------------------------------------------------------------------------------
 
 
