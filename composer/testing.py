@@ -388,6 +388,16 @@ def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
             return Completed(turn, value)
         case _Set(value, variables):
             return Completed(turn, value, variables)
-    if why := flaw(answer):
+    return Completed(turn, _plain(name, answer))
+
+
+def _plain(name: str, answer: Any) -> JSON:
+    """The answer as a worker would write it: any dict as an object, any tuple as a list."""
+    try:
+        value = json.loads(json.dumps(answer, allow_nan=False))
+        why = flaw(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        why = str(error)
+    if why:
         raise SimulationError(f"the fake of {name} answers with what is no JSON: {why}")
-    return Completed(turn, copied(answer))
+    return value

@@ -1,0 +1,174 @@
+"""The simulator for users: virtual time, fakes, crashes; and that it is true to itself."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+
+import pytest
+from compositions import INPUTS, compositions, plans, shown
+from hypothesis import HealthCheck, given, settings
+
+import composer
+from composer import CompositionError, Limits, path
+from composer.testing import Fail, Never, SimulationError, Slow, simulate
+from composer.values import Failure
+
+WEEK = 7 * 86400
+
+
+@composer.action
+def marked(params):
+    return {"doubled": params.get("n", 0) * 2}
+
+
+def test_a_week_takes_no_time():
+    run = simulate(composer.sequence(composer.wait(WEEK), "a"), actions={"a": {"ok": True}})
+
+    assert run.elapsed == WEEK
+    assert run.invocations[0].at == WEEK
+
+
+def test_answers_come_in_turn_after_their_time_or_never():
+    part = composer.retry(2, composer.timeout(10, "a"))
+
+    run = simulate(part, actions={"a": [Never(), Slow(3, Fail("Down")), Slow(1, {"n": 3})]})
+
+    assert run.value == {"n": 3}
+    assert run.elapsed == 14
+    assert run.calls("a") == [{}, {}, {}]
+
+
+def test_a_fake_computes_raises_or_is_a_composition():
+    def flaky(params):
+        if params["n"] == 1:
+            raise Fail("Down", "down")
+        raise ValueError("odd")
+
+    inner = composer.sequence(composer.wait(5), composer.select({"m": path("$.n")}))
+    fakes = {"flaky": flaky, "part": inner, "slow": lambda _: Slow(2, {"slow": True})}
+
+    assert simulate(composer.action("flaky"), {"n": 1}, actions=fakes).error == "down"
+    assert simulate(composer.action("flaky"), {"n": 2}, actions=fakes).error == "ValueError: odd"
+    run = simulate(composer.sequence("part", "slow"), {"n": 3}, actions=fakes)
+    assert (run.value, run.elapsed) == ({"slow": True}, 7)
+
+
+def test_an_assertion_of_the_test_in_a_fake_is_the_tests():
+    def checked(params):
+        assert params == {"n": 2}, "as the test says"
+
+    with pytest.raises(AssertionError, match="as the test says"):
+        simulate(composer.action("a"), {"n": 1}, actions={"a": checked})
+
+
+def test_functions_marked_as_actions_need_no_fake_and_may_have_one():
+    assert simulate(composer.sequence(marked), {"n": 2}).value == {"doubled": 4}
+    assert simulate(composer.sequence(marked), actions={"marked": {"faked": 1}}).value == {
+        "faked": 1
+    }
+
+
+def test_an_action_without_a_fake_is_the_tests_mistake():
+    with pytest.raises(SimulationError, match="the action /_/a has no fake: give actions="):
+        simulate(composer.action("a"))
+
+
+def test_an_answer_too_few_is_the_tests_mistake():
+    with pytest.raises(SimulationError, match="/_/a has 1 answers and is asked for one more"):
+        simulate(composer.sequence("a", "a"), actions={"a": [{}]})
+
+
+@pytest.mark.parametrize("answer", [{"n": float("nan")}, {"n": {1, 2}}, object()])
+def test_an_answer_that_is_no_json_is_the_tests_mistake(answer):
+    with pytest.raises(SimulationError, match="the fake of /_/a answers with what is no JSON"):
+        simulate(composer.action("a"), actions={"a": answer})
+
+
+@pytest.mark.parametrize("answer", [Counter("aab"), OrderedDict(a=2, b=1)])
+def test_an_answer_may_be_any_dict_as_for_a_worker(answer):
+    run = simulate(composer.action("a"), actions={"a": answer})
+
+    assert run.value == {"a": 2, "b": 1}
+    assert type(run.value) is dict
+
+
+def test_an_outcome_that_is_not_there_is_told():
+    failed = simulate(composer.raise_error("No"))
+    done = simulate(composer.literal({}))
+
+    with pytest.raises(AssertionError, match="the execution did not succeed"):
+        _ = failed.value
+    with pytest.raises(AssertionError, match="the execution did not fail"):
+        _ = done.error
+
+
+def test_what_waits_for_nothing_that_comes_ends_without_an_outcome():
+    run = simulate(composer.action("a"), actions={"a": Never()})
+
+    assert run.outcome is None
+    assert run.kinds() == ["ExecutionStarted", "StepScheduled"]
+
+
+def test_a_paused_run_says_so():
+    run = simulate(composer.retry(0, "a", on_exhausted="pause"), actions={"a": Fail()})
+
+    assert run.paused
+
+
+def test_what_is_started_aside_is_a_run_of_its_own():
+    run = simulate(composer.asynchronous("a"), {"n": 1}, actions={"a": lambda params: params})
+
+    assert [part.value for part in run.spawned] == [{"n": 1}]
+
+
+def test_a_chosen_crash_repeats_what_was_under_way_and_nothing_that_was_done():
+    part = composer.sequence("a", "b", "c")
+    fakes = {"a": {"n": 1}, "b": {"n": 2}, "c": {"n": 3}}
+
+    calm = simulate(part, actions=fakes)
+    for commit in range(calm.commits):
+        for when in ("before", "after"):
+            run = simulate(part, actions=fakes, crash=[(commit, when)])
+            assert run.outcome == calm.outcome
+            repeated = Counter(call.activation for call in run.invocations)
+            assert max(repeated.values()) <= 2
+            assert sum(repeated.values()) <= len(calm.invocations) + 1
+
+
+def test_a_crash_repeats_an_activation_with_the_answer_that_it_had():
+    part = composer.retry(3, "a")
+
+    run = simulate(part, actions={"a": [Fail("Down"), {"n": 2}]}, crash="every")
+
+    assert run.value == {"n": 2}
+
+
+@given(compositions(timed=True), INPUTS, plans(slow=True))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_crashes_at_every_commit_change_no_outcome(composition, params, fakes):
+    calm = simulate(composition, params, actions=fakes)
+
+    crashed = simulate(composition, params, actions=fakes, crash="every")
+
+    assert shown(crashed.outcome) == shown(calm.outcome)
+    assert crashed.paused == calm.paused
+
+
+def test_a_crash_in_a_cancellation_changes_nothing_either():
+    part = composer.parallel(composer.ensure("a", "tidy"), composer.wait(60))
+
+    run = simulate(part, actions={"a": Never(), "tidy": {}}, cancel_at=5, crash="every")
+
+    assert run.outcome.code == "Cancelled"
+    assert run.elapsed == 5
+
+
+def test_limits_can_be_set():
+    run = simulate(composer.repeat(9, composer.literal({})), limits=Limits(steps=5))
+
+    assert isinstance(run.outcome, Failure)
+
+
+def test_a_composition_is_checked_before_it_runs():
+    with pytest.raises(CompositionError):
+        simulate(composer.sequence(7))
