@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 PREFIX = "XINGQIAO_"
 PORT = 3233  # OpenWhisk's
+MAX_PORT = 65535
 
 
 class SettingsError(Error):
@@ -67,8 +68,10 @@ class Settings:
                 )
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is not None and not value >= least:  # what is no number is not, either
                 raise SettingsError(f"{name} must be at least {least}, not {value}")
+        if self.port > MAX_PORT:
+            raise SettingsError(f"port must be at most {MAX_PORT}, not {self.port}")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **given: Any) -> Settings:

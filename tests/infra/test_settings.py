@@ -1,0 +1,122 @@
+"""What can be set, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import pytest
+
+from infra.settings import Settings, SettingsError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_nothing_needs_to_be_set():
+    assert Settings.from_environment({}) == Settings()
+    assert (Settings().host, Settings().port, Settings().data) == (
+        "127.0.0.1",
+        3233,
+        Path(".xingqiao"),
+    )
+
+
+def test_everything_can_be_set_by_the_environment():
+    environment = {
+        "XINGQIAO_HOST": "::1",
+        "XINGQIAO_PORT": "0",
+        "XINGQIAO_DATA": "/somewhere/else",
+        "XINGQIAO_AUTH": "user:password",
+        "XINGQIAO_ISOLATION": "process",
+        "XINGQIAO_WORKERS": "3",
+        "XINGQIAO_WORKER_IDLE_S": "0.5",
+        "XINGQIAO_PAYLOAD_BYTES": "2048",
+        "XINGQIAO_STEPS": "7",
+        "XINGQIAO_FORK_WIDTH": "8",
+        "XINGQIAO_NESTING": "0",
+        "XINGQIAO_CONCURRENT": "9",
+        "XINGQIAO_PER_MINUTE": "10",
+        "XINGQIAO_SYNCHRONOUS": "NORMAL",
+        "XINGQIAO_GRACE_S": "1.5",
+        "XINGQIAO_LOG": "json",
+    }
+
+    assert environment.keys() == {f"XINGQIAO_{field.name.upper()}" for field in fields(Settings)}
+    assert Settings.from_environment(environment) == Settings(
+        host="::1", port=0, data=Path("/somewhere/else"), auth="user:password",
+        isolation="process", workers=3, worker_idle_s=0.5, payload_bytes=2048, steps=7,
+        fork_width=8, nesting=0, concurrent=9, per_minute=10, synchronous="NORMAL", grace_s=1.5,
+        log="json",
+    )  # fmt: skip
+
+
+def test_options_go_over_the_environment_where_they_are_given():
+    environment = {"XINGQIAO_PORT": "1", "XINGQIAO_HOST": "a", "OTHER": "x", "XINGQIAO_URL": "u"}
+
+    settings = Settings.from_environment(environment, port=2, host=None, data=None)
+
+    assert (settings.port, settings.host, settings.data) == (2, "a", Path(".xingqiao"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("PORT", "http", "XINGQIAO_PORT must be a number, not 'http'"),
+        ("PORT", "", "XINGQIAO_PORT must be a number, not ''"),
+        ("PORT", "80.5", "XINGQIAO_PORT must be a number, not '80.5'"),
+        ("PORT", "-1", "port must be at least 0, not -1"),
+        ("PORT", "65536", "port must be at most 65535, not 65536"),
+        ("WORKERS", "0", "workers must be at least 1, not 0"),
+        ("WORKER_IDLE_S", "-0.1", "worker_idle_s must be at least 0, not -0.1"),
+        ("PAYLOAD_BYTES", "1023", "payload_bytes must be at least 1024, not 1023"),
+        ("STEPS", "0", "steps must be at least 1, not 0"),
+        ("FORK_WIDTH", "0", "fork_width must be at least 1, not 0"),
+        ("NESTING", "-1", "nesting must be at least 0, not -1"),
+        ("CONCURRENT", "0", "concurrent must be at least 1, not 0"),
+        ("PER_MINUTE", "0", "per_minute must be at least 1, not 0"),
+        ("GRACE_S", "-1", "grace_s must be at least 0, not -1.0"),
+        ("GRACE_S", "soon", "XINGQIAO_GRACE_S must be a number, not 'soon'"),
+        ("GRACE_S", "nan", "grace_s must be at least 0, not nan"),
+        ("ISOLATION", "none", "isolation must be one of auto, process, bubblewrap, not 'none'"),
+        ("SYNCHRONOUS", "full", "synchronous must be one of FULL, NORMAL, not 'full'"),
+        ("LOG", "xml", "log must be one of text, json, not 'xml'"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_its_name(name, text, why):
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment({f"XINGQIAO_{name}": text})
+
+    assert str(caught.value) == why
+
+
+def test_settings_do_not_change():
+    with pytest.raises(FrozenInstanceError):
+        Settings().port = 1
+
+
+def test_the_quickstart_names_every_variable_and_its_default():
+    text = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
+    table = text.partition("## Settings of the server")[2]
+    named = dict(
+        zip(
+            re.findall(r"`(XINGQIAO_[A-Z_]+)`", table),
+            (default for row in re.findall(r"^\| `XINGQIAO.*$", table, flags=re.MULTILINE)
+             for default in _defaults(row)),
+            strict=True,
+        )
+    )  # fmt: skip
+
+    assert named.keys() == {f"XINGQIAO_{field.name.upper()}" for field in fields(Settings)}
+    for field in fields(Settings):
+        told = named[f"XINGQIAO_{field.name.upper()}"]
+        if told not in ("none", "made at the first start"):
+            assert told == str(field.default).removesuffix(".0")
+        else:
+            assert field.default is None
+
+
+def _defaults(row):
+    names, defaults = (cell.strip() for cell in row.split("|")[1:3])
+    told = [text.strip().strip("`") for text in defaults.split(",")]
+    return told * len(names.split(",")) if len(told) == 1 else told

@@ -1,0 +1,169 @@
+"""What the service tells of itself: logs, and figures for Prometheus."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from things import StandingClock
+
+import composer
+from actions import Call
+from actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
+from composer import Name
+from infra.clock import RandomIds
+from infra.engine import Engine, EngineSettings
+from infra.stores import MemoryStore
+from infra.telemetry import JsonFormatter, metrics_of, set_up_logs
+
+
+@pytest.fixture
+def record():
+    return logging.LogRecord("a.logger", logging.WARNING, __file__, 1, "%d of %s", (1, "two"), None)
+
+
+@pytest.fixture
+def root():
+    """The root logger, put back as it was afterwards."""
+    logger = logging.getLogger()
+    before = logger.handlers[:], logger.level
+    yield logger
+    logger.handlers[:], logger.level = before
+
+
+# --- logs --------------------------------------------------------------------------------------
+
+
+def test_a_line_of_json_says_when_who_and_what(record):
+    record.created = 1_700_000_000.25
+
+    assert json.loads(JsonFormatter().format(record)) == {
+        "at": "2023-11-14T22:13:20.250+00:00",
+        "level": "warning",
+        "logger": "a.logger",
+        "message": "1 of two",
+    }
+
+
+def test_what_is_given_besides_stands_in_the_line_whatever_it_is(record):
+    record.execution, record.thing = "e1", {1, 2}.__class__
+
+    line = json.loads(JsonFormatter().format(record))
+
+    assert line["execution"] == "e1"
+    assert line["thing"] == "<class 'set'>"
+
+
+def test_an_error_is_one_line_with_its_traceback(record):
+    try:
+        int("no\nluck")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+
+    text = JsonFormatter().format(record)
+
+    assert "\n" not in text
+    assert "ValueError: invalid literal" in json.loads(text)["exception"]
+
+
+def test_a_text_of_half_a_character_is_logged(record):
+    record.args = (1, "\ud800")
+    record.note = "\udfff"
+
+    line = json.loads(JsonFormatter().format(record))
+
+    assert line["message"].startswith("1 of ")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_logs_go_to_standard_error_in_the_form_that_is_asked_for(form, root, capsys):
+    set_up_logs(form)
+
+    logging.getLogger("some.module").info("hello %s", "there")
+    logging.getLogger("some.module").debug("nothing")
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    if form == "json":
+        assert json.loads(err)["message"] == "hello there"
+    else:
+        assert err.endswith(" INFO    some.module  hello there\n")
+    assert len(root.handlers) == 1
+
+
+# --- figures -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def service():
+    clock = StandingClock()
+    async with (
+        InlineInvoker(clock) as inline,
+        WorkerPool(Sandbox(), clock, WorkerSettings()) as pool,
+    ):
+        engine = Engine(
+            MemoryStore(), {"inline": inline}, clock=clock, ids=RandomIds(),
+            settings=EngineSettings(), secret=b"secret",
+        )  # fmt: skip
+        async with engine:
+            yield engine, pool
+
+
+def figures(write):
+    """Every figure by its name and labels."""
+    families = text_string_to_metric_families(write().decode())
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+async def test_figures_say_what_has_happened(service):
+    engine, pool = service
+    engine.register(Name.parse("/guest/echo"), lambda params: params)
+    engine.register(Name.parse("/guest/fail"), lambda params: {"error": "no luck"})
+    for name, made in (
+        ("good", composer.sequence("echo", "echo")),
+        ("bad", composer.sequence("echo", "fail")),
+        ("long", composer.wait(3600)),
+    ):
+        document = {"exec": {"kind": "composition", "composition": made.to_json()}}
+        await engine.put(Name.parse(f"/guest/{name}"), document, overwrite=False)
+    write = metrics_of(engine, pool)
+    before = figures(write)
+
+    for name, wait in (("good", 30), ("bad", 30), ("bad", 30), ("long", None)):
+        call = Call(name=Name.parse(f"/guest/{name}"), params={}, namespace="guest")
+        invoked = await engine.invoke(call, wait_s=wait)
+    under_way = figures(write)
+    await engine.cancel("guest", invoked.activation, terminate=True)
+    after = figures(write)
+
+    assert not any(before.values()) or before["xingqiao_store_healthy",] == 1
+    assert under_way["xingqiao_executions_total", "started"] == 4
+    assert under_way["xingqiao_executions_total", "succeeded"] == 1
+    assert under_way["xingqiao_executions_total", "failed"] == 2
+    assert under_way["xingqiao_executions_total", "cancelled"] == 0
+    assert under_way["xingqiao_steps_total",] == 6
+    assert under_way["xingqiao_steps_failed_total",] == 2
+    assert under_way["xingqiao_executions_in_memory",] == 0, "what waits is a row only"
+    assert under_way["xingqiao_timers",] == 1
+    assert after["xingqiao_executions_total", "cancelled"] == 1
+    assert after["xingqiao_executions_in_memory",] == 0
+    assert after["xingqiao_store_healthy",] == 1
+    assert after["xingqiao_workers",] == 0
+
+
+async def test_every_figure_is_ours_and_explained(service):
+    text = metrics_of(*service)().decode()
+
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")]
+    assert names
+    assert all(name.startswith("xingqiao_") for name in names)
+    assert all(len(line.split()) > 3 for line in text.splitlines() if line.startswith("# HELP"))
+    assert len(names) == len(set(names))
