@@ -77,7 +77,7 @@ async def serve(
         server = _Server(config)
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(server.serve([sock]))
-            started(f"http://{settings.host}:{sock.getsockname()[1]}", credentials)
+            started(_url(settings.host, sock.getsockname()[1]), credentials)
             stopping = tasks.create_task(stop.wait())
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
@@ -86,3 +86,7 @@ async def serve(
             if not await service.engine.drain(settings.grace_s):
                 log.warning("some steps are still under way; they run again after the next start")
             server.should_exit = True
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,286 @@
+"""The service as a process: how it starts, what it says, and how it stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, Server, running
+
+LOOKS = 10_000  # each is a request, so that time passes
+PROCESS = ("--auth", AUTH, "--isolation", "process")
+
+# Writes down that it runs, then waits until it may end.
+HELD = """
+import os, time
+
+def main(params):
+    with open(params["runs"], "a") as file:
+        file.write(os.environ["__OW_ACTIVATION_ID"] + "\\n")
+    while not os.path.exists(params["may_end"]):
+        time.sleep(0.005)
+    return {"done": True}
+"""
+
+
+@pytest.fixture
+def data(tmp_path):
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def held(tmp_path):
+    """An action that is held until it may end, and what to call it with."""
+
+    class Held:
+        runs, may_end = tmp_path / "runs", tmp_path / "may_end"
+        params = {"runs": str(runs), "may_end": str(may_end)}  # noqa: RUF012
+
+        @staticmethod
+        def deploy(client):
+            body = {"exec": {"kind": "python:3", "code": HELD}}
+            assert client.put("/actions/held", json=body).status_code == 200
+
+        def started(self, client):
+            """Waits until it runs. Returns its id."""
+            for _ in range(LOOKS):
+                client.get("/actions", params={"count": "true"})
+                if self.runs.exists() and self.runs.read_text().endswith("\n"):
+                    return self.runs.read_text().split()[-1]
+            raise AssertionError("it has not begun")
+
+    return Held()
+
+
+def stopping(server, client):
+    """Tells a server to stop; waits until it has heard."""
+    server.process.send_signal(signal.SIGTERM)
+    for _ in range(LOOKS):
+        if client.get(f"{server.url}/health").status_code == 503:
+            return
+    raise AssertionError("it does not stop")
+
+
+def refusal(*options, **environment):
+    """What a server that cannot start says, in its one line."""
+    done = subprocess.run(
+        [XINGQIAO, "serve", *options], capture_output=True, text=True, check=False,
+        timeout=DEADLINE_S, env={**os.environ, **environment},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("error: ").strip()
+
+
+# --- start -------------------------------------------------------------------------------------
+
+
+def test_the_first_start_shows_credentials_that_work_and_the_second_shows_none(data):
+    with running(data) as first:
+        said = [first.process.stdout.readline() for _ in range(2)]
+        auth = re.fullmatch(r"  export XINGQIAO_AUTH=(\S+)\n", said[1])[1]
+        with first.client(tuple(auth.split(":"))) as client:
+            assert client.get("/actions").status_code == 200
+    assert said[0] == "Credentials, shown only now:\n"
+
+    with running(data) as second, second.client(tuple(auth.split(":"))) as client:
+        assert client.get("/actions").status_code == 200
+        second.process.send_signal(signal.SIGTERM)
+        assert second.process.communicate(timeout=DEADLINE_S)[0] == ""
+
+
+def test_credentials_that_are_given_are_not_said(data):
+    with running(data, "--auth", AUTH) as server:
+        with server.client() as client:
+            assert client.get("/actions").status_code == 200
+        server.process.send_signal(signal.SIGTERM)
+        out, errors = server.process.communicate(timeout=DEADLINE_S)
+
+    assert out == ""
+    assert AUTH.partition(":")[2] not in server.said + errors
+
+
+def test_it_listens_where_it_is_told_to(data):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+    with running(data, "--host", "::1") as server:
+        assert re.fullmatch(r"http://\[::1\]:\d+", server.url)
+        assert httpx.get(f"{server.url}/health").json() == {"status": "ok"}
+
+
+def test_what_keeps_it_from_starting_is_said_in_one_line(data, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "in use" in refusal("--port", str(port), "--data", str(data))
+    assert "--auth must be uuid:key" in refusal("--auth", "short:key", "--data", str(data))
+    assert "workers must be at least 1" in refusal("--workers", "0", "--data", str(data))
+    assert "port must be at most 65535" in refusal("--port", "65536", "--data", str(data))
+    assert "XINGQIAO_STEPS must be a number" in refusal("--data", str(data), XINGQIAO_STEPS="x")
+    file = tmp_path / "file"
+    file.touch()
+    assert str(file) in refusal("--port", "0", "--data", str(file))
+
+
+def test_isolation_that_cannot_be_had_is_refused_not_left_out(data, tmp_path):
+    line = refusal("--port", "0", "--data", str(data), "--isolation", "bubblewrap",
+                   PATH=str(tmp_path))  # fmt: skip
+
+    assert line.startswith("bubblewrap is asked for, but there is no 'bwrap' here")
+
+
+# --- over a socket -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("data"), *PROCESS) as made:
+        yield made
+
+
+def raw(server, text):
+    """What a server answers to bytes, until it closes or has answered whole."""
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=DEADLINE_S) as connection:
+        connection.sendall(text)
+        answer = b""
+        while b"\r\n\r\n" not in answer and (more := connection.recv(65536)):
+            answer += more
+    return int(answer.split(maxsplit=2)[1])
+
+
+def test_what_is_declared_too_large_is_refused_before_it_is_sent(server):
+    head = f"POST /api/v1/completions/x HTTP/1.1\r\nHost: x\r\nContent-Length: {1 << 40}\r\n\r\n"
+
+    assert raw(server, head.encode()) == 413
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnot a size\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(server, text):
+    assert raw(server, text) == 400
+
+
+def test_a_body_in_pieces_has_the_same_bounds(server):
+    def pieces(count):
+        yield b'{"text": "'
+        for _ in range(count):
+            yield b"x" * 65536
+        yield b'"}'
+
+    with server.client() as client:
+        for count, status in ((1, 404), (17, 413)):
+            answer = client.post("/actions/nothing", content=pieces(count))
+            assert answer.status_code == status
+
+
+def test_figures_are_served_to_who_has_a_key(server):
+    with server.client() as client:
+        figures = client.get(f"{server.url}/metrics")
+
+    assert "xingqiao_store_healthy 1.0" in figures.text
+    assert httpx.get(f"{server.url}/metrics").status_code == 401
+
+
+def test_the_service_does_not_say_what_it_runs_on(server):
+    assert "server" not in httpx.get(f"{server.url}/health").headers
+
+
+# --- stop --------------------------------------------------------------------------------------
+
+
+def test_while_it_stops_it_takes_nothing_new_and_what_is_under_way_ends(data, held):
+    with running(data, *PROCESS) as server, server.client() as client:
+        held.deploy(client)
+        accepted = client.post("/actions/held", json=held.params).json()["activationId"]
+        assert held.started(client) == accepted
+        stopping(server, client)
+
+        refused = client.post("/actions/held", json=held.params)
+        assert refused.status_code == 503
+        assert refused.json()["error"] == "The server is stopping."
+        assert client.put("/actions/more", json={}).status_code == 503
+        assert client.get("/actions/held").status_code == 200
+        health = client.get(f"{server.url}/health")
+        assert (health.status_code, health.json()) == (503, {"status": "stopping"})
+
+        held.may_end.touch()
+        _, errors = server.process.communicate(timeout=DEADLINE_S)
+        assert server.process.returncode == 0, errors
+        assert "stopping: steps under way have 10 s" in errors
+        assert "Traceback" not in errors
+
+    with running(data, *PROCESS) as server, server.client() as client:
+        record = client.get(f"/activations/{accepted}", params={"wait": 30_000}).json()
+    assert record["response"]["result"] == {"done": True}
+    assert held.runs.read_text().split() == [accepted]
+
+
+def test_whoever_waits_when_it_stops_is_told_the_id_to_ask_for_later(data, held):
+    with running(data, *PROCESS) as server, server.client() as client, ThreadPoolExecutor() as pool:
+        held.deploy(client)
+        waiting = pool.submit(
+            client.post, "/actions/held", params={"blocking": "true"}, json=held.params
+        )
+        id = held.started(client)
+        stopping(server, client)
+
+        answer = waiting.result(DEADLINE_S)
+        held.may_end.touch()
+
+        assert (answer.status_code, answer.json()) == (202, {"activationId": id})
+
+
+def test_what_does_not_end_in_time_runs_again_after_the_next_start_with_its_id(data, held):
+    environment = {**os.environ, "XINGQIAO_GRACE_S": "0"}
+    server = Server(data, *PROCESS, environment=environment)
+    with server.client() as client:
+        held.deploy(client)
+        accepted = client.post("/actions/held", json=held.params).json()["activationId"]
+        held.started(client)
+        code, errors = server.stop()
+    assert code == 0, errors
+    assert "some steps are still under way; they run again after the next start" in errors
+    held.may_end.touch()
+
+    with running(data, *PROCESS) as second, second.client() as client:
+        record = client.get(f"/activations/{accepted}", params={"wait": 30_000}).json()
+
+    assert record["response"]["result"] == {"done": True}
+    assert held.runs.read_text().split() == [accepted, accepted]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_either_signal_ends_it_in_order(data, number):
+    server = Server(data, *PROCESS)
+
+    code, errors = server.stop(number)
+
+    assert code == 0
+    assert "Traceback" not in errors
+
+
+def test_its_log_can_be_json(data):
+    server = Server(data, *PROCESS, "--log", "json")
+
+    _, errors = server.stop()
+
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert "stopping: steps under way have 10 s" in [line["message"] for line in lines]
