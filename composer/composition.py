@@ -84,10 +84,9 @@ class Composition:
         doc: dict[str, JSON] = {"type": self.type}
         for name, argument in GRAMMAR[self.type].arguments.items():
             value = self.arguments[name]
-            if argument.default is REQUIRED or value != argument.default:
-                written = argument.kind.write(value)
-                if written is not None or argument.default is REQUIRED:
-                    doc[name] = written
+            written = None if value == argument.default else argument.kind.write(value)
+            if written is not None or argument.default is REQUIRED:
+                doc[name] = written
         return doc
 
     def children(self) -> Iterator[tuple[str, Composition]]:

@@ -190,7 +190,7 @@ class Fiber:
         for frame in self.frames:
             if isinstance(frame, (Saved, Attempts)):
                 yield frame.value
-            elif isinstance(frame, Variables):
+            if isinstance(frame, Variables):
                 yield from frame.variables.values()
 
     def refreshed(self, now_ms: int) -> Fiber:

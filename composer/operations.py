@@ -126,7 +126,7 @@ def _recall(cursor: Cursor, i: program.Recall) -> Reaction:
             made, what = {"params": saved, "result": cursor.value}, "retain"
         case "merge":
             made, what = {**boxed(saved), **cursor.value}, "merge"
-        case "into":
+        case _:  # into
             made, what = {**boxed(saved), str(i.field): cursor.value}, "forward"
     return _bounded(cursor, made, what) or inspect(cursor)
 

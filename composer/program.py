@@ -271,12 +271,6 @@ class Program:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         object.__setattr__(self, "hash", sha256(text.encode()).hexdigest())
 
-    @property
-    def actions(self) -> list[str]:
-        """Names of the actions it may invoke, in order of appearance; dynamic ones not included."""
-        named = (i.action for i in self.instructions if isinstance(i, Invoke))
-        return list(dict.fromkeys(named))
-
     def to_json(self) -> dict[str, JSON]:
         return {
             "version": VERSION,

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .commands import Abandon, Invoke, Spawn
+from .commands import Abandon, Invoke
 from .compiler import compile
 from .composition import Composition
 from .cursor import Limits
@@ -286,7 +286,7 @@ class Simulation:
                         if not (item[2] == fiber and getattr(item[3], "turn", None) == turn)
                     ]
                     heapq.heapify(self._queue)
-                case Spawn():
+                case _:
                     part = Simulation(self._program, self._fakes, (), self._limits)
                     run = part.run(command.value, pc=command.pc, frames=command.frames)
                     self.result.spawned.append(run)

@@ -47,6 +47,7 @@ WRONG = [
     (lambda: composer.retry(1, "a", delay=5, max_delay=1), r"'max_delay' \(1\) must not be less"),
     (lambda: composer.timeout(0, "a"), "timeout: 'seconds' must be a number > 0"),
     (composer.wait, "wait: give either 'seconds' or 'until'"),
+    (lambda: composer.wait(-1), "wait: 'seconds' must be from 0 to a year, not -1"),
     (lambda: composer.wait(1, until="2026-11-21"), "wait: give either 'seconds' or 'until'"),
     (lambda: composer.forward("a", "b"), "forward: 'take' must be a list of fields, a path"),
     (lambda: composer.forward(["a"]), "forward: give at least one part to run on what is taken"),

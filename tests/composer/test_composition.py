@@ -167,6 +167,26 @@ def test_values_that_cannot_be_written_together_are_refused():
         parse(part.to_json())
 
 
+def test_a_document_may_hold_one_value_too_deep_for_a_program():
+    deep = value = {}
+    for _ in range(199):
+        value["x"] = value = {}
+    nested = composer.let({"x": deep}, "a")
+
+    composer.compile(nested)
+
+
+def test_a_part_that_stands_for_nothing_is_left_out():
+    assert "default" not in composer.switch("on", {"x": "a"}).to_json()
+    assert composer.eca("c", "a").to_json().keys() == {"type", "condition", "body"}
+
+
+@pytest.mark.parametrize("components", [7, "ab", None])
+def test_components_are_a_list(components):
+    with pytest.raises(CompositionError, match="sequence: 'components'"):
+        composer.composition.build("sequence", components=components)
+
+
 def test_equal_compositions_are_equal_and_have_no_hash():
     assert composer.sequence("a") == composer.sequence("a")
     assert composer.sequence("a") != composer.sequence("b")

@@ -6,7 +6,8 @@ import pytest
 from world import World
 
 import composer
-from composer.values import Failure
+from composer import Completed
+from composer.values import Failure, Success
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
@@ -117,3 +118,66 @@ def test_a_member_cancelled_before_its_first_wait_stays_cancelled_after_a_crash(
     assert world.steps == ["clean up"]
     world.complete("clean up")
     assert world.outcome == CANCELLED
+
+
+def test_what_is_ready_after_a_crash_goes_on_by_itself():
+    limits = composer.Limits(instructions=20)
+    world = World(
+        composer.sequence("a", composer.repeat(100, composer.literal({})), "b"), limits=limits
+    )
+    fiber, turn = next(iter(world.under_way))
+    changes = world.execution.deliver(fiber, Completed(turn, {}), world.now)
+    assert changes.more
+    world.commit(changes)  # and then it dies
+
+    world.crash()
+
+    assert world.steps == ["b"]
+    assert not world.execution.ready
+
+
+def test_the_values_that_a_fiber_holds():
+    part = composer.let(
+        {"x": {"v": 1}}, composer.retain(composer.timeout(5, composer.retry(1, "a")))
+    )
+    world = World(part, {"n": 1})
+
+    held = list(world.root.values())
+
+    assert held == [{"n": 1}, {"v": 1}, {"n": 1}, {"n": 1}]
+
+
+def test_what_must_be_taken_up_at_once_after_a_crash():
+    world = World(composer.sequence("a", composer.wait(5), composer.parallel("b")))
+    assert world.root.active
+    world.complete("a")
+    assert not world.root.active
+    world.pass_time(5)
+    assert world.root.active
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, None])
+def test_a_map_taken_up_in_the_middle_starts_what_was_to_come(concurrency):
+    body = composer.map(composer.sequence("a", "b"), items=[1, 2, 3], concurrency=concurrency)
+    world = World(body)
+    world.complete("a", {"n": 1})
+    while world.outcome is None:
+        world.crash()
+        world.complete(world.steps[0], {"n": 1})
+
+    assert world.outcome == Success({"value": [{"n": 1}] * 3})
+
+
+def test_a_graph_taken_up_in_the_middle_waits_for_what_it_waited_for():
+    after = composer.after
+    world = World(
+        composer.graph({"w": "a", "x": "b", "y": after(["w", "x"], "c"), "z": after("y", "d")})
+    )
+    order = []
+    while world.outcome is None:
+        world.crash()
+        order.append(world.steps[0])
+        world.complete(world.steps[0], {"is": world.steps[0]})
+
+    assert order == ["a", "b", "c", "d"]
+    assert world.outcome.value["z"] == {"is": "d"}

@@ -261,5 +261,38 @@ def test_after_the_action_is_mended_it_ends_as_if_it_had_never_failed(compositio
     assert world.invoked[before].action == world.invoked[before - 1].action
 
 
+def test_what_a_finalizer_did_after_the_failure_is_left_out():
+    world = World(composer.sequence("a", composer.ensure("b", "tidy")))
+    world.complete("a")
+    world.fail("b", "Broken", "no")
+    world.complete("tidy", {"tidied": True})
+    world.outcome = None  # as if the rest had failed, which a redrive may find
+    failed = {
+        "at": 0,
+        "fiber": "0",
+        "turn": 3,
+        "type": "ExecutionFailed",
+        "code": "Broken",
+        "origin": 2,
+    }
+    world.history[-1] = {**failed, "value": "no"}
+
+    world.redrive()
+
+    assert world.steps == ["b"]
+
+
+def test_a_loop_of_the_conductors_own_is_run_again_to_where_it_stood():
+    limits = composer.Limits(instructions=50)
+    body = composer.sequence(composer.repeat(100, composer.literal({})), "a")
+    world = World(composer.sequence(body, body), limits=limits)
+    world.complete("a")
+    world.fail("a")
+
+    world.redrive()
+
+    assert world.steps == ["a"]
+
+
 def test_a_fake_that_fails_is_a_failure_of_the_run():
     assert simulate(composer.action("a"), actions={"a": Fail("No")}).error["code"] == "No"

