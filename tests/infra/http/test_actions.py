@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import zipfile
@@ -74,6 +75,13 @@ async def test_an_update_keeps_what_it_does_not_name(client, yes):
     assert updated["parameters"] == [{"key": "n", "value": 1}]
     assert updated["limits"] == {"concurrency": 1, "logs": 10, "memory": 128, "timeout": 500}
     assert {"key": "about", "value": "x"} in updated["annotations"]
+
+
+async def test_of_two_who_create_at_once_one_is_told_that_it_is_there(client):
+    answers = await asyncio.gather(*(client.put("/actions/hello", json=ECHO) for _ in range(5)))
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+    assert (await client.get("/actions/hello")).json()["version"] == "0.0.1"
 
 
 async def test_an_overwrite_makes_what_is_not_there(client):
