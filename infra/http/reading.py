@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import orjson
+from starlette.requests import ClientDisconnect
 
 from actions import InvalidError, Query, TooLargeError
 from composer import MAX_DEPTH, flaw
@@ -127,10 +128,13 @@ async def _content(request: Request, limit: int) -> bytearray:
     if _DIGITS.fullmatch(declared) and int(declared) > limit:
         raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
     chunks = bytearray()
-    async for chunk in request.stream():
-        chunks += chunk
-        if len(chunks) > limit:
-            raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
+    try:
+        async for chunk in request.stream():
+            chunks += chunk
+            if len(chunks) > limit:
+                raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
+    except ClientDisconnect:
+        raise InvalidError("The request ended before its content did.") from None
     return chunks
 
 

@@ -145,8 +145,10 @@ async def test_a_key_may_have_colons():
         basic(sha256(KEY.encode()).hexdigest()),
         basic(f"{USER}:{sha256(KEY.encode()).hexdigest()}"),
         "Basic " + "A" * 100_000,
+        "Basic \xff\xfe".encode("latin-1"),
+        b"\xff\xfe",
     ],
-    ids=range(19),
+    ids=range(21),
 )
 async def test_whoever_does_not_show_the_key_is_not_let_in(world, header):
     answer = await world.caller(headers={"Authorization": header}).get(NAMESPACES)

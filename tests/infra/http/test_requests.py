@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import anyio.lowlevel
+import httpx
 import pytest
 
 from composer import MAX_DEPTH
+from infra.http import create_app
+from infra.stores import MemoryStore
 from tests.infra.http.worlds import PAYLOAD_BYTES
+from tests.infra.http.worlds import world as opened
 
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
 RESULT = {"blocking": "true", "result": "true"}
@@ -295,6 +302,72 @@ async def test_a_body_that_is_longer_than_it_says_is_found_out(world, client):
     )
 
     assert answer.status_code == 413
+
+
+async def test_a_caller_who_leaves_before_the_end_is_no_error_of_ours(world):
+    received = iter(
+        [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+    )
+    sent = []
+
+    async def receive():
+        return next(received)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/api/v1/completions/x", "query_string": b"",
+        "headers": [(b"content-length", b"100")], "root_path": "",
+    }  # fmt: skip
+    await create_app(world.api)(scope, receive, send)
+
+    assert sent[0]["status"] == 400
+
+
+async def test_a_mistake_of_ours_is_told_without_its_details(world, client):
+    def mistaken():
+        raise RuntimeError("a detail")
+
+    world.api.metrics = mistaken
+    transport = httpx.ASGITransport(create_app(world.api), raise_app_exceptions=False)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://test", auth=client.auth
+    ) as caller:
+        answer = await caller.get("/metrics")
+
+    assert answer.status_code == 500
+    assert answer.json() == {
+        "error": "There was an internal server error.",
+        "code": answer.headers["x-request-id"],
+    }
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+async def test_a_store_that_does_not_commit_is_told_and_nothing_is_acknowledged(monkeypatch):
+    class FullDisk(MemoryStore):
+        full = False
+
+        async def commit(self, writes):
+            if self.full:
+                raise OSError("no space left")
+            return await super().commit(writes)
+
+    monkeypatch.setattr("infra.engine.tick.RETRY_S", 0)
+    store = FullDisk()
+    async with opened(store) as world, asyncio.TaskGroup() as tasks:
+        await world.put("echo", "echo")
+        store.full = True
+        answering = tasks.create_task(world.client.post("/actions/echo", params=RESULT))
+        anybody = world.caller()
+        while (health := await anybody.get("/health")).status_code == 200:
+            await anyio.lowlevel.checkpoint()
+
+        assert (health.status_code, health.json()) == (503, {"status": "the store does not commit"})
+        assert not answering.done()
+        store.full = False
+        assert (await answering).status_code == 200
+        assert (await anybody.get("/health")).status_code == 200
 
 
 async def test_an_action_that_is_put_may_be_larger_than_a_payload(client):
