@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -176,6 +177,42 @@ def test_what_is_declared_too_large_is_refused_before_it_is_sent(server):
 )
 def test_what_is_no_http_is_refused(server, text):
     assert raw(server, text) == 400
+
+
+def test_nothing_that_is_sent_makes_it_stumble(data):
+    """Whatever the bytes, the answer is the caller's fault or a fair one, and the log has no traceback."""
+    api = "/api/v1/namespaces/_"
+    heads = [
+        "GET /\xff",
+        f"GET {api}/actions/%ff",
+        f"GET {api}/actions/%zz",
+        f"GET {api}/actions?limit=%ff",
+        f"GET {api}/activations?name=%ff%00",
+        f"GET {api}/activations?skip=2147483648&since=999999999999999999",
+        f"GET {api}/executions?status=%00&name=%ff",
+        f"GET {api}/executions/%ed%a0%80",
+        f"GET {api}/executions/{'a' * 60_000}",
+        f"GET {api}/executions/a/history?after={1 << 62}",
+        f"PUT {api}/actions/%2e%2e",
+        "GET //health",
+        "GET /../health",
+        "GET http://elsewhere/health",
+        "OPTIONS *",
+        "CONNECT elsewhere:1",
+    ]
+    tails = ["", "X-Request-ID: \xff\xfe\r\n", f"Big: {'x' * 60_000}\r\n"]
+    host = "Host: x\r\nAuthorization: Basic " + base64.b64encode(AUTH.encode()).decode()
+    with running(data, *PROCESS) as server:
+        for head in heads:
+            for tail in tails:
+                text = f"{head} HTTP/1.1\r\n{host}\r\n{tail}\r\n"
+                assert raw(server, text.encode("latin-1")) < 500, text[:100]
+        for header in ("Authorization: Basic \xff", "Content-Length: 9\r\nContent-Length: 8"):
+            text = f"GET /metrics HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n"
+            assert raw(server, text.encode("latin-1")) in (400, 401)
+        _, errors = server.stop()
+
+    assert "Traceback" not in errors
 
 
 def test_a_body_in_pieces_has_the_same_bounds(server):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -9,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.servers import AUTH, XINGQIAO
+from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 
 ROOT = Path(__file__).parents[3]
 NO_CREDENTIALS = (
@@ -136,6 +140,38 @@ def test_it_runs_as_a_process_with_the_same_exit_codes(tmp_path):
         )
         assert done.returncode == code, done.stderr
         assert done.stderr.count("\n") == (code != 0)
+
+
+def on_a_terminal(*arguments, **environment):
+    """What a command writes to a terminal, and its exit code."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [XINGQIAO, *arguments], stdin=follower, stdout=follower, stderr=follower,
+        env={"PATH": os.environ["PATH"], "TERM": "xterm-256color", **environment},
+    )  # fmt: skip
+    os.close(follower)
+    written = b""
+    with contextlib.suppress(OSError):  # what a terminal says when nobody writes to it any more
+        while more := os.read(leader, 65536):
+            written += more
+    os.close(leader)
+    return process.wait(DEADLINE_S), written.decode()
+
+
+def test_a_terminal_gets_colours_and_a_file_gets_none(xingqiao, action, server):
+    name = action("coloured")
+    connection = {"XINGQIAO_URL": server.url, "XINGQIAO_AUTH": AUTH}
+
+    code, shown = on_a_terminal("invoke", name, "--result", "-p", "n", "42", **connection)
+    failed, error = on_a_terminal("action", "get", "never", **connection)
+    plain = xingqiao("invoke", name, "--result", "-p", "n", "42")
+
+    colours = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+    assert (code, failed) == (0, 1)
+    assert colours.search(shown)
+    assert '"n": 42' in colours.sub("", shown)
+    assert "error: The requested resource does not exist. (404)" in colours.sub("", error)
+    assert not colours.search(plain.out + plain.err)
 
 
 # --- packages of others ------------------------------------------------------------------------
