@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import resource
 import tempfile
-import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,7 +156,3 @@ def _resident() -> int:
     """Bytes of memory that this process has now."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * resource.getpagesize()
-
-
-def now_ms() -> float:
-    return time.perf_counter() * 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from dataclasses import asdict, dataclass, field
@@ -62,8 +63,6 @@ async def loaded(
     once: Callable[[], Awaitable[object]], concurrency: int, count: int
 ) -> tuple[list[float], float]:
     """Does something so many times, so many at once. Returns each duration in ms, and all in s."""
-    import asyncio
-
     took: list[float] = []
     left = iter(range(count))
 
