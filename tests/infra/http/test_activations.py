@@ -162,3 +162,21 @@ async def test_a_wait_has_bounds(client, wait):
 
     assert answer.status_code == 400
     assert answer.json()["error"].endswith("for wait.")
+
+
+async def test_nobody_is_remembered_as_waiting_once_they_are_answered(world, client):
+    await world.put("hold", "hold")
+    id = await world.start("hold")
+    await client.get(f"/activations/{id}", params={"wait": "1"})
+    await client.post("/actions/hold", params={"blocking": "true", "timeout": "1"})
+
+    assert world.engine.gauges()["waiters"] == 0
+
+
+@pytest.mark.xfail(
+    reason="Engine.wait asks for the row after it has begun to wait, and leaves it so"
+)
+async def test_nobody_is_remembered_as_waiting_for_what_never_was(world, client):
+    await client.get(f"/activations/{UNKNOWN}", params={"wait": "1"})
+
+    assert world.engine.gauges()["waiters"] == 0
