@@ -115,7 +115,7 @@ def payloads(floor: dict[str, float], scale: float) -> Iterator[Any]:
         yield run("payload", parts, shape, {"text": "x" * (256 << 10)})
 
 
-def _shape(  # noqa: PLR0913  a shape has as many sides
+def _shape(  # noqa: PLR0913, PLR0917  a shape has as many sides
     runtime: str, n: int, concurrency: int, count: int, steps: int, floor: dict[str, float]
 ) -> dict[str, Any]:
     return {

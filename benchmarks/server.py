@@ -129,7 +129,7 @@ async def _start(
 def recoveries(floor: dict[str, float], scale: float) -> Iterator[Any]:
     """What happens after kill -9, with executions of ten steps under way, and the next start."""
     yield _recovery(floor, max(10, int(100 * scale)), 0.1)
-    yield _recovery(floor, max(10, int(1_000 * scale)), 0.01)
+    yield _recovery(floor, max(500, int(1_000 * scale)), 0.01)
 
 
 async def _recovery(floor: dict[str, float], n: int, seconds: float) -> Figure:
