@@ -166,6 +166,13 @@ class Execution:
         changes.fibers = dict(self.fibers)
         return self._settled(changes)
 
+    def settle(self, outcome: Outcome, now_ms: int) -> Changes:
+        """Ends it with what a redrive found to be its outcome: nothing is left to be done."""
+        self.generation += 1
+        changes = Changes(entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN)])
+        self._finish(Fiber(id=ROOT, pc=NOWHERE, value=None), outcome, changes, now_ms)
+        return self._settled(changes)
+
     def resume(self, now_ms: int) -> Changes:
         """Lets every paused fiber try again; stale when none is paused."""
         changes = Changes()

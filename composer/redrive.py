@@ -16,14 +16,14 @@ from .events import Completed, Event, Failed, Resumed, TimerFired
 from .execution import Changes, Execution
 from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
 from .program import Invoke as InvokeInstruction
-from .values import Failure
+from .values import Failure, Success
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .cursor import Limits
     from .program import Program
-    from .values import JSON
+    from .values import JSON, Outcome
 
 _ENDED = (history.EXECUTION_SUCCEEDED, history.EXECUTION_FAILED, history.EXECUTION_CANCELLED)
 
@@ -48,7 +48,8 @@ def redrive(
         RedriveError: when it has not ended, has succeeded, or does not agree with the program.
     """
     execution = Execution(id, program, limits)
-    _proceed(execution, execution.begin(entries[0]["value"], entries[0]["at"]), entries[0]["at"])
+    begun = execution.begin(entries[0]["value"], entries[0]["at"])
+    outcome = _proceed(execution, begun, entries[0]["at"])
     generations = list(_generations(entries))
     last = generations[-1][-1]["type"]
     if last not in _ENDED or last == history.EXECUTION_SUCCEEDED:
@@ -59,7 +60,9 @@ def redrive(
     for number, generation in enumerate(generations):
         if number:
             execution.redrive(generation[0]["at"])
-        _replay(execution, generation, program)
+        outcome = _replay(execution, generation, program) or outcome
+    if isinstance(outcome, Success):
+        return execution, execution.settle(outcome, now_ms)
     if not execution.fibers:
         raise RedriveError(
             f"execution {id} failed by what its program decides, not in a step: it would fail again. "
@@ -78,7 +81,11 @@ def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON
     yield entries[start:]
 
 
-def _replay(execution: Execution, entries: list[dict[str, JSON]], program: Program) -> None:
+def _replay(
+    execution: Execution, entries: list[dict[str, JSON]], program: Program
+) -> Outcome | None:
+    """Feeds it what was recorded. Returns the outcome, if it ends by that."""
+    outcome: Outcome | None = None
     culprits = _culprits(entries)
     targets: dict[tuple[str, int], JSON] = {}
     broken = False  # what follows the failure may belong to a finalizer, which does not run now
@@ -97,12 +104,14 @@ def _replay(execution: Execution, entries: list[dict[str, JSON]], program: Progr
             if isinstance(event, Completed | Failed):
                 _check_target(program, fiber, entry, targets.get(place))
             changes = execution.deliver(entry["fiber"], event, entry["at"])
-            _proceed(execution, changes, entry["at"])
+            outcome = _proceed(execution, changes, entry["at"])
+    return outcome
 
 
-def _proceed(execution: Execution, changes: Changes, at_ms: int) -> None:
+def _proceed(execution: Execution, changes: Changes, at_ms: int) -> Outcome | None:
     while changes.more:
         changes = execution.proceed(at_ms)
+    return changes.outcome
 
 
 def _culprits(entries: list[dict[str, JSON]]) -> set[tuple[str, int]]:

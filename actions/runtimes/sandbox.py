@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from composer import Error
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,7 +30,7 @@ WORKER = Path(__file__).with_name("worker.py")
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-class SandboxError(Exception):
+class SandboxError(Error):
     """The isolation that is asked for cannot be had here."""
 
 

@@ -120,7 +120,7 @@ def _kind(doc: dict[str, Any]) -> str:
 @connected
 def get(client: Client, name: str, save: Path | None, *, as_json: bool) -> None:
     """Show the action NAME."""
-    found = client.ask("GET", f"actions/{name}")
+    found = client.ask_action("GET", name)
     if save is not None:
         save.write_bytes(files.content(found["exec"]))
         output.done(f"{name} is in {save}")
@@ -214,5 +214,5 @@ def _exec(file: Path, kind: str | None, main: str | None) -> dict[str, Any]:
 @connected
 def delete(client: Client, name: str, *, as_json: bool) -> None:
     """Delete the action NAME. Executions of it that are under way go on."""
-    gone = client.ask("DELETE", f"actions/{name}")
+    gone = client.ask_action("DELETE", name)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")

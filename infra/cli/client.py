@@ -14,7 +14,7 @@ from composer import Error
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAMESPACE = "/api/v1/namespaces/_"
+NAMESPACES = "/api/v1/namespaces"
 NOT_FOUND = 404
 URL = "http://127.0.0.1:3233"
 WAIT_MS = 60_000
@@ -54,7 +54,11 @@ class Client:
         Raises:
             ApiError: when the server refuses or cannot be reached.
         """
-        return self._ask(method, f"{NAMESPACE}/{quote(path)}", body, query)[1]
+        return self._ask(method, f"{NAMESPACES}/_/{quote(path)}", body, query)[1]
+
+    def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
+        """As `ask`, for an action: `name`, `package/name`, or in full `/namespace/name`."""
+        return self._ask(method, _path(name), body, query)[1]
 
     def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
         asked = {name: str(value).lower() if isinstance(value, bool) else value
@@ -75,12 +79,12 @@ class Client:
 
     def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
         """Invokes an action. Returns the status and the answer; 202 with an id when it is not done."""
-        path = f"{NAMESPACE}/actions/{quote(name)}"
-        return self._ask("POST", path, params, {"blocking": blocking, "result": result})
+        query = {"blocking": blocking, "result": result}
+        return self._ask("POST", _path(name), params, query)
 
     def put_action(self, name: str, document: Any, *, overwrite: bool) -> Any:
         """Creates or updates an action. Returns it as it is then."""
-        return self.ask("PUT", f"actions/{name}", body=document, overwrite=overwrite)
+        return self.ask_action("PUT", name, body=document, overwrite=overwrite)
 
     def activation(self, id: str, *, wait_ms: int = 0) -> dict[str, Any] | None:
         """The record of an activation; None when there is none, even after waiting for its end."""
@@ -101,6 +105,12 @@ class Client:
             if "next" not in page:
                 return
             after = page["next"]
+
+
+def _path(name: str) -> str:
+    """The path of an action's name."""
+    namespace, _, rest = name[1:].partition("/") if name.startswith("/") else ("_", "", name)
+    return f"{NAMESPACES}/{quote(namespace)}/actions/{quote(rest)}"
 
 
 def connect(url: str | None, auth: str | None) -> Client:

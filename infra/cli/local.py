@@ -73,7 +73,7 @@ def show(what: str, name: str | None, form: str, url: str | None, auth: str | No
 
 def _deployed(name: str, url: str | None, auth: str | None) -> Composition:
     with connect(url, auth) as client:
-        runtime = client.ask("GET", f"actions/{name}")["exec"]
+        runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:
         return composer.sequence(*runtime["components"])
     if "composition" not in runtime:

@@ -29,18 +29,14 @@ def serve(**given: object) -> None:
     """
     import uvloop  # noqa: PLC0415  no other command needs the server
 
-    from actions.runtimes import SandboxError  # noqa: PLC0415
     from infra.server import serve as serve_until_stopped  # noqa: PLC0415
-    from infra.settings import Settings, SettingsError  # noqa: PLC0415
+    from infra.settings import Settings  # noqa: PLC0415
     from infra.telemetry import set_up_logs  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, **given)
     set_up_logs(settings.log)
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve_until_stopped(settings, _started))
-    except SandboxError as error:
-        raise SettingsError(str(error)) from error
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve_until_stopped(settings, _started))
 
 
 def _started(url: str, credentials: str | None) -> None:

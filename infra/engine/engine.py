@@ -227,12 +227,15 @@ class Engine:
             NotFoundError: when there is none in this namespace.
         """
         ended = self._waiters.wait_for(id)
-        if id not in self._parts.runs:
-            row = await self.records.row(namespace, id)
-            if row.ended_ms is not None:
-                self._waiters.forget(id, ended)
+        run = self._parts.runs.get(id)
+        try:
+            if run is not None and run.origin.namespace != namespace:
+                raise NotFoundError
+            if run is None and (await self.records.row(namespace, id)).ended_ms is not None:
                 return True
-        return await self._waiters.within(id, ended, seconds) is not None
+            return await self._waiters.within(id, ended, seconds) is not None
+        finally:
+            self._waiters.forget(id, ended)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """A step that answers later is answered.

@@ -47,7 +47,7 @@ from composer import (
 )
 
 from .runs import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED, Flight, Origin, Parent, Run
-from .targets import named, program_of, target
+from .targets import named, opened, program_of, target
 from .waiters import Ended
 
 if TYPE_CHECKING:
@@ -329,20 +329,12 @@ class Inbox:
         if isinstance(action, Failure):
             event = Failed(command.turn, action)
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
-        origin = run.origin
-        opened = Opened(
-            id=run.id if origin.solo else command.activation,
-            action=action,
-            namespace=origin.namespace,
-            asked_ms=self._clock.now_ms(),
-            cause=None if origin.solo else run.id,
-            name=f"{action.name.name}.{command.function[:8]}" if command.function else None,
-        )
+        step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
         if isinstance(action.exec, Composed) and command.function is None:
-            run.flights[fiber, command.turn] = Flight(opened, action.kind, command.activation)
+            run.flights[fiber, command.turn] = Flight(step, action.kind, command.activation)
             return [self._nest(run, Parent(run.id, fiber, command.turn), action, command)]
-        flight = run.flights[fiber, command.turn] = Flight(opened, action.invoker_kind)
+        flight = run.flights[fiber, command.turn] = Flight(step, action.invoker_kind)
         self._tick.gathering.effects.append(
             partial(self._starter.start, run, fiber, flight, command)
         )

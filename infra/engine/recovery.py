@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from actions import LOST, Action, Code, Composed, Document, Opened
+from actions import LOST, Action, Code, Completion, Composed, Document, Opened
 from actions import Limits as ActionLimits
-from composer import Execution, Failed, Failure, Name, Program
+from composer import Execution, Failure, Name, Program
 
 from . import slots
 from .runs import PAUSED, Flight, Origin, Parent, Run
-from .targets import solo, target
+from .targets import opened, solo, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,8 +92,11 @@ class Recovery:
     def _send(self, run: Run, fiber: str, command: Invoke) -> None:
         action = target(self._parts, run, command)
         if isinstance(action, Action) and action.at_most_once:
+            now_ms = self._parts.clock.now_ms()
             text = "The server stopped while the action ran, and it may run only once."
-            self._inbox.deliver(run, fiber, Failed(command.turn, Failure(LOST, text)))
+            lost = Completion(Failure(LOST, text), now_ms, now_ms)
+            step = opened(run, action, command, now_ms)
+            self._inbox.answered(run, fiber, command.turn, step, lost)
         else:
             self._inbox.fly(run, fiber, command)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from actions import NOT_FOUND, PERMISSION, Composed
+from actions import NOT_FOUND, PERMISSION, Composed, Opened
 from composer import LIMIT_EXCEEDED, Failure, Name, compile, task
 
 if TYPE_CHECKING:
@@ -34,6 +34,19 @@ def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
         text = f"compositions nest more than {limit} deep, at {_shown(name)}"
         return Failure(LIMIT_EXCEEDED, {"code": LIMIT_EXCEEDED, "message": text})
     return action
+
+
+def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
+    """The activation of a step that is asked for; that of a solo execution has its id."""
+    solo = run.origin.solo
+    return Opened(
+        id=run.id if solo else command.activation,
+        action=action,
+        namespace=run.origin.namespace,
+        asked_ms=now_ms,
+        cause=None if solo else run.id,
+        name=f"{action.name.name}.{command.function[:8]}" if command.function else None,
+    )
 
 
 def program_of(action: Action) -> Program:

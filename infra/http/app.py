@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.routing import Route
 
 from actions import RefusedError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from .api import Api
@@ -102,7 +102,10 @@ class _Common:
                 message["headers"] = [*message["headers"], *common]
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        if scope["method"] == "OPTIONS":  # a browser asks what it may do, and shows no key
+            await Response()(scope, receive, send_with_headers)
+        else:
+            await self._app(scope, receive, send_with_headers)
 
 
 def _transaction(scope: Scope) -> bytes:

@@ -282,6 +282,17 @@ def test_what_a_finalizer_did_after_the_failure_is_left_out():
     assert world.steps == ["b"]
 
 
+def test_a_program_that_needs_no_further_step_ends_at_once():
+    world = World(composer.sequence("a", composer.raise_error("No")))
+    world.complete("a", {"n": 1})
+
+    world.redrive(composer.action("a"))
+
+    assert world.outcome == Success({"n": 1})
+    assert world.calls == ["a"]
+    assert world.kinds()[-2:] == ["ExecutionRedriven", "ExecutionSucceeded"]
+
+
 def test_a_loop_of_the_conductors_own_is_run_again_to_where_it_stood():
     limits = composer.Limits(instructions=50)
     body = composer.sequence(composer.repeat(100, composer.literal({})), "a")

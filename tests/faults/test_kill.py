@@ -264,9 +264,6 @@ def test_a_step_that_must_not_run_twice_fails_after_a_kill(load, start):
     assert len(load.lines()) == 1
 
 
-@pytest.mark.xfail(
-    reason="recovery fails the execution and writes no activation: its id is not found"
-)
 def test_an_action_by_itself_that_must_not_run_twice_fails_after_a_kill(load, start):
     server = start()
     with server.client() as client:

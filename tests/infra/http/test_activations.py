@@ -173,10 +173,14 @@ async def test_nobody_is_remembered_as_waiting_once_they_are_answered(world, cli
     assert world.engine.gauges()["waiters"] == 0
 
 
-@pytest.mark.xfail(
-    reason="Engine.wait asks for the row after it has begun to wait, and leaves it so"
-)
 async def test_nobody_is_remembered_as_waiting_for_what_never_was(world, client):
     await client.get(f"/activations/{UNKNOWN}", params={"wait": "1"})
 
     assert world.engine.gauges()["waiters"] == 0
+
+
+async def test_a_browser_may_ask_what_it_may_do(client):
+    answer = await client.request("OPTIONS", "/activations")
+
+    assert answer.status_code == 200
+    assert "DELETE" in answer.headers["access-control-allow-methods"]
