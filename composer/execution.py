@@ -183,6 +183,12 @@ class Execution:
         changes.stale = not paused
         return self._settled(changes)
 
+    def release(self, fiber: str) -> Changes:
+        """What is held back of a fiber that has only just begun, for more depends on it by now."""
+        if fiber not in self._held:
+            return Changes()
+        return Changes(fibers={fiber: self.fibers[fiber]}, entries=self._held.pop(fiber))
+
     # --- how it stands -----------------------------------------------------------------------
 
     def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:

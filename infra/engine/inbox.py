@@ -331,7 +331,12 @@ class Inbox:
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
-        if isinstance(action.exec, Composed) and command.function is None:
+        nested = isinstance(action.exec, Composed) and command.function is None
+        if nested or action.at_most_once:
+            # It must be known after a crash, though its fiber has only just begun: a child is stored,
+            # and would begin again; what may run once would run again.
+            run.write(run.execution.release(fiber), self._tick.gathering.write)
+        if nested:
             run.flights[fiber, command.turn] = Flight(step, action.kind, command.activation)
             return [self._nest(run, Parent(run.id, fiber, command.turn), action, command)]
         flight = run.flights[fiber, command.turn] = Flight(step, action.invoker_kind)

@@ -1,0 +1,144 @@
+"""What invokers and others hand in: early, late, twice, forged, after a crash."""
+
+from __future__ import annotations
+
+import pytest
+from engines import CODE, HELD, Hands, begun, world
+
+import composer
+from actions import ConflictError, NotFoundError
+from composer import Failure, Success
+from infra.stores import MemoryStore
+
+CALLBACK = {**CODE, "annotations": [{"key": "completion", "value": "callback"}]}
+ONCE = {**CODE, "annotations": [{"key": "at-most-once", "value": True}]}
+
+
+async def accepted(made, name="main"):
+    """An execution whose step will answer later, and the token for that."""
+    id = await made.start(name)
+    await made.until(lambda: made.hands.invoked)
+    await made.settle()
+    return id, made.hands.invoked[-1].token
+
+
+async def test_a_step_that_answers_later_is_answered_by_its_token():
+    async with world(answers={"ask": {}, "a": lambda p: p}) as made:
+        await made.put(ask=CALLBACK, a=None, main=composer.sequence("ask", "a"))
+        id, token = await accepted(made)
+        assert (await made.engine.records.execution("guest", id))["fibers"][0]["waits"] == "answer"
+
+        await made.engine.complete(token, Success({"said": "yes"}))
+
+        assert await made.result(id) == {"said": "yes"}
+
+
+async def test_the_first_answer_counts():
+    async with world(answers={"ask": {}}) as made:
+        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
+        id, token = await accepted(made)
+        await made.engine.complete(token, Success({"n": 1}))
+
+        with pytest.raises(ConflictError, match="has been answered, or is not waited for"):
+            await made.engine.complete(token, Success({"n": 2}))
+
+        assert await made.result(id) == {"n": 1}
+
+
+async def test_an_answer_before_the_action_has_returned_is_taken():
+    async with world(answers={"ask": HELD}) as made:
+        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
+        id, token = await accepted(made)
+        await made.engine.complete(token, Success({"n": 1}))
+        made.hands.finish(made.hands.invoked[0].activation, {})
+        await made.settle()
+
+        assert await made.result(id) == {"n": 1}
+        assert made.engine.counters.stale == 1
+
+
+async def test_an_answer_after_a_cancel_is_refused():
+    async with world(answers={"ask": {}}) as made:
+        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
+        id, token = await accepted(made)
+        await made.engine.cancel("guest", id)
+
+        with pytest.raises(ConflictError):
+            await made.engine.complete(token, Success({}))
+
+
+async def test_an_answer_after_a_crash_is_taken_and_the_action_does_not_run_again():
+    store = MemoryStore()
+    made = await begun(store, {"ask": {}})
+    await made.put(ask=CALLBACK, main=composer.sequence("ask"))
+    id, token = await accepted(made)
+    await made.kill()
+
+    async with world(store, {"ask": {}}) as again:
+        await again.engine.complete(token, Failure("ApplicationError", "no"))
+
+        assert await again.result(id) == {"error": "no"}
+        assert again.hands.invoked == []
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: "", lambda t: t[:-2] + "AA", lambda t: "x" + t, lambda t: "ä"]
+)
+async def test_a_forged_token_opens_nothing(change):
+    async with world(answers={"ask": {}}) as made:
+        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
+        _, token = await accepted(made)
+
+        with pytest.raises(NotFoundError):
+            await made.engine.complete(change(token), Success({}))
+
+
+async def test_an_invoker_that_answers_twice_or_late_changes_nothing():
+    class Twice(Hands):
+        def invoke(self, invocation, done):
+            super().invoke(invocation, lambda completion: (done(completion), done(completion)))
+
+    made = await begun(answers={"a": {"n": 1}})
+    made.hands.__class__ = Twice
+    await made.put(a=None, main=composer.sequence("a", "a"))
+
+    assert await made.run("main") == {"n": 1}
+    assert len(made.hands.invoked) == 2
+    assert made.engine.counters.stale == 2
+    await made.kill()
+
+
+async def test_an_invoker_that_raises_fails_the_step():
+    def broken(params):
+        raise RuntimeError("a mistake of the invoker")
+
+    async with world(answers={"a": broken}) as made:
+        await made.put(a=None, main=composer.sequence("a"))
+
+        assert "could not be run" in (await made.run("main"))["error"]
+
+
+async def test_a_kind_that_nobody_runs_fails_the_step():
+    async with world() as made:
+        await made.put(a=None, main=composer.sequence("a"))
+        made.engine._dispatch._invokers = {}
+
+        assert "nothing here runs actions of kind" in (await made.run("main"))["error"]
+
+
+@pytest.mark.parametrize("part", [composer.sequence("once"), composer.parallel("once", "a")])
+async def test_what_may_run_once_does_not_run_again(part):
+    store = MemoryStore()
+    made = await begun(store, {"once": HELD, "a": {}})
+    await made.put(once=ONCE, a=None, main=part)
+    id = await made.start("main")
+    await made.until(lambda: "once" in made.hands.names)
+    await made.kill()
+
+    async with world(store, {"once": HELD, "a": {}}) as again:
+        result = await again.result(id)
+
+        assert "it may run only once" in result["error"]
+        assert "once" not in again.hands.names
+        lost = [row for row in await again.activations() if row.name == "once"]
+        assert [row.status for row in lost] == [3]

@@ -1,0 +1,148 @@
+"""A process that dies at any commit: what was accepted ends the same, what was done is not done again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from engines import DyingStore, begun
+from infra_clock import FastClock
+
+import composer
+from actions import ActivationRow, Query
+from composer import Failure, path, var
+from infra.stores import MemoryStore, SqliteStore
+
+ANSWERS = {
+    "a": lambda params: {**params, "a": 1},
+    "b": lambda params: {**params, "b": 2},
+    "fails": Failure("Broken", "broken"),
+    "undo": {"undone": True},
+}
+COUNT = composer.function(lambda params, variables: variables.update(n=variables["n"] + 1))
+COMPOSITIONS = {
+    "sequence": composer.sequence("a", "b", "a"),
+    "handler": composer.do(composer.sequence("a", "fails"), "undo"),
+    "finalizer": composer.ensure(composer.sequence("a", "b"), "undo"),
+    "retry": composer.do(composer.retry(2, "fails", delay=0.001), "undo"),
+    "wait": composer.sequence("a", composer.wait(0.001), "b"),
+    "branches": composer.parallel("a", composer.sequence("b", "a"), composer.do("fails", "undo")),
+    "map": composer.map(composer.sequence("a", "b"), items=path("$.items"), concurrency=2),
+    "race": composer.race("fails", composer.sequence("a", "b")),
+    "graph": composer.graph(
+        {"x": "a", "y": composer.after("x", "b"), "z": composer.after("x", "a")}
+    ),
+    "variables": composer.let(
+        {"n": 0}, composer.repeat(3, COUNT), composer.select({"n": var("n")})
+    ),
+    "nested": composer.sequence("a", "inner", "b"),
+    "nested branches": composer.parallel("inner", "inner"),
+    "aside": composer.sequence(
+        composer.merge(composer.select({})), composer.asynchronous("a"), "b"
+    ),
+    "failing": composer.sequence("a", composer.parallel("b", "fails")),
+}
+INNER = composer.sequence("b", "a")
+
+
+async def deploy(world, part):
+    await world.put(a=None, b=None, fails=None, undo=None, inner=INNER, main=part)
+
+
+async def calm(part):
+    world = await begun(answers=ANSWERS, clock=FastClock())
+    await deploy(world, part)
+    result = plain(await world.run("main", {"items": [1, 2, 3]}))
+    await world.kill()
+    return result
+
+
+def plain(result):
+    """But for ids that are drawn anew in every execution."""
+    drawn = ("activationId", "sessionId")
+    return {key: value for key, value in result.items() if key not in drawn}
+
+
+async def until_dead_or_done(world, store, invoked):
+    dead = asyncio.ensure_future(store.dead.wait())
+    await asyncio.wait((dead, invoked), return_when=asyncio.FIRST_COMPLETED)
+    if invoked.done() and not dead.done():
+        ended = asyncio.ensure_future(world.record(invoked.result()))
+        await asyncio.wait((dead, ended), return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+    dead.cancel()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", COMPOSITIONS)
+async def test_whatever_commit_it_dies_at(name, when):
+    part, expected, at = COMPOSITIONS[name], await calm(COMPOSITIONS[name]), 0
+    while True:
+        kept = MemoryStore()
+        store = DyingStore(kept, at, when)
+        world = await begun(store, ANSWERS, clock=FastClock())
+        await deploy(world, part)
+        store.armed = True
+        invoked = asyncio.ensure_future(world.start("main", {"items": [1, 2, 3]}))
+        await until_dead_or_done(world, store, invoked)
+        died = store.dead.is_set()
+        await world.kill()
+        accepted = invoked.done() and not invoked.cancelled()
+        before = {
+            row.id for row in await kept.find(ActivationRow, Query(namespace="guest", limit=99))
+        }
+
+        again = await begun(kept, ANSWERS, clock=FastClock())
+        found = [row.id for row in await again.executions() if row.name == "main"]
+        assert found or not accepted, "what was accepted is lost"
+        if accepted or len(found) == 1:
+            id = invoked.result() if accepted else found[0]
+            assert plain(await again.result(id)) == expected
+        await again.settle()
+        assert before.isdisjoint(call.activation for call in again.hands.invoked)
+        await again.kill()
+        invoked.cancel()
+        if not died:
+            break
+        at += 1
+    assert at >= 2
+
+
+@pytest.mark.parametrize("name", ["sequence", "branches", "nested"])
+async def test_it_may_die_again_and_again(name):
+    part, expected = COMPOSITIONS[name], await calm(COMPOSITIONS[name])
+    kept, id = MemoryStore(), None
+    for _ in range(100):
+        store = DyingStore(kept, 1, "after")
+        store.armed = id is not None
+        world = await begun(store, ANSWERS, clock=FastClock())
+        if id is None:
+            await deploy(world, part)
+            id = await world.start("main", {"items": [1, 2, 3]})
+            await world.kill()
+            continue
+        ended = asyncio.ensure_future(world.record(id))
+        dead = asyncio.ensure_future(store.dead.wait())
+        await asyncio.wait((dead, ended), return_when=asyncio.FIRST_COMPLETED)
+        done = ended.done()
+        ended.cancel()
+        dead.cancel()
+        await world.kill()
+        if done:
+            break
+    world = await begun(kept, ANSWERS)
+    assert plain(await world.result(id)) == expected
+    await world.kill()
+
+
+async def test_the_same_holds_for_a_file(tmp_path):
+    part, expected = COMPOSITIONS["branches"], await calm(COMPOSITIONS["branches"])
+    async with SqliteStore(tmp_path) as kept:
+        world = await begun(kept, ANSWERS, clock=FastClock())
+        await deploy(world, part)
+        id = await world.start("main", {"items": [1, 2, 3]})
+        await world.kill()
+    async with SqliteStore(tmp_path) as kept:
+        again = await begun(kept, ANSWERS, clock=FastClock())
+        assert plain(await again.result(id)) == expected
+        await again.kill()
