@@ -16,14 +16,14 @@ from . import history
 from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
 from .cursor import Context, Cursor, Limits, step_detail
-from .events import Cancelled, Continued, Event, Joined, Resumed
+from .events import Cancelled, Completed, Continued, Event, Joined, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
 from .history import Entry
 from .joins import Join
 from .operations import inherited, items_of
 from .program import Each, Program
 from .program import Fork as ForkInstruction
-from .values import CANCELLED, Failure, Outcome, Success, failure
+from .values import CANCELLED, Failure, Outcome, Success, boxed, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .values import JSON
 
 NO_TURN = 0
+TURNS_TOLD = 32  # at most so many turns of a fiber stand in the history only
 
 
 @dataclass(slots=True)
@@ -72,21 +73,29 @@ class Execution:
         self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
 
     @classmethod
-    def restore(
+    def restore(  # noqa: PLR0913, PLR0917  what was stored has as many parts
         cls,
         id: str,
         program: Program,
         fibers: Iterable[Fiber],
         limits: Limits,
         generation: int = 0,
+        since: Iterable[dict[str, JSON]] = (),
     ) -> Execution:
-        """The run whose stored fibers these are.
+        """The run whose stored fibers these are, with what its history says `since`.
 
         A forked fiber that was never stored starts again: it had done nothing but to ask for its
-        first action, and it will ask for the same activation again.
+        first action, and it will ask for the same activation again. One that has gone on from action
+        to action since it was stored is advanced by the results that were recorded.
         """
         execution = cls(id, program, limits, generation)
         stored = {fiber.id: fiber for fiber in fibers}
+        for entry in since:
+            fiber = stored.get(entry["fiber"])
+            if fiber is not None and _is_next(fiber, entry):
+                event = Completed(entry["turn"], entry["value"], entry.get("variables"))
+                context = execution._context(entry["at"])
+                stored[fiber.id] = advance(program, fiber, event, context).fiber
         execution.fibers = {id: fiber for id, fiber in stored.items() if fiber.outcome is None}
         for fiber in list(execution.fibers.values()):
             if isinstance(fiber.wait, Joining):
@@ -242,12 +251,14 @@ class Execution:
             changes.stale = changes.stale or transition.stale
             ran += transition.ran
             after = self.fibers[name] = transition.fiber
-            if isinstance(event, Cancelled) or _worth_storing(before, after):
-                changes.fibers[name] = after
-                changes.entries += self._held.pop(name, ())
-                changes.entries += transition.entries
-            else:
+            if not isinstance(event, Cancelled) and _has_only_begun(before, after):
                 self._held[name] = transition.entries
+            else:
+                held = self._held.pop(name, None)
+                if held is not None or not _told_by_history(before, event, after):
+                    changes.fibers[name] = after
+                changes.entries += held or ()
+                changes.entries += transition.entries
             for command in transition.commands:
                 match command:
                     case Fork():
@@ -354,7 +365,30 @@ def _width(spec: ForkInstruction | Each, items: list[JSON] | None) -> int:
     return len(spec.branches) if isinstance(spec, ForkInstruction) else len(items or ())
 
 
-def _worth_storing(before: Fiber, after: Fiber) -> bool:
-    """Whether a crash would lose something: not for a forked fiber that has only just begun."""
+def _has_only_begun(before: Fiber, after: Fiber) -> bool:
+    """A forked fiber that has done nothing but ask for an action: a crash would lose nothing."""
     begun = before.turn == 0 and after.turn == 1 and before.id != ROOT
-    return not (begun and invoking(after.wait) and after.due_ms is None)
+    return begun and invoking(after.wait) and after.due_ms is None
+
+
+def _told_by_history(before: Fiber, event: Event, after: Fiber) -> bool:
+    """Whether a restart can work out `after` from `before` and the result that is recorded.
+
+    So a step costs one entry. Now and then the fiber is stored all the same, to bound that work.
+    """
+    return (
+        type(event) is Completed
+        and "error" not in boxed(event.value)
+        and invoking(before.wait)
+        and invoking(after.wait)
+        and before.due_ms == after.due_ms
+        and after.turn % TURNS_TOLD != 0
+    )
+
+
+def _is_next(fiber: Fiber, entry: dict[str, JSON]) -> bool:
+    return (
+        entry["type"] == history.STEP_SUCCEEDED
+        and invoking(fiber.wait)
+        and entry["turn"] == fiber.turn
+    )

@@ -265,7 +265,10 @@ class Simulation:
             Fiber.from_json(json.loads(text), lambda doc: doc["v"])
             for text in self._stored.values()
         ]
-        self._execution = Execution.restore(self._id, self._program, fibers, self._limits)
+        since = [entry.to_json(lambda value: value) for entry in self.result.history]
+        self._execution = Execution.restore(
+            self._id, self._program, fibers, self._limits, since=since
+        )
         for fiber, command in self._execution.pending(self._now_ms):
             self._invoke(fiber, command)
         for stored in fibers:

@@ -99,7 +99,7 @@ class Records:
         else:
             saved = await self._store.load(row.id)
             program = await self._recovery.program(orjson.loads(row.body))
-            fibers = await slots.fibers(self._store, row.id, saved.fibers if saved else [])
+            fibers, _ = await slots.fibers(self._store, row.id, saved.fibers if saved else [])
         return [_stand(program, fiber) for fiber in fibers if fiber.outcome is None]
 
     async def history(

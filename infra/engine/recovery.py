@@ -147,9 +147,11 @@ class Recovery:
             return None
         body = orjson.loads(saved.execution.body)
         limits = self._parts.settings.limits
-        fibers = await slots.fibers(store, execution, saved.fibers)
-        program = await self.program(body)
-        restored = Execution.restore(execution, program, fibers, limits, body["generation"])
+        fibers, seen = await slots.fibers(store, execution, saved.fibers)
+        since = [] if seen is None else await slots.history(store, execution, seen)
+        restored = Execution.restore(
+            execution, await self.program(body), fibers, limits, body["generation"], since
+        )
         run = await self.run(saved.execution, restored)
         run.paused = saved.execution.status == PAUSED
         return run

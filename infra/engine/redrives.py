@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .recovery import Recovery
     from .runs import Run
 
-PAGE_LISTS = 500
-
 
 class Redrives:
     """See `composer.redrive` for what one execution does; this finds its parts and its past."""
@@ -61,7 +59,7 @@ class Redrives:
         body = orjson.loads(row.body)
         pinned = program or await self._recovery.program(body)
         execution, changes = composer.redrive(
-            row.id, pinned, await self._history(row.id), self._parts.settings.limits,
+            row.id, pinned, await slots.history(self._parts.store, row.id, 0), self._parts.settings.limits,
             self._parts.clock.now_ms(),
         )  # fmt: skip
         run = await self._recovery.run(row, execution)
@@ -99,15 +97,6 @@ class Redrives:
                 except RedriveError:
                     return None  # it failed by what its program decides: it begins anew
         return None
-
-    async def _history(self, id: str) -> list[dict[str, JSON]]:
-        entries: list[dict[str, JSON]] = []
-        while True:
-            lists = await self._parts.store.history(id, len(entries), PAGE_LISTS)
-            for _, body in lists:
-                entries += await slots.entries(self._parts.store, id, body)
-            if len(lists) < PAGE_LISTS:
-                return entries
 
 
 def _compiled(composition: JSON, namespace: str) -> Program:

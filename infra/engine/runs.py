@@ -14,6 +14,8 @@ import orjson
 
 from actions import ActivationRow, ExecutionRow, FiberRow, closed, status_of
 
+from .slots import SEEN
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -136,8 +138,8 @@ class Run:
             self._large = {key: kept for key, kept in self._large.items() if key in held}
 
     def _fiber_row(self, fiber: Fiber, write: Write) -> FiberRow:
-        body = orjson.dumps(fiber.to_json(self._keeper(write)))
-        return FiberRow(self.id, fiber.id, fiber.due_ms, fiber.active, body)
+        body = {**fiber.to_json(self._keeper(write)), SEEN: self.entries}
+        return FiberRow(self.id, fiber.id, fiber.due_ms, fiber.active, orjson.dumps(body))
 
     def _keeper(self, write: Write) -> Callable[[JSON], dict[str, JSON]]:
         return lambda value: self.keep(value, write).doc

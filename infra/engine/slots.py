@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from composer import Fiber
+from composer import Fiber, Invoking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from actions import FiberRow, Store
     from composer import JSON
 
+SEEN = "seen"  # in a fiber's row: the entries that its execution's history had by then
+PAGE_LISTS = 200  # lists of entries read at once
 _IN_ENTRIES = ("value", "variables")
 
 
@@ -27,14 +29,37 @@ async def fetched(
     return lambda slot: values[slot["r"]] if "r" in slot else slot["v"]
 
 
-async def fibers(store: Store, execution: str, rows: Iterable[FiberRow]) -> list[Fiber]:
-    """The fibers of an execution, from their rows."""
+async def fibers(
+    store: Store, execution: str, rows: Iterable[FiberRow]
+) -> tuple[list[Fiber], int | None]:
+    """The fibers of an execution, as they were stored.
+
+    And the number of entries that its history had when the first of those was stored that may have
+    gone on since; None when there are none.
+    """
     docs = [orjson.loads(row.body) for row in rows]
+    seen = [doc.pop(SEEN) for doc in docs]
     slots: list[dict[str, Any]] = []
     for doc in docs:
         Fiber.from_json(doc, slots.append)
     load = await fetched(store, execution, slots)
-    return [Fiber.from_json(doc, load) for doc in docs]
+    made = [Fiber.from_json(doc, load) for doc in docs]
+    return made, min(
+        (n for n, fiber in zip(seen, made, strict=True) if type(fiber.wait) is Invoking),
+        default=None,
+    )
+
+
+async def history(store: Store, execution: str, after: int) -> list[dict[str, JSON]]:
+    """All entries after number `after`, with their values in place."""
+    found: list[dict[str, JSON]] = []
+    while True:
+        lists = await store.history(execution, after + len(found), PAGE_LISTS)
+        for first, body in lists:
+            made = await entries(store, execution, body)
+            found += made[max(0, after + len(found) + 1 - first) :]
+        if len(lists) < PAGE_LISTS:
+            return found
 
 
 async def entries(store: Store, execution: str, lines: bytes) -> list[dict[str, JSON]]:

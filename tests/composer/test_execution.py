@@ -7,6 +7,7 @@ from world import World
 
 import composer
 from composer import Completed
+from composer.execution import TURNS_TOLD
 from composer.values import Failure, Success
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
@@ -181,3 +182,29 @@ def test_a_graph_taken_up_in_the_middle_waits_for_what_it_waited_for():
 
     assert order == ["a", "b", "c", "d"]
     assert world.outcome.value["z"] == {"is": "d"}
+
+
+def test_a_step_is_told_by_the_history_and_now_and_then_by_the_fiber_itself():
+    world = World(composer.repeat(100, composer.sequence("a")))
+    stored = 0
+    while world.outcome is None:
+        fiber, turn = next(iter(world.under_way))
+        del world.under_way[fiber, turn]
+        stored += len(world.deliver(fiber, Completed(turn, {"n": turn})).fibers)
+
+    assert stored == 100 // TURNS_TOLD
+
+
+def test_what_the_history_tells_is_as_it_would_have_been_stored():
+    part = composer.let({"x": 0}, composer.retain(composer.sequence("a", "b", "inline")))
+    count = composer.function(lambda params, variables: variables.update(x=params["n"]))
+    world = World(
+        composer.let({"x": 0}, composer.sequence("a", count, composer.retain("b"), part.then("c")))
+    )
+    while world.outcome is None:
+        stood = world.root
+        world.crash()
+        assert world.root == stood
+        fiber, turn = next(iter(world.under_way))
+        del world.under_way[fiber, turn]
+        world.deliver(fiber, Completed(turn, {"n": turn}, {"x": turn} if turn == 2 else None))
