@@ -90,7 +90,7 @@ class Execution:
         """
         execution = cls(id, program, limits, generation)
         stored = {fiber.id: fiber for fiber in fibers}
-        for entry in since:
+        for entry in _of_this_generation(since):
             fiber = stored.get(entry["fiber"])
             if fiber is not None and _is_next(fiber, entry):
                 event = Completed(entry["turn"], entry["value"], entry.get("variables"))
@@ -164,6 +164,8 @@ class Execution:
         """Takes up again what it stands at, as another generation. See `composer.redrive`."""
         self.generation += 1
         self._held.clear()
+        for join in self._joins.values():
+            join.take_up()
         changes = Changes(entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN)])
         self.fibers = {name: fiber.refreshed(now_ms) for name, fiber in self.fibers.items()}
         for name, command in self.pending(now_ms):
@@ -174,6 +176,16 @@ class Execution:
             changes.entries.append(entry)
         changes.fibers = dict(self.fibers)
         return self._settled(changes)
+
+    def pass_over(self, member: str, now_ms: int) -> Changes:
+        """For a redrive, which keeps this failed member: the next one starts where it had ended.
+
+        What has failed in a map that waits for all is taken up again at once, all of it, even if
+        it is more than the map's concurrency; nothing else starts until it is less.
+        """
+        parent, _, _ = parent_of(member)
+        self._start(self.fibers[parent], self._joins[parent], self._joins[parent].pass_over())
+        return self.proceed(now_ms)
 
     def settle(self, outcome: Outcome, now_ms: int) -> Changes:
         """Ends it with what a redrive found to be its outcome: nothing is left to be done."""
@@ -384,6 +396,16 @@ def _told_by_history(before: Fiber, event: Event, after: Fiber) -> bool:
         and before.due_ms == after.due_ms
         and after.turn % TURNS_TOLD != 0
     )
+
+
+def _of_this_generation(entries: Iterable[dict[str, JSON]]) -> Iterable[dict[str, JSON]]:
+    """Those after the last redrive: turns begin again there, and every fiber was stored then."""
+    told: list[dict[str, JSON]] = []
+    for entry in entries:
+        if entry["type"] == history.EXECUTION_REDRIVEN:
+            told.clear()
+        told.append(entry)
+    return told
 
 
 def _is_next(fiber: Fiber, entry: dict[str, JSON]) -> bool:

@@ -40,6 +40,7 @@ class Join:
         self._missing = [len(needs) for needs in self._after]
         self._dependants = _inverted(self._after)
         self._next = 0  # without dependencies: members start in order
+        self._passed = 0  # of those under way: had ended, when what a redrive replays happened
         self._live: set[int] = set()
         self._decided: Outcome | None = None
 
@@ -60,7 +61,8 @@ class Join:
                     self._missing[dependant] -= 1
         if cancelled:
             self.cancel()
-        self._next = min(self.width, len(ended) + self._limit)
+        begun = max(stored, default=-1) + 1  # members start in order
+        self._next = max(begun, min(self.width, len(ended) + self._limit))
         candidates: Iterable[int] = range(self._next)
         if self._decided is not None:
             candidates = stored
@@ -86,8 +88,20 @@ class Join:
             return ready
         return self._admit()
 
+    def pass_over(self) -> list[int]:
+        """The members to start beside one that has failed and is to be taken up again."""
+        if self._after or self._spec.errors != "wait":
+            return []
+        self._passed += 1
+        return self._admit()
+
+    def take_up(self) -> None:
+        """Who was passed over counts again: nobody starts until there is room."""
+        self._passed = 0
+
     def _admit(self) -> list[int]:
-        room = min(self._limit - len(self._live), self.width - self._next)
+        room = self._limit + self._passed - len(self._live)
+        room = max(0, min(room, self.width - self._next))
         ready = list(range(self._next, self._next + room))
         self._next += room
         self._live.update(ready)

@@ -48,8 +48,9 @@ def redrive(
         RedriveError: when it has not ended, has succeeded, or does not agree with the program.
     """
     execution = Execution(id, program, limits)
+    ended: dict[str, Fiber] = {}
     begun = execution.begin(entries[0]["value"], entries[0]["at"])
-    outcome = _proceed(execution, begun, entries[0]["at"])
+    outcome = _proceed(execution, begun, entries[0]["at"], ended)
     generations = list(_generations(entries))
     last = generations[-1][-1]["type"]
     if last not in _ENDED or last == history.EXECUTION_SUCCEEDED:
@@ -60,7 +61,7 @@ def redrive(
     for number, generation in enumerate(generations):
         if number:
             execution.redrive(generation[0]["at"])
-        outcome = _replay(execution, generation, program) or outcome
+        outcome = _replay(execution, generation, program, ended) or outcome
     if isinstance(outcome, Success):
         return execution, execution.settle(outcome, now_ms)
     if not execution.fibers:
@@ -68,7 +69,9 @@ def redrive(
             f"execution {id} failed by what its program decides, not in a step: it would fail again. "
             "Redrive it with a program that decides otherwise"
         )
-    return execution, execution.redrive(now_ms)
+    changes = execution.redrive(now_ms)
+    changes.fibers |= ended  # their joins are not over: a restart must know what they came to
+    return execution, changes
 
 
 def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON]]]:
@@ -82,7 +85,10 @@ def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON
 
 
 def _replay(
-    execution: Execution, entries: list[dict[str, JSON]], program: Program
+    execution: Execution,
+    entries: list[dict[str, JSON]],
+    program: Program,
+    ended: dict[str, Fiber],
 ) -> Outcome | None:
     """Feeds it what was recorded. Returns the outcome, if it ends by that."""
     outcome: Outcome | None = None
@@ -93,6 +99,10 @@ def _replay(
         place = (entry["fiber"], entry["turn"])
         if entry["type"] == history.STEP_SCHEDULED:
             targets[place] = entry.get("action")
+        elif entry["type"] == history.BRANCH_FAILED:
+            if (entry["fiber"], entry["origin"]) in culprits and entry["fiber"] in execution.fibers:
+                changes = execution.pass_over(entry["fiber"], entry["at"])
+                outcome = _proceed(execution, changes, entry["at"], ended)
         elif place in culprits or entry["type"] == history.CANCEL_REQUESTED:
             broken = True
         elif (event := _event(entry)) is not None:
@@ -104,14 +114,26 @@ def _replay(
             if isinstance(event, Completed | Failed):
                 _check_target(program, fiber, entry, targets.get(place))
             changes = execution.deliver(entry["fiber"], event, entry["at"])
-            outcome = _proceed(execution, changes, entry["at"])
+            outcome = _proceed(execution, changes, entry["at"], ended)
     return outcome
 
 
-def _proceed(execution: Execution, changes: Changes, at_ms: int) -> Outcome | None:
+def _proceed(
+    execution: Execution, changes: Changes, at_ms: int, ended: dict[str, Fiber]
+) -> Outcome | None:
+    """Runs on as far as it can; `ended` keeps the branches that others are still awaited with."""
+    _keep(ended, changes)
     while changes.more:
         changes = execution.proceed(at_ms)
+        _keep(ended, changes)
     return changes.outcome
+
+
+def _keep(ended: dict[str, Fiber], changes: Changes) -> None:
+    ended |= {name: fiber for name, fiber in changes.fibers.items() if fiber.outcome is not None}
+    for parent, turn in changes.dropped:
+        for name in [name for name in ended if name.startswith(f"{parent}/{turn}.")]:
+            del ended[name]
 
 
 def _culprits(entries: list[dict[str, JSON]]) -> set[tuple[str, int]]:

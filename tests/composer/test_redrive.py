@@ -227,38 +227,136 @@ def test_what_its_program_decides_would_fail_again():
     assert world.steps == ["c"]
 
 
-@given(compositions(errors=()), st.data())
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-def test_after_the_action_is_mended_it_ends_as_if_it_had_never_failed(composition, data):
-    fakes = {name: {"from": name} for name in "abcd"}
-    well = simulate(composition, {"n": 1}, actions=fakes)
-    assume(isinstance(well.outcome, Success) and well.invocations)
-    assume(all(call.action.startswith("/_/") for call in well.invocations))  # no functions
-    failing = data.draw(st.integers(0, len(well.invocations) - 1))
-
-    def play(world, fail_at):
-        while world.outcome is None and world.under_way:
-            step = next(iter(world.under_way.values()))
-            assume(step.action)  # a function in a handler, which the calm run did not get to
-            name = step.action.removeprefix("/_/")
-            if len(world.invoked) - 1 == fail_at:
-                world.fail(name, "Broken")
-                fail_at = None
-            else:
-                world.complete(name, fakes[name])
-        return world.outcome is not None
-
-    world = World(composition, {"n": 1})
-    assume(play(world, failing))
-    assume(isinstance(world.outcome, Failure) and world.outcome.code == "Broken")
-    before = len(world.invoked)
+def test_after_a_crash_what_was_done_before_the_redrive_is_still_done():
+    world = World(composer.parallel("a", composer.parallel("b", "c"), "d", errors="wait"))
+    world.complete("a", {"is": "a"})
+    world.complete("b", {"is": "b"})
+    world.fail("c")
+    world.complete("d", {"is": "d"})
 
     world.redrive()
-    assert play(world, None)
+    world.crash()
+
+    assert world.steps == ["c"]
+    world.complete("c", {"is": "c"})
+    inner = {"value": [{"is": "b"}, {"is": "c"}]}
+    assert world.outcome == Success({"value": [{"is": "a"}, inner, {"is": "d"}]})
+
+
+def test_after_a_crash_a_step_of_an_earlier_generation_answers_for_no_other():
+    world = World(composer.parallel(composer.ensure("a", "tidy"), "b"))
+    world.fail("b")
+    world.complete("tidy", {"generation": 0})  # of a branch that is cancelled
+    world.redrive()
+    world.complete("a")
+    world.complete("b")
+    world.fail("tidy")
+    world.redrive()
+
+    world.crash()
+
+    assert world.steps == ["tidy"]
+    world.complete("tidy", {"generation": 2})
+    assert world.outcome == Success({"value": [{"generation": 2}, {}]})
+
+
+@pytest.mark.parametrize("crashing", [False, True])
+def test_items_that_came_after_those_that_failed_are_not_done_again(crashing):
+    body = composer.sequence(composer.wait(5), "a")
+    world = World(composer.map(body, items=[1, 2, 3, 4], concurrency=1, errors="wait"))
+    for failing in (True, True, False, False):
+        world.pass_time(5)
+        world.fail("a") if failing else world.complete("a", {"in": "time"})
+
+    world.redrive()
+    if crashing:
+        world.crash()
+
+    assert world.steps == ["a", "a"]
+    assert [step.params for step in world.under_way.values()] == [{"value": 1}, {"value": 2}]
+    world.complete("a", {"in": "the end"})
+    world.complete("a", {"in": "the end"})
+    assert world.outcome.value["value"] == 2 * [{"in": "the end"}] + 2 * [{"in": "time"}]
+
+
+@pytest.mark.parametrize("crashing", [False, True])
+def test_a_map_that_is_redriven_starts_no_item_before_it_is_below_its_concurrency(crashing):
+    body = composer.map("a", items=[1, 2, 3, 4], concurrency=1, errors="wait")
+    world = World(composer.timeout(10, body))
+    world.fail("a")
+    world.fail("a")
+    world.pass_time(10)
+
+    world.redrive()
+    begun = []
+    while world.outcome is None:
+        if crashing:
+            world.crash()
+        begun.append(len(world.steps))
+        world.complete("a", {"n": 1})
+
+    assert begun == [3, 2, 1, 1]
+    assert world.outcome == Success({"value": [{"n": 1}] * 4})
+
+
+def test_another_program_need_not_have_the_branches_that_failed():
+    world = World(composer.parallel("a", "b", errors="wait"))
+    world.fail("a")
+    world.fail("b")
+
+    world.redrive(composer.action("c"))
+
+    assert world.steps == ["c"]
+
+
+def test_a_join_that_is_over_is_forgotten_by_a_redrive():
+    world = World(composer.sequence(composer.parallel("a", "b"), "c"))
+    world.complete("a")
+    world.complete("b")
+    world.fail("c")
+
+    world.redrive()
+
+    assert list(world.rows) == ["0"]
+
+
+FAKES = {name: {"from": name} for name in "abcd"}
+
+
+def play(world, *, failing=None, crashing=False):
+    """Answers the oldest step under way until nothing is; the answers, but for the failure's."""
+    done = []
+    while world.outcome is None and world.under_way:
+        if crashing:
+            world.crash()
+        place, step = next(iter(world.under_way.items()))
+        assume(step.action)  # a function has no fake here
+        name = step.action.removeprefix("/_/")
+        if len(done) == failing:
+            world.fail(name, "Broken")
+            failing = None
+        else:
+            done.append(place)
+            world.complete(name, FAKES[name])
+    return done
+
+
+@given(compositions(errors=("fail", "wait")), st.data(), st.booleans())
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+def test_after_the_action_is_mended_it_ends_as_if_it_had_never_failed(composition, data, crashing):
+    well = World(composition, {"n": 1})
+    steps = len(play(well))
+    assume(isinstance(well.outcome, Success) and steps)
+    failing = data.draw(st.integers(0, steps - 1))
+    world = World(composition, {"n": 1})
+    done = play(world, failing=failing, crashing=crashing)[:failing]
+    assume(isinstance(world.outcome, Failure) and world.outcome.code == "Broken")
+
+    world.redrive()
+    again = play(world, crashing=crashing)
 
     assert world.outcome == well.outcome
-    assert len(world.invoked) == len(well.invocations) + 1
-    assert world.invoked[before].action == world.invoked[before - 1].action
+    assert not set(done) & set(again)
 
 
 def test_what_a_finalizer_did_after_the_failure_is_left_out():
