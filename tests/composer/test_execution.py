@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from compositions import INPUTS, compositions, plans
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from world import World
 
 import composer
-from composer import Completed
+from composer import Completed, Failed
 from composer.execution import TURNS_TOLD
-from composer.values import Failure, Success
+from composer.testing import Fail
+from composer.values import Failure, Success, copied
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
@@ -208,3 +212,63 @@ def test_what_the_history_tells_is_as_it_would_have_been_stored():
         fiber, turn = next(iter(world.under_way))
         del world.under_way[fiber, turn]
         world.deliver(fiber, Completed(turn, {"n": turn}, {"x": turn} if turn == 2 else None))
+
+
+def test_what_was_redriven_to_its_end_is_as_if_it_had_ended_then():
+    world = World(composer.sequence("a", composer.raise_error("No")))
+    world.complete("a", {"n": 1})
+    world.redrive(composer.sequence("a"))
+
+    assert world.outcome == Success({"n": 1})
+    assert world.cancel().stale
+
+
+# --- a crash between any two events ---------------------------------------------------------------
+
+
+def called(program, step):
+    """What an inline function comes back with, and the variables as it leaves them."""
+    runtime = program.functions[step.function]
+    scope = {}
+    exec(runtime["code"], scope)
+    main = scope[runtime["main"]]
+    params, variables = copied(step.params), copied(step.variables)
+    result = main(*[params, variables][: main.__code__.co_argcount])
+    return params if result is None else result, variables
+
+
+def answer(world, fakes):
+    """Answers the first step under way: the choice does not depend on what a crash has put in order."""
+    fiber, turn = place = min(world.under_way)
+    step = world.under_way.pop(place)
+    variables = None
+    try:
+        if step.action is None:
+            value, variables = called(world.program, step)
+        else:
+            value = fakes[step.action.removeprefix("/_/")](step.params)
+    except (LookupError, TypeError, ValueError) as error:
+        value = Fail("ApplicationError", repr(error))
+    event = Completed(turn, value, variables)
+    if isinstance(value, Fail):
+        event = Failed(turn, Failure(value.code, value.error))
+    world.deliver(fiber, event)
+
+
+@given(compositions(), INPUTS, plans(), st.data())
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_crash_between_any_two_events_changes_nothing(composition, params, fakes, data):
+    calm, world = World(composition, params), World(composition, params)
+    while calm.under_way:
+        answer(calm, fakes)
+
+    while world.under_way:
+        for _ in range(data.draw(st.integers(0, 2))):
+            world.crash()
+        answer(world, fakes)
+
+    assert world.outcome == calm.outcome is not None
+    asked = {step.activation: step for step in calm.invoked}
+    assert {step.activation for step in world.invoked} == set(asked)
+    assert all(asked[step.activation] == step for step in world.invoked)
+    assert len(world.spawned) == len(calm.spawned)
