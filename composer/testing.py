@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .commands import Abandon, Invoke
+from .commands import Abandon, Invoke, Spawn
 from .compiler import compile
 from .composition import Composition
 from .cursor import Limits
@@ -248,6 +248,9 @@ class Simulation:
 
     def _commit(self, changes: Changes) -> None:
         self.result.history += changes.entries
+        self.result.spawned += [
+            self._spawned(command) for _, command in changes.commands if isinstance(command, Spawn)
+        ]
         for name, fiber in changes.fibers.items():
             self._stored[name] = json.dumps(fiber.to_json(lambda value: {"v": value}))
         for parent, turn in changes.dropped:
@@ -289,12 +292,14 @@ class Simulation:
                         if not (item[2] == fiber and getattr(item[3], "turn", None) == turn)
                     ]
                     heapq.heapify(self._queue)
-                case _:
-                    part = Simulation(self._program, self._fakes, (), self._limits)
-                    run = part.run(command.value, pc=command.pc, frames=command.frames)
-                    self.result.spawned.append(run)
+                case Spawn():
+                    pass  # begun with the commit
         for stored in changes.fibers.values():
             self._arm(stored)
+
+    def _spawned(self, command: Spawn) -> Run:
+        part = Simulation(self._program, self._fakes, (), self._limits)
+        return part.run(command.value, pc=command.pc, frames=command.frames)
 
     def _arm(self, fiber: Fiber) -> None:
         if fiber.due_ms is not None:
@@ -390,7 +395,7 @@ def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
         case Success(value):
             return Completed(turn, value)
         case _Set(value, variables):
-            return Completed(turn, value, variables)
+            return Completed(turn, _plain(name, value), _plain(name, variables))
     return Completed(turn, _plain(name, answer))
 
 
@@ -402,5 +407,5 @@ def _plain(name: str, answer: Any) -> JSON:
     except (TypeError, ValueError, RecursionError) as error:
         why = str(error)
     if why:
-        raise SimulationError(f"the fake of {name} answers with what is no JSON: {why}")
+        raise SimulationError(f"{name} answers with what is no JSON: {why}")
     return value

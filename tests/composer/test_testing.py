@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 
 import pytest
 from compositions import INPUTS, compositions, plans, shown
@@ -78,18 +78,91 @@ def test_an_answer_too_few_is_the_tests_mistake():
         simulate(composer.sequence("a", "a"), actions={"a": [{}]})
 
 
-@pytest.mark.parametrize("answer", [{"n": float("nan")}, {"n": {1, 2}}, object()])
-def test_an_answer_that_is_no_json_is_the_tests_mistake(answer):
-    with pytest.raises(SimulationError, match="the fake of /_/a answers with what is no JSON"):
-        simulate(composer.action("a"), actions={"a": answer})
+def deep(levels):
+    value = {}
+    for _ in range(levels):
+        value = {"d": value}
+    return value
 
 
-@pytest.mark.parametrize("answer", [Counter("aab"), OrderedDict(a=2, b=1)])
-def test_an_answer_may_be_any_dict_as_for_a_worker(answer):
-    run = simulate(composer.action("a"), actions={"a": answer})
+def cyclic():
+    value = []
+    value.append(value)
+    return value
 
-    assert run.value == {"a": 2, "b": 1}
-    assert type(run.value) is dict
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"n": float("nan")}, "Out of range float values"),
+        ({"n": [float("inf")]}, "Out of range float values"),
+        ({"n": {1, 2}}, "set is not JSON serializable"),
+        (b"bytes", "bytes is not JSON serializable"),
+        (object(), "object is not JSON serializable"),
+        ({(1, 2): 3}, "keys must be str"),
+        ({"n": 1 << 64}, "more than 64 bits"),
+        ({"text": "\ud800"}, "no Unicode text"),
+        (deep(201), "nests deeper than 200 levels"),
+        (cyclic(), "Circular reference"),
+    ],
+)
+@pytest.mark.parametrize("computed", [False, True])
+def test_an_answer_that_is_no_json_is_the_tests_mistake(answer, why, computed):
+    fake = (lambda _: answer) if computed else answer
+
+    with pytest.raises(SimulationError, match=f"/_/a answers with what is no JSON: .*{why}"):
+        simulate(composer.action("a"), actions={"a": fake})
+
+
+def test_a_variable_that_is_no_json_is_the_functions_mistake():
+    part = composer.function(lambda params, variables: variables.update(x=float("nan")))
+
+    with pytest.raises(SimulationError, match=r"function:\w+ answers with what is no JSON"):
+        simulate(composer.let({"x": 0}, part))
+
+
+class Rows(list):
+    """A list by another name."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        (Counter("aab"), {"a": 2, "b": 1}),
+        (OrderedDict(a=2, b=1), {"a": 2, "b": 1}),
+        (defaultdict(list, a=[Counter("x")]), {"a": [{"x": 1}]}),
+        ({"rows": Rows([1, (2, 3)])}, {"rows": [1, [2, 3]]}),
+        (Rows([1]), {"value": [1]}),
+        ((1, 2), {"value": [1, 2]}),
+        ({1: "one"}, {"1": "one"}),
+        (deep(200), deep(200)),
+    ],
+)
+def test_an_answer_is_taken_as_a_worker_would_write_it(answer, value):
+    run = simulate(composer.action("a"), actions={"a": lambda _: answer})
+
+    assert run.value == value
+    assert written(run.value) == written(value)
+
+
+def written(value):
+    """As its type says it: True for what is nothing but dicts, lists and scalars of their own."""
+    if isinstance(value, dict):
+        return type(value), {key: written(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return type(value), [written(member) for member in value]
+    return type(value), value
+
+
+def test_what_an_inline_function_leaves_is_taken_as_a_worker_would_write_it():
+    part = composer.let(
+        {"x": 0},
+        composer.sequence(
+            lambda params, variables: variables.update(x=(1, 2)), lambda p, v: {"seen": v["x"]}
+        ),
+    )
+
+    assert simulate(part).value == {"seen": [1, 2]}
 
 
 def test_an_outcome_that_is_not_there_is_told():
@@ -128,6 +201,17 @@ def test_what_is_started_aside_is_a_run_of_its_own():
     run = simulate(composer.asynchronous("a"), {"n": 1}, actions={"a": lambda params: params})
 
     assert [part.value for part in run.spawned] == [{"n": 1}]
+
+
+def test_what_is_started_aside_is_started_once_whenever_it_crashes():
+    aside = composer.asynchronous("a")
+    part = composer.sequence("b", aside, "b", composer.parallel(aside, aside))
+    fakes = {"a": lambda params: params, "b": {"n": 1}}
+    calm = simulate(part, actions=fakes)
+    assert len(calm.spawned) == 3
+
+    for crash in ("every", *([(commit, "after")] for commit in range(calm.commits))):
+        assert len(simulate(part, actions=fakes, crash=crash).spawned) == 3
 
 
 def test_a_chosen_crash_repeats_what_was_under_way_and_nothing_that_was_done():
