@@ -1,18 +1,22 @@
 """What can be invoked: actions, calls, activations, and the ports to the world. Rules are pure."""
 
 from .activation import Closed, Conducted, Opened, closed, record, summary
-from .admission import Quotas, Usage, check_payload
-from .catalog import Catalog
+from .admission import Quotas, Usage, check_call, check_payload
+from .catalog import Catalog, Change
 from .errors import (
     ConflictError,
+    ForbiddenError,
     InvalidError,
     NotFoundError,
     RefusedError,
     ThrottledError,
     TooLargeError,
 )
+from .executables import MAX_SEQUENCE, Code, Composed, Inline
 from .invocation import Call, Invocation
-from .model import Action, Code, Composed, Inline, Limits
+from .kinds import NODE, PYTHON, RUNTIMES, SEQUENCE
+from .limits import BOUNDS, Limits
+from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -22,12 +26,13 @@ from .outcome import (
     NOT_FOUND,
     PAYLOAD_TOO_LARGE,
     PERMISSION,
+    STATUS_TEXT,
     UNAVAILABLE,
     Completion,
     outcome_of,
     status_of,
 )
-from .parameters import merged
+from .parameters import listed, merged
 from .ports import (
     ActivationRow,
     Clock,
@@ -43,21 +48,31 @@ from .ports import (
     Store,
     Write,
 )
+from .triggers import about_trigger, closed_trigger, fired, not_fired
 
 __all__ = [
+    "ACTIVE",
     "BAD_RESPONSE",
+    "BOUNDS",
     "CRASHED",
     "FAILURES",
     "INTERNAL_ERROR",
     "LOST",
+    "MAX_SEQUENCE",
+    "NODE",
     "NOT_FOUND",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
+    "PYTHON",
+    "RUNTIMES",
+    "SEQUENCE",
+    "STATUS_TEXT",
     "UNAVAILABLE",
     "Action",
     "ActivationRow",
     "Call",
     "Catalog",
+    "Change",
     "Clock",
     "Closed",
     "Code",
@@ -66,8 +81,10 @@ __all__ = [
     "Conducted",
     "ConflictError",
     "Document",
+    "Entity",
     "ExecutionRow",
     "FiberRow",
+    "ForbiddenError",
     "Ids",
     "Inline",
     "InvalidError",
@@ -76,20 +93,30 @@ __all__ = [
     "Limits",
     "NotFoundError",
     "Opened",
+    "Package",
     "Query",
     "Quotas",
     "Record",
     "RefusedError",
+    "Rule",
     "Saved",
     "Standing",
     "Store",
     "ThrottledError",
     "TooLargeError",
+    "Trigger",
     "Usage",
     "Write",
+    "about_trigger",
+    "check_call",
     "check_payload",
     "closed",
+    "closed_trigger",
+    "entity_from_json",
+    "fired",
+    "listed",
     "merged",
+    "not_fired",
     "outcome_of",
     "record",
     "status_of",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from composer import TIMEOUT, Failure, frozen
 
 from .outcome import STATUS_TEXT
+from .parameters import listed, parsed
 
 if TYPE_CHECKING:
     from composer import JSON
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Opened:
     """An activation under way: what is known of it before it ends.
 
-    `cause` is the composition's activation that it is a step of; `asked_ms` when it was asked for.
+    `cause` is the composition's activation that it is a step of; `asked_ms` when it was asked for;
+    `name` and `kind` are the action's, unless it is an inline function or a conductor action's.
     """
 
     id: str
@@ -30,33 +32,38 @@ class Opened:
     asked_ms: int
     cause: str | None = None
     name: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conducted:
     """What a composition's activation adds.
 
-    `duration_ms` is the sum of its parts, `billed_ms` the conductor's own time. The ids of its steps,
+    `duration_ms` is the sum of its parts, `billed_ms` the conductor's own time, `memory_mb` that of the
+    largest of its parts. The ids of its steps,
     which OpenWhisk shows as its logs, are whatever activations name it as their cause.
     """
 
     duration_ms: int
     billed_ms: float
+    memory_mb: int
 
 
 class Closed(NamedTuple):
     """A finished activation, but for what its row and its action say: short, for there are many.
 
-    `billed_ms` only of a composition, `init_ms` only of a cold start.
+    `billed_ms` and `memory_mb` only of a composition, `init_ms` only of a cold start. A trigger's has
+    neither end nor duration.
     """
 
-    ended_ms: int
-    duration_ms: int
+    ended_ms: int | None
+    duration_ms: int | None
     waited_ms: int
     timed_out: bool
     init_ms: int | None
     billed_ms: float | None
     logs: list[str]
+    memory_mb: int | None = None
 
 
 def closed(opened: Opened, completion: Completion, conducted: Conducted | None = None) -> Closed:
@@ -70,6 +77,7 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
         completion.init_ms,
         None if conducted is None else round(conducted.billed_ms, 3),
         completion.logs,
+        None if conducted is None else conducted.memory_mb,
     )
 
 
@@ -80,38 +88,47 @@ def record(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[s
         OpenWhisk's JSON, but for the result, which is left out of `response` with its size: it may
         be large, and is kept elsewhere.
     """
-    annotations = [*about["annotations"], {"key": "timeout", "value": closed.timed_out}]
-    note = annotations.append
-    note({"key": "waitTime", "value": closed.waited_ms})
-    if closed.init_ms is not None:
-        note({"key": "initTime", "value": closed.init_ms})
-    if row.cause is not None:
-        note({"key": "causedBy", "value": "sequence"})
-    if closed.billed_ms is not None:
-        note({"key": "topmost", "value": row.cause is None})
-        note({"key": "conductor", "value": True})
-        note({"key": "billedDuration", "value": closed.billed_ms})
     made: dict[str, Any] = {
         "namespace": row.namespace,
-        "name": row.name,
+        "name": row.name.rpartition("/")[2],
         "version": about["version"],
         "subject": row.namespace,
         "activationId": row.id,
         "start": row.started_ms,
-        "end": closed.ended_ms,
-        "duration": closed.duration_ms,
         "response": {
             "status": STATUS_TEXT[row.status],
             "statusCode": row.status,
             "success": row.status == 0,
         },
         "logs": closed.logs,
-        "annotations": annotations,
+        "annotations": listed(_annotations(row, about, closed)),
         "publish": False,
     }
+    if closed.ended_ms is not None:
+        made |= {"end": closed.ended_ms, "duration": closed.duration_ms}
     if row.cause is not None:
         made["cause"] = row.cause
     return made
+
+
+def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[str, JSON]:
+    notes = parsed("annotations", about["annotations"])
+    if closed.ended_ms is None:
+        return notes
+    if row.kind:
+        notes["kind"] = row.kind
+    notes |= {"timeout": closed.timed_out, "waitTime": closed.waited_ms}
+    if closed.init_ms is not None:
+        notes["initTime"] = closed.init_ms
+    if row.cause is not None:
+        notes["causedBy"] = "sequence"
+    if closed.memory_mb is not None:
+        notes["limits"] = {**notes["limits"], "memory": closed.memory_mb}
+    if closed.billed_ms is not None:
+        notes |= {"topmost": row.cause is None, "billedDuration": closed.billed_ms}
+        if about.get("conducts", True):
+            notes["conductor"] = True
+    return notes
 
 
 def summary(record: dict[str, JSON]) -> dict[str, JSON]:

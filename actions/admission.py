@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .errors import ThrottledError, TooLargeError
+from .errors import InvalidError, ThrottledError, TooLargeError
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+    from .model import Action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,22 +21,25 @@ class Quotas:
         payload_bytes: of one call's parameters, and of one result.
         concurrent: calls under way, the steps of compositions not counted.
         per_minute: calls in one minute of the clock.
+        fires_per_minute: of triggers.
     """
 
     payload_bytes: int = 1 << 20
     concurrent: int | None = None
     per_minute: int | None = None
+    fires_per_minute: int | None = None
 
 
 class Usage:
     """What a namespace uses just now."""
 
-    __slots__ = ("_count", "_minute", "running")
+    __slots__ = ("_count", "_fires", "_minute", "running")
 
     def __init__(self) -> None:
         self.running = 0
         self._minute = 0
         self._count = 0
+        self._fires = 0
 
     def admit(self, quotas: Quotas, now_ms: int) -> None:
         """Counts one more call. The caller takes it off `running` when it has ended.
@@ -38,9 +47,7 @@ class Usage:
         Raises:
             ThrottledError: when it is one too many; it is then not counted.
         """
-        minute = now_ms // 60_000
-        if minute != self._minute:
-            self._minute, self._count = minute, 0
+        self._turn(now_ms)
         if quotas.per_minute is not None and self._count >= quotas.per_minute:
             raise ThrottledError(
                 "Too many requests in the last minute "
@@ -53,6 +60,39 @@ class Usage:
             )
         self._count += 1
         self.running += 1
+
+    def admit_fire(self, quotas: Quotas, now_ms: int) -> None:
+        """Counts one more fire of a trigger.
+
+        Raises:
+            ThrottledError: when it is one too many; it is then not counted.
+        """
+        self._turn(now_ms)
+        if quotas.fires_per_minute is not None and self._fires >= quotas.fires_per_minute:
+            raise ThrottledError(
+                "Too many requests in the last minute "
+                f"(count: {self._fires + 1}, allowed: {quotas.fires_per_minute})."
+            )
+        self._fires += 1
+
+    def _turn(self, now_ms: int) -> None:
+        minute = now_ms // 60_000
+        if minute != self._minute:
+            self._minute, self._count, self._fires = minute, 0, 0
+
+
+def check_call(action: Action, params: dict[str, JSON], size: int, quotas: Quotas) -> None:
+    """Refuses a call of more bytes than allowed, or that sets parameters that are final.
+
+    Raises:
+        TooLargeError: with both figures.
+        InvalidError: with OpenWhisk's text.
+    """
+    check_payload(size, quotas)
+    if not action.final.isdisjoint(params):
+        raise InvalidError(
+            "Request defines parameters that are not allowed (e.g., reserved properties)."
+        )
 
 
 def check_payload(size: int, quotas: Quotas) -> None:

@@ -1,75 +1,296 @@
 """The names of a service and what they stand for: an index in memory, one for all namespaces.
 
-Whoever changes it also stores what it returns; the index follows the store, never the other way.
+A change is worked out here and stored by whoever asked for it, who then has it applied: the index
+follows the store, never the other way. Texts are OpenWhisk's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import ConflictError, NotFoundError
-from .model import Action, updated
+from composer import Name
+
+from .definitions import define_action, define_package, define_rule, define_trigger
+from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from .executables import MAX_SEQUENCE
+from .kinds import RUNTIMES
+from .model import INACTIVE, Action, Package, Rule, Trigger
+from .parameters import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
-    from composer import JSON, Name
+    from composer import JSON
+
+    from .model import Entity
+
+    E = TypeVar("E", Action, Package, Trigger, Rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be stored together: `entity` as it is now (or was, when it is gone), and others."""
+
+    entity: Any
+    put: tuple[Entity, ...] = ()
+    gone: tuple[Entity, ...] = ()
 
 
 class Catalog:
-    """Actions by namespace and name. Default package only; names are unique in a namespace."""
+    """Entities by namespace and name. A name is unique in its namespace, whatever it stands for.
 
-    def __init__(self, actions: Iterable[Action] = ()) -> None:
-        self._namespaces: dict[str, dict[str, Action]] = {}
-        for action in actions:
-            self.apply(action)
+    Args:
+        entities: that are there already.
+        kinds: of code that can be run here.
+    """
 
-    def find(self, name: Name) -> Action | None:
-        """The action of this name, if there is one."""
-        return self._namespaces.get(name.namespace, {}).get(name.path)
+    def __init__(self, entities: Iterable[Entity] = (), kinds: Collection[str] = RUNTIMES) -> None:
+        self.kinds = kinds
+        self._namespaces: dict[str, dict[str, Entity]] = {}
+        self._resolved: dict[tuple[str, str], Action] = {}
+        for entity in entities:
+            self.apply(Change(entity, (entity,)))
 
-    def get(self, name: Name) -> Action:
-        """The action of this name.
+    # --- reading -----------------------------------------------------------------------------
+
+    def find(self, kind: type[E], name: Name) -> E | None:
+        """The entity of this kind and name, if there is one."""
+        found = self._namespaces.get(name.namespace, {}).get(name.path)
+        return found if isinstance(found, kind) else None
+
+    def get(self, kind: type[E], name: Name) -> E:
+        """The entity of this kind and name.
 
         Raises:
             NotFoundError: when there is none.
+            ConflictError: when the name stands for something of another kind.
         """
-        action = self.find(name)
-        if action is None:
+        found = self._namespaces.get(name.namespace, {}).get(name.path)
+        if found is None:
             raise NotFoundError
-        return action
+        if not isinstance(found, kind):
+            raise ConflictError("Resource by this name exists but is not in this collection.")
+        return found
 
-    def list(self, namespace: str) -> list[Action]:
-        """The actions of a namespace, the last changed first."""
-        found = self._namespaces.get(namespace, {}).values()
-        return sorted(found, key=lambda action: (-action.updated_ms, action.name.path))
+    def all(self, kind: type[E], namespace: str, package: str | None = None) -> list[E]:
+        """Those of a namespace (or of one package), the last changed first."""
+        found = [
+            entity
+            for entity in self._namespaces.get(namespace, {}).values()
+            if isinstance(entity, kind) and package in (None, entity.name.package)
+        ]
+        return sorted(found, key=lambda entity: (-entity.updated_ms, entity.name.path))
 
-    def updated(self, name: Name, doc: JSON, *, overwrite: bool, now_ms: int) -> Action:
-        """What a PUT of `doc` makes of the action of this name. Changes nothing here.
+    def public_packages(self) -> list[Package]:
+        """The packages that every namespace may use."""
+        return [p for ns in self._namespaces for p in self.all(Package, ns) if p.publish]
+
+    def resolve(self, name: Name, caller: str) -> Action:
+        """The action of this name as `caller` may run it: through a binding, if the name is one's.
+
+        Its parameters are those of the package, the binding and itself, the later over the earlier.
 
         Raises:
-            ConflictError: when it exists and is not to be overwritten.
+            NotFoundError: when there is none.
+            ForbiddenError: when it is another namespace's and not in a public package.
+        """
+        key = (str(name), caller)
+        found = self._resolved.get(key)
+        if found is None:
+            found = self._resolved[key] = self._resolve(name, caller)
+        return found
+
+    def _resolve(self, name: Name, caller: str) -> Action:
+        if name.package is None:
+            if name.namespace != caller:
+                raise ForbiddenError(_shown(name))
+            return self.get(Action, name)
+        package = self.package(Name(name.namespace, None, name.package), caller, name)
+        if package.binding is None:
+            action = self.get(Action, name)
+            return replace(action, parameters=merged(package.parameters, action.parameters))
+        provider = self.package(package.binding, package.name.namespace, name)
+        action = self.get(Action, Name(provider.name.namespace, provider.name.name, name.name))
+        parameters = merged(provider.parameters, package.parameters, action.parameters)
+        return replace(action, parameters=parameters, called=name)
+
+    def package(self, name: Name, caller: str, asked: Name | None = None) -> Package:
+        """A package as `caller` may see it.
+
+        Raises:
+            NotFoundError: when there is none in the caller's own namespace.
+            ForbiddenError: when it is another's and not public, or not there.
+        """
+        if name.namespace == caller:
+            return self.get(Package, name)
+        found = self.find(Package, name)
+        if found is None or not found.publish:
+            raise ForbiddenError(_shown(asked or name))
+        return found
+
+    def contents(self, package: Package) -> list[Action]:
+        """The actions that a package, or what it binds, has."""
+        home = package.binding or package.name
+        return self.all(Action, home.namespace, home.name)
+
+    def rules_of(self, trigger: Name) -> list[Rule]:
+        """The rules that link a trigger, in order of name."""
+        rules = self.all(Rule, trigger.namespace)
+        return sorted(
+            (rule for rule in rules if rule.trigger == trigger), key=lambda r: r.name.name
+        )
+
+    # --- changing ----------------------------------------------------------------------------
+
+    def defined(
+        self, kind: type[Any], name: Name, doc: JSON, *, overwrite: bool, now_ms: int
+    ) -> Change:
+        """What a PUT of `doc` makes of the entity of this kind and name. Changes nothing here.
+
+        Raises:
+            ConflictError: when it exists and is not to be overwritten, or is of another kind.
             NotFoundError: when it stands in a package that does not exist.
             InvalidError: naming the field that is malformed.
             TooLargeError: for code or parameters over their limit.
         """
-        before = self.find(name)
-        if before is not None and not overwrite:
-            raise ConflictError("resource already exists")
-        if name.package is not None:
-            raise NotFoundError
-        return updated(name, doc, before, now_ms)
+        before = None
+        if self._namespaces.get(name.namespace, {}).get(name.path) is not None:
+            before = self.get(kind, name)
+            if not overwrite:
+                raise ConflictError("resource already exists")
+        entity: Entity
+        if kind is Action:
+            entity = self._action(name, doc, before, now_ms)
+        elif kind is Package:
+            entity = self._package(name, doc, before, now_ms)
+        elif kind is Trigger:
+            entity = define_trigger(name, doc, before, now_ms)
+        else:
+            entity = self._rule(name, doc, before, now_ms)
+        return Change(entity, (entity,))
 
-    def apply(self, action: Action) -> None:
-        """Takes an action in, in place of one of the same name."""
-        self._namespaces.setdefault(action.name.namespace, {})[action.name.path] = action
-
-    def remove(self, name: Name) -> Action:
-        """Takes an action out.
+    def removed(self, kind: type[Any], name: Name, *, force: bool = False) -> Change:
+        """What a DELETE of the entity of this kind and name takes away. Changes nothing here.
 
         Raises:
             NotFoundError: when there is none of this name.
+            ConflictError: when it is of another kind, or a package that is not empty, without `force`.
         """
-        action = self.get(name)
-        del self._namespaces[name.namespace][name.path]
+        self._check_package(name)
+        entity = self.get(kind, name)
+        if isinstance(entity, Trigger):
+            rules = tuple(replace(rule, status=INACTIVE) for rule in self.rules_of(name))
+            return Change(entity, rules, (entity,))
+        if not isinstance(entity, Package) or entity.binding is not None:
+            return Change(entity, gone=(entity,))
+        inside = self.contents(entity)
+        if inside and not force:
+            raise ConflictError(
+                f"Package not empty (contains {len(inside)} "
+                f"{'entity' if len(inside) == 1 else 'entities'}). "
+                "Set force param or delete package contents."
+            )
+        return Change(entity, gone=(*inside, entity))
+
+    def status_set(self, name: Name, status: JSON, now_ms: int) -> Change:
+        """What setting a rule's status changes.
+
+        Raises:
+            InvalidError: when it is neither `active` nor `inactive`.
+            NotFoundError: when there is no such rule, or its trigger is gone.
+        """
+        if status not in ("active", "inactive"):
+            raise InvalidError(
+                "The request content was malformed:\n"
+                f"'status' must be 'active' or 'inactive', not {status!r:.100}"
+            )
+        rule = self.get(Rule, name)
+        if status == rule.status:
+            return Change(rule)
+        if self.find(Trigger, rule.trigger) is None:
+            raise NotFoundError("Only rules with existing triggers can be activated")
+        rule = replace(rule, status=status, updated_ms=now_ms)
+        return Change(rule, (rule,))
+
+    def apply(self, change: Change) -> None:
+        """Takes in what has been stored."""
+        self._resolved.clear()
+        for entity in change.put:
+            self._namespaces.setdefault(entity.name.namespace, {})[entity.name.path] = entity
+        for entity in change.gone:
+            self._namespaces.get(entity.name.namespace, {}).pop(entity.name.path, None)
+
+    # --- what a definition must agree with ---------------------------------------------------
+
+    def _action(self, name: Name, doc: JSON, before: Action | None, now_ms: int) -> Action:
+        self._check_package(name)
+        action = define_action(name, doc, before, now_ms, self.kinds)
+        if action.components:
+            self._check_sequence(action)
         return action
+
+    def _check_package(self, name: Name) -> None:
+        """An action's package must be there, and be one of its own."""
+        if name.package is None:
+            return
+        package = self.get(Package, Name(name.namespace, None, name.package))
+        if package.binding is not None:
+            raise InvalidError("Operation not permitted on package binding.")
+
+    def _check_sequence(self, sequence: Action) -> None:
+        """A sequence's components must be there, be few, and not lead back to it."""
+        atoms = self._atoms(sequence, sequence.name, frozenset())
+        if sum(1 for _ in islice(atoms, MAX_SEQUENCE + 1)) > MAX_SEQUENCE:
+            raise InvalidError("Too many actions in the sequence.")
+
+    def _atoms(self, sequence: Action, top: Name, above: frozenset[Name]) -> Iterator[Name]:
+        """The components that are no sequences, through all that are."""
+        for text in sequence.components:
+            name = Name.parse(text)
+            if name == top or name in above:
+                raise InvalidError("Sequence may not refer to itself.")
+            try:
+                component = self.resolve(name, top.namespace)
+            except (NotFoundError, ConflictError):
+                raise InvalidError(f"Sequence component does not exist: {text}.") from None
+            if component.name == top:
+                raise InvalidError("Sequence may not refer to itself.")
+            if component.components:
+                yield from self._atoms(component, top, above | {name})
+            else:
+                yield name
+
+    def _package(self, name: Name, doc: JSON, before: Package | None, now_ms: int) -> Package:
+        package = define_package(name, doc, before, now_ms)
+        if package.binding is None:
+            return package
+        if before is not None and before.binding is None:
+            raise ConflictError("Resource is a package and cannot be converted into a binding.")
+        bound = package.binding
+        if self.find(Package, bound) is None and self.find(Action, bound) is not None:
+            raise ConflictError("Cannot bind to a resource that is not a package.")
+        try:
+            provider = self.package(bound, name.namespace)
+        except NotFoundError:
+            raise InvalidError("Binding references a package that does not exist.") from None
+        if provider.binding is not None:
+            raise InvalidError("Cannot bind to another package binding.")
+        return package
+
+    def _rule(self, name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
+        rule = define_rule(name, doc, before, now_ms)
+        if rule.trigger.namespace != name.namespace:
+            raise ForbiddenError(_shown(rule.trigger))
+        if self.find(Trigger, rule.trigger) is None:
+            raise InvalidError(f"trigger {rule.trigger} does not exist")
+        try:
+            self.resolve(rule.action, name.namespace)
+        except (NotFoundError, ConflictError):
+            raise InvalidError(f"action {rule.action} does not exist") from None
+        return rule
+
+
+def _shown(name: Name) -> str:
+    return f"{name.namespace}/{name.path}"

@@ -3,6 +3,7 @@
 composer.Error
 RefusedError               what a caller asks for is refused; nothing has happened
 InvalidError             it is malformed (400)
+ForbiddenError           it is another namespace's, and not public (403)
 NotFoundError            there is no such thing (404)
 ConflictError            it is there already, or somebody else changed it (409)
 TooLargeError            it is over a size limit (413)
@@ -20,6 +21,13 @@ class RefusedError(Error):
 
 class InvalidError(RefusedError):
     """It is malformed; the text names the field."""
+
+
+class ForbiddenError(RefusedError):
+    """It is another namespace's, and not public: whether it is there at all is not told."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"The supplied authentication is not authorized to access '{resource}'.")
 
 
 class NotFoundError(RefusedError):

@@ -10,6 +10,7 @@ from composer import frozen
 if TYPE_CHECKING:
     from composer import JSON, Name
 
+    from .executables import Code
     from .model import Action
 
 
@@ -36,6 +37,7 @@ class Invocation:
         token: by which a completion may be handed in later, by whoever holds it.
         function: the hash of an inline function.
         variables: that the inline function sees.
+        transaction: the execution that it belongs to, for whoever follows it through logs.
     """
 
     activation: str
@@ -45,3 +47,9 @@ class Invocation:
     token: str
     function: str | None = None
     variables: dict[str, JSON] = field(default_factory=dict)
+    transaction: str = ""
+
+    @property
+    def code(self) -> Code | None:
+        """What a worker must have taken in to run it."""
+        return self.action.code_of(self.function)

@@ -59,7 +59,10 @@ class FiberRow(NamedTuple):
 
 
 class ActivationRow(NamedTuple):
-    """An activation's record; `status` is OpenWhisk's 0 to 3, `body` the record's JSON.
+    """An activation's record.
+
+    `name` is the action's with its package, `status` OpenWhisk's 0 to 3, `body` the record's JSON,
+    `kind` what ran: a kind of code, `sequence`, `composition`, `trigger`, ...
 
     `cause` is the execution that it is a step of; the ids of both begin with the same 12 digits.
     """
@@ -71,6 +74,7 @@ class ActivationRow(NamedTuple):
     status: int
     cause: str | None
     body: bytes
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,8 @@ class Write:
     dropped: fibers of an execution whose ids begin with a prefix ("" for all).
     history: (execution, number of the first entry, a JSON list of entries); read in order of number.
     values: (execution, key, JSON): large values, referred to from elsewhere.
+    expired: (instant, count): so many activations at most that began before the instant are deleted,
+        the oldest first, and executions that ended before it, with their large values.
     """
 
     executions: list[ExecutionRow] = field(default_factory=list)
@@ -107,13 +113,14 @@ class Write:
     activations: list[ActivationRow] = field(default_factory=list)
     values: list[tuple[str, str, bytes]] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
+    expired: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Which records to list. Times are inclusive, in milliseconds since the epoch.
 
-    `cause` is not asked of executions.
+    `cause` and `kind` are not asked of executions.
     """
 
     namespace: str
@@ -121,6 +128,7 @@ class Query:
     name: str | None = None
     status: str | int | None = None
     cause: str | None = None
+    kind: str | None = None
     since_ms: int | None = None
     upto_ms: int | None = None
     skip: int = 0

@@ -48,6 +48,7 @@ from .combinators import (
 from .commands import Abandon, Command, Invoke, Spawn
 from .compiler import compile
 from .composition import Composition, parse
+from .conducting import CONDUCTING
 from .conductor import Transition, advance
 from .cursor import Context, Limits
 from .diagram import dot, mermaid
@@ -85,7 +86,7 @@ from .fiber import (
 from .freezing import frozen
 from .functions import ActionFunction
 from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
-from .names import Name, activation_id
+from .names import Name, activation_id, check_part
 from .program import Program
 from .redrive import RedriveError, redrive
 from .timelines import Line, timeline
@@ -101,11 +102,13 @@ from .values import (
     Success,
     copied,
     flaw,
+    truthy,
 )
 
 __all__ = [
     "APPLICATION_ERROR",
     "CANCELLED",
+    "CONDUCTING",
     "EXECUTION_FAILED",
     "JSON",
     "LIMIT_EXCEEDED",
@@ -160,6 +163,7 @@ __all__ = [
     "any",
     "assign",
     "asynchronous",
+    "check_part",
     "compile",
     "copied",
     "do",
@@ -202,6 +206,7 @@ __all__ = [
     "then",
     "timeline",
     "timeout",
+    "truthy",
     "value",
     "var",
     "wait",

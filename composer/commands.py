@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
-    `variables` are those that an inline function sees; an action sees none.
+    Neither is the code of the action that the program belongs to: a conductor action's. `variables` are those that an inline function sees; an action sees none.
     """
 
     turn: int

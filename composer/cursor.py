@@ -160,5 +160,6 @@ Reaction: TypeAlias = "Cause | None"
 
 def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     """What a history says of a step that is asked for."""
-    target = {"action": command.action} if command.action else {"function": command.function}
-    return {"path": path, **target, "activation": command.activation}
+    targets = {"action": command.action, "function": command.function}
+    named = {what: name for what, name in targets.items() if name is not None}
+    return {"path": path, **named, "activation": command.activation}

@@ -6,6 +6,7 @@ or None; it never unwinds by itself, and it takes nothing but the cursor into ac
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,8 @@ def _recall(cursor: Cursor, i: program.Recall) -> Reaction:
             made, what = {"params": saved, "result": cursor.value}, "retain"
         case "merge":
             made, what = {**boxed(saved), **cursor.value}, "merge"
+        case "under":
+            return _bounded(cursor, {**boxed(cursor.value), **saved}, "the state")
         case _:  # into
             made, what = {**boxed(saved), str(i.field): cursor.value}, "forward"
     return _bounded(cursor, made, what) or inspect(cursor)
@@ -226,6 +229,8 @@ def invocation(cursor: Cursor, i: program.Instruction, turn: int) -> Invoke | Fa
             return Invoke(
                 turn, activation, cursor.value, function=i.function, variables=cursor.variables()
             )
+        case program.Consult():
+            return Invoke(turn, activation, cursor.value)
         case _:
             return _named(cursor.value, turn, activation)
 
@@ -250,6 +255,30 @@ def _invoke(cursor: Cursor, i: Any) -> Reaction:
     if type(command) is Failure:
         return command
     cursor.await_action(i.path, command)
+    return None
+
+
+def _conduct(cursor: Cursor, i: program.Conduct) -> Reaction:
+    """OpenWhisk's protocol: docs/conductors.md, and how its controller reads it."""
+    answer = boxed(cursor.value)
+    _popped(cursor, Saved)
+    if answer.get("action") is None:
+        cursor.pc = i.otherwise
+        cursor.value = boxed(answer["params"]) if answer.get("params") is not None else answer
+        return inspect(cursor)
+    state, params = answer.get("state"), answer.get("params")
+    cursor.push(Saved(state if type(state) is dict else {} if state is None else {"state": state}))
+    try:
+        name = str(Name.parse(answer["action"]))
+    except InvalidNameError:
+        cursor.pc = i.unnamed
+        spelled = json.dumps(answer["action"], ensure_ascii=False)
+        text = f"Failed to parse action name from json value {spelled:.1000} during composition."
+        cursor.value = {"error": text}
+        return None
+    cursor.value = {
+        "type": "action", "name": name, "params": {} if params is None else boxed(params),
+    }  # fmt: skip
     return None
 
 
@@ -370,6 +399,8 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     program.Invoke: _invoke,
     program.Call: _invoke,
     program.InvokeNamed: _invoke,
+    program.Consult: _invoke,
+    program.Conduct: _conduct,
     program.Sleep: _sleep,
     program.Fork: _fork,
     program.Each: _each,

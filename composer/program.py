@@ -86,6 +86,26 @@ class InvokeNamed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Consult:
+    """Runs the code of the action that the program belongs to, a conductor action, on the value."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """Does as a conductor action has answered: `{"action"?, "params"?, "state"?}`.
+
+    With an action: the state takes the place of the Saved frame's value, and the value becomes what
+    InvokeNamed takes; jumps to `unnamed` with an error when the action is no name. Without: pops the
+    frame, and jumps to `otherwise` with the parameters, or with all of the answer if it has none.
+    """
+
+    unnamed: int
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Save:
     """Pushes a Saved frame: the value, or what the template makes of it."""
 
@@ -97,10 +117,11 @@ class Recall:
     """Pops a Saved frame: takes its value back, or combines the two.
 
     `restore`: the saved value. `retain`: `{"params": saved, "result": value}`. `merge`: saved with
-    the value's fields over it. `into`: saved with the value in its field `field`.
+    the value's fields over it. `under`: the value with saved's fields over it, be it an error or not.
+    `into`: saved with the value in its field `field`.
     """
 
-    how: Literal["restore", "retain", "merge", "into"]
+    how: Literal["restore", "retain", "merge", "under", "into"]
     field: str | None = None
 
 
@@ -248,8 +269,8 @@ class End:
 
 
 Instruction: TypeAlias = (
-    Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Save | Recall
-    | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
+    Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
+    | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
     | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End
 )  # fmt: skip
 
@@ -330,7 +351,7 @@ def _from_json(at: int, doc: JSON, size: int) -> Instruction:
 
 
 def _targets(arguments: dict[str, Any]) -> list[int]:
-    ends = [arguments[name] for name in ("to", "otherwise") if name in arguments]
+    ends = [arguments[name] for name in ("to", "otherwise", "unnamed") if name in arguments]
     return [*arguments.get("branches", ()), *ends]
 
 
@@ -394,6 +415,7 @@ _CODECS: dict[str, _Codec] = {
     "template": _TEMPLATE,
     "timeout_ms": _NUMBER,
     "to": _NUMBER,
+    "unnamed": _NUMBER,
     "until": _plain(bool),
     "variables": _plain(dict),
 }

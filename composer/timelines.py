@@ -73,6 +73,8 @@ def _step(first: dict[str, JSON]) -> str:
         return f"fork of {first['width']}"
     if "until" in first:
         return "wait"
+    if first.get("path") == "":
+        return "conductor action"
     return f"λ {first.get('path', '')}".rstrip()
 
 

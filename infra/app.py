@@ -14,7 +14,9 @@ from composer import Limits
 
 from .clock import RandomIds, SystemClock
 from .engine import Engine, EngineSettings
+from .namespaces import Namespaces
 from .stores import MemoryStore, SqliteStore
+from .vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -35,6 +37,7 @@ class Service:
     engine: Engine
     store: Store
     pool: WorkerPool
+    namespaces: Namespaces
 
 
 @asynccontextmanager
@@ -54,11 +57,17 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         if settings.data is not None:
             store = SqliteStore(settings.data, synchronous=settings.synchronous)
         await stack.enter_async_context(store)
+        secret = await _secret(store)
+        namespaces = Namespaces(store, clock, _quotas(settings), secret)
+        await namespaces.load()
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = WorkerPool(
             sandbox,
             clock,
-            WorkerSettings(result_bytes=settings.payload_bytes),
+            WorkerSettings(
+                result_bytes=settings.payload_bytes,
+                environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
+            ),
             size=settings.workers,
             idle_s=settings.worker_idle_s,
         )
@@ -68,11 +77,11 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             {kind: invoker for invoker in (inline, pool) for kind in invoker.kinds},
             clock=clock,
             ids=RandomIds(),
-            settings=_engine_settings(settings),
-            secret=await _secret(store),
+            settings=_engine_settings(settings, namespaces),
+            secret=secret,
         )
         await stack.enter_async_context(engine)
-        yield Service(engine, store, pool)
+        yield Service(engine, store, pool, namespaces)
 
 
 @contextmanager
@@ -92,19 +101,25 @@ def _rare_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _engine_settings(settings: Settings) -> EngineSettings:
+def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettings:
     return EngineSettings(
         limits=Limits(
             steps=settings.steps,
             fork_width=settings.fork_width,
             value_bytes=settings.payload_bytes,
         ),
-        quotas=Quotas(
-            payload_bytes=settings.payload_bytes,
-            concurrent=settings.concurrent,
-            per_minute=settings.per_minute,
-        ),
+        quotas=namespaces.quotas,
         nesting=settings.nesting,
+        vault=Vault([key for key in settings.parameter_keys.split(",") if key]),
+    )
+
+
+def _quotas(settings: Settings) -> Quotas:
+    return Quotas(
+        payload_bytes=settings.payload_bytes,
+        concurrent=settings.concurrent,
+        per_minute=settings.per_minute,
+        fires_per_minute=settings.fires_per_minute,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from actions import Call
+from actions import Action, Call
 from composer import ActionFunction, Error, Failure, Name
 
 from .app import open_service
@@ -71,7 +71,7 @@ class Embedded:
         Raises:
             RefusedError: when it is malformed.
         """
-        await self.engine.put(_name(name), document, overwrite=True)
+        await self.engine.entities.put(Action, _name(name), document, overwrite=True)
 
     async def invoke(self, name: str, params: dict[str, JSON] | None = None) -> JSON:
         """Runs an action to its end. Returns its result.

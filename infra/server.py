@@ -7,17 +7,21 @@ import contextlib
 import logging
 import signal
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from .app import open_service
-from .http import Api, create_app, open_authenticator
+from .http import Api, Authenticator, create_app
+from .namespaces import OPERATOR, first_namespaces
+from .settings import OPERATOR_FILE, write_secret
 from .telemetry import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from .namespaces import Namespaces
     from .settings import Settings
 
 log = logging.getLogger(__name__)
@@ -50,11 +54,15 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    sock = _listening(settings)
+    url = _url(settings.host, sock.getsockname()[1])
+    settings = replace(settings, api_host=settings.api_host or url)
     async with open_service(settings) as service:
-        auth, credentials = await open_authenticator(service.store, settings.auth)
+        credentials = await _credentials(service.namespaces, settings)
         api = Api(
             engine=service.engine,
-            auth=auth,
+            auth=Authenticator(service.namespaces),
+            namespaces=service.namespaces,
             payload_bytes=settings.payload_bytes,
             metrics=metrics_of(service.engine, service.pool),
         )
@@ -69,15 +77,10 @@ async def serve(
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        sock = socket.create_server(
-            (settings.host, settings.port),
-            family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
-            backlog=BACKLOG,
-        )
         server = _Server(config)
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(server.serve([sock]))
-            started(_url(settings.host, sock.getsockname()[1]), credentials)
+            started(url, credentials)
             stopping = tasks.create_task(stop.wait())
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
@@ -86,6 +89,26 @@ async def serve(
             if not await service.engine.drain(settings.grace_s):
                 log.warning("some steps are still under way; they run again after the next start")
             server.should_exit = True
+
+
+def _listening(settings: Settings) -> socket.socket:
+    return socket.create_server(
+        (settings.host, settings.port),
+        family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
+        backlog=BACKLOG,
+    )
+
+
+async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:
+    """Those of `guest`, when they are new; the operator's go into a file that only they can read."""
+    guest, operator = await first_namespaces(namespaces, settings.auth, settings.operator)
+    if settings.data is not None:
+        file = settings.data / OPERATOR_FILE
+        if operator is None and settings.operator is None and not file.exists():
+            operator = await namespaces.rotate(OPERATOR)
+        if operator is not None:
+            write_secret(file, operator)
+    return guest
 
 
 def _url(host: str, port: int) -> str:

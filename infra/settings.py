@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "XINGQIAO_"
+OPERATOR_FILE = "operator"  # in the data directory: the credentials of `whisk.system`
 PORT = 3233  # OpenWhisk's
 MAX_PORT = 65535
 
@@ -28,7 +30,11 @@ class Settings:
         host: that the server listens on.
         port: that it listens on; 0 for any that is free.
         data: the directory of the store; None keeps everything in memory.
-        auth: `uuid:key` of the first namespace; None for what the store has, or a new one.
+        auth: `uuid:key` of the namespace `guest`; None for what the store has, or new ones.
+        operator: `uuid:key` of `whisk.system`, who makes namespaces; None for what the store has, or
+            new ones, which are kept in the file `operator` of the data directory.
+        api_host: URL of this server for its actions; None for the address that it listens on.
+        parameter_keys: Fernet keys, separated by commas, that parameters are sealed with.
         isolation: of workers: `auto`, `process` or `bubblewrap`.
         workers: processes at most.
         worker_idle_s: seconds after which an idle worker ends.
@@ -38,6 +44,9 @@ class Settings:
         nesting: compositions that invoke compositions.
         concurrent: calls of a namespace under way; None for as many as it likes.
         per_minute: calls of a namespace in a minute; None for as many as it likes.
+        fires_per_minute: of triggers of a namespace; None for as many as it likes.
+        retention_days: that records of activations and ended executions are kept; 0 for ever.
+        prewarmed: workers of each kind that wait for code.
         synchronous: `FULL`, or `NORMAL`: faster, but the last commits go if the machine loses power.
         grace_s: seconds that steps under way have to end when the server stops.
         log: `text` or `json`.
@@ -47,6 +56,9 @@ class Settings:
     port: int = PORT
     data: Path | None = Path(".xingqiao")
     auth: str | None = None
+    operator: str | None = None
+    api_host: str | None = None
+    parameter_keys: str = ""
     isolation: Literal["auto", "process", "bubblewrap"] = "auto"
     workers: int = 16
     worker_idle_s: float = 60.0
@@ -56,6 +68,9 @@ class Settings:
     nesting: int = 32
     concurrent: int | None = None
     per_minute: int | None = None
+    fires_per_minute: int | None = None
+    retention_days: float = 30.0
+    prewarmed: int = 1
     synchronous: str = "FULL"
     grace_s: float = 10.0
     log: str = "text"
@@ -103,9 +118,21 @@ _LEAST = {
     "nesting": 0,
     "concurrent": 1,
     "per_minute": 1,
+    "fires_per_minute": 1,
+    "retention_days": 0,
+    "prewarmed": 0,
     "grace_s": 0,
 }
-_FLOATS = {"worker_idle_s", "grace_s"}
+_FLOATS = {"worker_idle_s", "grace_s", "retention_days"}
+
+
+def write_secret(file: Path, text: str) -> None:
+    """Writes a file that nobody but its owner can read, in place of what it was."""
+    new = file.with_name(f"{file.name}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(text + "\n")
+    new.replace(file)
 
 
 def _read(name: str, text: str) -> Any:

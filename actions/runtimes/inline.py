@@ -25,7 +25,8 @@ from composer import (
     flaw,
 )
 
-from ..model import INLINE, Inline
+from ..executables import Inline
+from ..kinds import INLINE
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, Completion, outcome_of
 
 if TYPE_CHECKING:

@@ -91,7 +91,7 @@ class WorkerPool:
     # --- the port ----------------------------------------------------------------------------
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
-        code = invocation.action.code
+        code = invocation.code
         assert code is not None  # noqa: S101  the kind says so
         job = Job(invocation, code, done)
         self._jobs[invocation.activation] = job

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from composer import JSON
 
     from ..invocation import Invocation
-    from ..model import Action, Code
+    from ..executables import Code
+    from ..model import Action
     from ..ports import Clock
     from .sandbox import Sandbox
 

@@ -84,6 +84,7 @@ class Dispatch:
             token=token,
             function=command.function,
             variables=command.variables or {},
+            transaction=run.id,
         )
         self.under_way += 1
         done = partial(self._done, run, fiber, turn, flight)

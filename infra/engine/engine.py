@@ -10,27 +10,28 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 from actions import (
+    RUNTIMES,
     Action,
     Catalog,
+    Change,
     Completion,
-    Composed,
     ConflictError,
-    Document,
     Inline,
     InvalidError,
     NotFoundError,
-    Usage,
-    check_payload,
+    check_call,
 )
 from composer import Invoking, TimerFired
 
 from .dispatch import Dispatch
+from .entities import Entities, tell
+from .firing import Firing
 from .inbox import Inbox
 from .parts import Counters, EngineSettings, Parts
 from .records import Records
-from .recovery import Recovery, program_document
+from .recovery import Recovery
 from .redrives import Redrives
-from .tick import Tick, Unit
+from .tick import Tick
 from .timers import Timers
 from .tokens import Place, Tokens
 from .waiters import Ended, Waiters
@@ -38,12 +39,10 @@ from .waiters import Ended, Waiters
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actions import Call, Clock, Ids, Invoker, Opened, Store
+    from actions import Call, Clock, Ids, Invoker, Opened, Quotas, Store
     from composer import JSON, Name, Outcome
 
     from .runs import Run
-
-ACTION = "action"  # documents of actions, by full name
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Engine:
         settings: EngineSettings,
         secret: bytes,
     ) -> None:
-        self._catalog = Catalog()
+        self._catalog = Catalog(kinds=[kind for kind in RUNTIMES if kind in invokers])
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
         )
@@ -92,13 +91,14 @@ class Engine:
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
+        self.entities = Entities(self._parts, self._tick)
+        self.firing = Firing(self._parts, self._tick, self._inbox)
 
     # --- its life ----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
-        async for document in self._parts.store.documents(ACTION):
-            self._catalog.apply(Action.from_json(orjson.loads(document.body or b"")))
+        await self.entities.load()
         self._ticking = self._tasks.create_task(self._tick.run())
         await self._recovery.recover()
         return self
@@ -123,6 +123,10 @@ class Engine:
         """Whether the store commits."""
         return self._tick.healthy
 
+    def quotas(self, namespace: str) -> Quotas:
+        """What a namespace may use; "" stands for one without limits of its own."""
+        return self._parts.settings.quotas(namespace)
+
     @property
     def counters(self) -> Counters:
         """What has happened since the start."""
@@ -141,52 +145,14 @@ class Engine:
     # --- actions -----------------------------------------------------------------------------
 
     @property
-    def actions(self) -> Catalog:
-        """The actions there are: to read, not to change."""
+    def catalog(self) -> Catalog:
+        """What has a name: to read, not to change; for that there are `entities`."""
         return self._catalog
 
     def register(self, name: Name, function: Callable[..., Any]) -> None:
         """Makes a function of this program an action, for as long as the engine runs."""
-        self._catalog.apply(Action(name, Inline(function), updated_ms=self._parts.clock.now_ms()))
-
-    async def put(self, name: Name, doc: JSON, *, overwrite: bool) -> Action:
-        """Creates or updates an action.
-
-        Raises:
-            RefusedError: when it is malformed, too large, or there is one already.
-        """
-        while True:
-            now_ms = self._parts.clock.now_ms()
-            action = self._catalog.updated(name, doc, overwrite=overwrite, now_ms=now_ms)
-            body = orjson.dumps(action.to_json())
-            known = self._catalog.find(name) is not None
-            documents = [
-                Document(kind=ACTION, key=str(name), body=body, expected=None if known else 0)
-            ]
-            if isinstance(action.exec, Composed):
-                documents.append(program_document(action.exec.program))
-            if await self._committed(documents, partial(self._catalog.apply, action)):
-                return action
-            if not overwrite:
-                raise ConflictError("resource already exists")
-
-    async def remove(self, name: Name) -> Action:
-        """Deletes an action. Executions of it that are under way go on.
-
-        Raises:
-            NotFoundError: when there is none.
-        """
-        action = self._catalog.remove(name)
-        await self._committed([Document(kind=ACTION, key=str(name), body=None)], lambda: None)
-        return action
-
-    async def _committed(self, documents: list[Document], then: Callable[[], None]) -> bool:
-        """Commits documents; whether their conditions held."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit = Unit(effects=[then, partial(_tell, done, True)], refused=partial(_tell, done, False))
-        unit.write.documents += documents
-        self._tick.submit(unit)
-        return await done
+        action = Action(name, Inline(function), updated_ms=self._parts.clock.now_ms())
+        self._catalog.apply(Change(action, (action,)))
 
     # --- executions --------------------------------------------------------------------------
 
@@ -200,19 +166,19 @@ class Engine:
         Raises:
             RefusedError: when there is no such action, or it may not run now.
         """
-        action = self._catalog.get(call.name)
-        quotas = self._parts.settings.quotas
+        action = self._catalog.resolve(call.name, call.namespace)
+        quotas = self._parts.settings.quotas(call.namespace)
         try:
-            check_payload(len(orjson.dumps(call.params)), quotas)
+            check_call(action, call.params, len(orjson.dumps(call.params)), quotas)
         except TypeError as error:
             raise InvalidError(f"The request content was malformed:\n{error}") from error
         now_ms = self._parts.clock.now_ms()
-        self._parts.usage.setdefault(call.namespace, Usage()).admit(quotas, now_ms)
+        self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
         loop = asyncio.get_running_loop()
         if wait_s is None:
             accepted: asyncio.Future[bool] = loop.create_future()
-            self._tick.gathering.effects.append(partial(_tell, accepted, True))
+            self._tick.gathering.effects.append(partial(tell, accepted, True))
             self._inbox.call(id, action, call.params, call.namespace)
             await accepted
             return Invoked(id, None)
@@ -335,8 +301,3 @@ class Engine:
 
     def _cancel_child(self, execution: str) -> None:
         self._recovery.visit(execution, self._inbox.cancel)
-
-
-def _tell(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)

@@ -19,16 +19,18 @@ from actions import (
     BAD_RESPONSE,
     INTERNAL_ERROR,
     PAYLOAD_TOO_LARGE,
+    SEQUENCE,
     Completion,
-    Composed,
     Conducted,
     Opened,
+    RefusedError,
     merged,
 )
 from composer import (
     CANCELLED as CANCELLED_CODE,
 )
 from composer import (
+    CONDUCTING,
     EXECUTION_FAILED,
     RESUMED,
     Abandon,
@@ -46,8 +48,19 @@ from composer import (
     PAUSED as PAUSED_ENTRY,
 )
 
-from .runs import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED, Flight, Origin, Parent, Run
-from .targets import named, opened, program_of, target
+from .runs import (
+    CANCELLED,
+    FAILED,
+    PAUSED,
+    RUNNING,
+    SUCCEEDED,
+    Account,
+    Flight,
+    Origin,
+    Parent,
+    Run,
+)
+from .targets import counted, named, opened, program_of, target
 from .waiters import Ended
 
 if TYPE_CHECKING:
@@ -103,8 +116,9 @@ class Inbox:
             action=action,
             namespace=namespace,
             started_ms=self._clock.now_ms(),
-            solo=not isinstance(action.exec, Composed),
+            solo=action.program is None,
             express=action.express,
+            account=Account() if action.program is CONDUCTING else None,
         )
         program = program_of(action)
         run, changes = self._begin(id, program, origin, merged(action.parameters, params))
@@ -143,14 +157,20 @@ class Inbox:
 
     def opened(self, run: Run, ticket: JSON) -> Opened:
         """The activation of a step that was accepted, from what was noted then."""
-        action = self._parts.catalog.find(named(ticket["action"], run.origin.namespace))
         return Opened(
             id=ticket["activation"],
-            action=action or run.origin.action,
+            action=self._asked(ticket["action"], run) or run.origin.action,
             namespace=run.origin.namespace,
             asked_ms=ticket["asked"],
             cause=None if run.origin.solo else run.id,
         )
+
+    def _asked(self, name: str, run: Run) -> Action | None:
+        namespace = run.origin.namespace
+        try:
+            return self._parts.catalog.resolve(named(name, namespace), namespace)
+        except RefusedError:  # it has been deleted meanwhile
+            return None
 
     def completed(
         self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
@@ -295,8 +315,13 @@ class Inbox:
                 namespace=origin.namespace,
                 asked_ms=origin.started_ms,
                 cause=parent.execution if parent else None,
+                kind=SEQUENCE if origin.action.program is CONDUCTING else None,
             )
-            conducted = Conducted(duration_ms=run.steps_ms, billed_ms=run.conducted_us / 1000)
+            conducted = Conducted(
+                duration_ms=run.steps_ms,
+                billed_ms=run.conducted_us / 1000,
+                memory_mb=run.memory_mb or origin.action.limits.memory_mb,
+            )
             completion = Completion(outcome, origin.started_ms, now_ms)
             run.activation(opened, completion, self._tick.gathering.write, conducted)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
@@ -310,6 +335,7 @@ class Inbox:
         if run is None or run.flights.pop((parent.fiber, parent.turn), None) is None:
             return []  # it has been cancelled, or was never stored
         run.steps_ms += child.steps_ms
+        run.memory_mb = max(run.memory_mb, child.memory_mb)
         event = _event(parent.turn, outcome, None)
         return [(run, run.execution.deliver(parent.fiber, event, self._clock.now_ms()))]
 
@@ -325,13 +351,13 @@ class Inbox:
     # --- steps begin and end -----------------------------------------------------------------
 
     def _invoke(self, run: Run, fiber: str, command: Invoke) -> list[Work]:
-        action = target(self._parts, run, command)
+        action = counted(run, target(self._parts, run, command), command)
         if isinstance(action, Failure):
             event = Failed(command.turn, action)
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
-        nested = isinstance(action.exec, Composed) and command.function is None
+        nested = command.action is not None and action.program is not None
         if nested or action.at_most_once:
             # It must be known after a crash, though its fiber has only just begun: a child is stored,
             # and would begin again; what may run once would run again.
@@ -339,7 +365,9 @@ class Inbox:
         if nested:
             run.flights[fiber, command.turn] = Flight(step, action.kind, command.activation)
             return [self._nest(run, Parent(run.id, fiber, command.turn), action, command)]
-        flight = run.flights[fiber, command.turn] = Flight(step, action.invoker_kind)
+        flight = run.flights[fiber, command.turn] = Flight(
+            step, action.invoker_kind(command.function)
+        )
         self._tick.gathering.effects.append(
             partial(self._starter.start, run, fiber, flight, command)
         )
@@ -353,6 +381,7 @@ class Inbox:
             parent=parent,
             depth=run.origin.depth + 1,
             express=action.express or run.origin.express,
+            account=None if action.program is not CONDUCTING else run.origin.account or Account(),
         )
         value = merged(action.parameters, command.params)
         return self._begin(command.activation, program_of(action), origin, value)
@@ -367,6 +396,7 @@ class Inbox:
         if not run.origin.express or run.origin.solo:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += completion.ended_ms - completion.started_ms
+        run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
         event = _event(turn, outcome, completion.variables)
         return run.execution.deliver(fiber, event, self._clock.now_ms())
 
@@ -380,7 +410,7 @@ class Inbox:
         except (TypeError, ValueError) as error:
             why = f"The action did not produce a valid JSON response: {error}"
             return replace(completion, outcome=Failure(BAD_RESPONSE, why))
-        limit = self._parts.settings.quotas.payload_bytes
+        limit = self._parts.settings.limits.value_bytes
         if len(text) <= limit:
             if not run.origin.express:
                 run.keep(value, self._tick.gathering.write, text)
@@ -423,7 +453,7 @@ def _ticket(opened: Opened, completion: Completion) -> dict[str, JSON]:
     """What must be known of a step that is accepted, when it is answered."""
     return {
         "activation": opened.id,
-        "action": str(opened.action.name),
+        "action": str(opened.action.listed_as),
         "asked": opened.asked_ms,
         "started": completion.started_ms,
         "logs": completion.logs[-KEPT_LOGS:],

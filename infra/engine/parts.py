@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actions import Quotas
+from actions import Quotas, Usage
 from composer import Limits
+from infra.vault import Vault
 
 if TYPE_CHECKING:
-    from actions import Catalog, Clock, Ids, Store, Usage
+    from collections.abc import Callable
+
+    from actions import Catalog, Clock, Ids, Store
 
     from .runs import Run
 
@@ -34,13 +37,15 @@ class EngineSettings:
 
     Args:
         limits: of the machine, for each execution.
-        quotas: of each namespace.
+        quotas: of a namespace, by its name.
         nesting: compositions that invoke compositions.
+        vault: seals parameters before they are stored.
     """
 
     limits: Limits = field(default_factory=Limits)
-    quotas: Quotas = field(default_factory=Quotas)
+    quotas: Callable[[str], Quotas] = lambda _: Quotas()
     nesting: int = 32
+    vault: Vault = field(default_factory=Vault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +60,14 @@ class Parts:
     runs: dict[str, Run] = field(default_factory=dict)  # those in memory
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
+
+    @property
+    def vault(self) -> Vault:
+        return self.settings.vault
+
+    def used(self, namespace: str) -> Usage:
+        """What a namespace uses just now."""
+        usage = self.usage.get(namespace)
+        if usage is None:
+            usage = self.usage[namespace] = Usage()
+        return usage

@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from actions import LOST, Action, Code, Completion, Composed, Document, Opened
+from actions import (
+    LOST,
+    Action,
+    Code,
+    Completion,
+    Composed,
+    Document,
+    Opened,
+    RefusedError,
+)
 from actions import Limits as ActionLimits
-from composer import Execution, Failure, Name, Program
+from composer import CONDUCTING, Execution, Failure, Name, Program
 
 from . import slots
-from .runs import PAUSED, Flight, Origin, Parent, Run
+from .runs import PAUSED, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
 
 if TYPE_CHECKING:
@@ -167,6 +176,7 @@ class Recovery:
             parent=Parent(*parent) if parent else None,
             depth=body["depth"],
             solo=body["solo"],
+            account=_account(execution),
         )
         last = await self._parts.store.history(row.id, LAST, 1)
         entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
@@ -178,9 +188,11 @@ class Recovery:
         """The action as it was, as far as its execution needs it."""
         body = orjson.loads(row.body)
         name = Name.parse(body["action"])
-        if body["solo"]:
-            found = self._parts.catalog.find(name)
-            return found if found is not None else Action(name, Code(MISSING))
+        if body["solo"] or body["program"] == CONDUCTING.hash:
+            try:
+                return self._parts.catalog.resolve(name, row.namespace)
+            except RefusedError:
+                return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
         return Action(
             name,
             Composed(body["kind"], None, await self.program(body)),
@@ -193,10 +205,20 @@ class Recovery:
         if body["solo"]:
             return solo(body["action"])
         hash = body["program"]
+        if hash == CONDUCTING.hash:
+            return CONDUCTING
         if hash not in self._programs:
             async for document in self._parts.store.documents(PROGRAM, hash):
                 self._programs[hash] = Program.from_json(orjson.loads(document.body or b""))
         return self._programs[hash]
+
+
+def _account(execution: Execution) -> Account | None:
+    """What it has used, by the steps it has done: it consults, invokes, and goes back."""
+    if execution.program is not CONDUCTING:
+        return None
+    steps = max((fiber.steps for fiber in execution.fibers.values()), default=0)
+    return Account(steps // 3, steps // 3)
 
 
 def program_document(program: Program) -> Document:

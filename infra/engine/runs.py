@@ -47,6 +47,14 @@ class Flight:
     child: str | None = None
 
 
+@dataclass(slots=True)
+class Account:
+    """What a conductor action's composition has used so far, and those nested in it."""
+
+    components: int = 0
+    consultations: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """What an execution is of, for as long as it lives.
@@ -62,6 +70,7 @@ class Origin:
     depth: int = 0
     express: bool = False
     solo: bool = False
+    account: Account | None = None
 
 
 class _Kept(NamedTuple):
@@ -77,7 +86,7 @@ class Run:
 
     __slots__ = (
         "_large", "_memo", "_session", "_values", "adopted", "buffer", "conducted_us", "counted", "entries", "execution",
-        "flights", "id", "origin", "paused", "steps_ms", "unsettled",
+        "flights", "id", "memory_mb", "origin", "paused", "steps_ms", "unsettled",
     )  # fmt: skip
 
     def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
@@ -87,6 +96,7 @@ class Run:
         self.entries = entries  # in its history
         self.flights: dict[tuple[str, int], Flight] = {}
         self.steps_ms = 0  # the sum of its parts
+        self.memory_mb = 0  # of the largest of its parts
         self.conducted_us = 0.0  # the conductor's own time
         self.paused = False
         self.counted = False  # as one of its namespace's calls under way
@@ -169,7 +179,7 @@ class Run:
         parent = origin.parent
         body: dict[str, JSON] = {
             "program": self.execution.program.hash,
-            "action": str(action.name),
+            "action": str(action.listed_as),
             "version": action.version,
             "kind": action.kind,
             "limits": action.limits.to_json(),
@@ -184,7 +194,7 @@ class Run:
         return ExecutionRow(
             id=self.id,
             namespace=origin.namespace,
-            name=action.name.path,
+            name=action.listed_as.path,
             status=status,
             started_ms=origin.started_ms,
             ended_ms=ended_ms,
@@ -211,10 +221,11 @@ class Run:
         row = ActivationRow(
             opened.id,
             opened.namespace,
-            opened.name or action.name.name,
+            opened.name or action.listed_as.path,
             completion.started_ms,
             status_of(outcome),
             opened.cause,
             orjson.dumps(body),
+            opened.kind or action.kind,
         )
         write.activations.append(row)

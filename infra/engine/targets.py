@@ -5,8 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from actions import NOT_FOUND, PERMISSION, Composed, Opened
-from composer import LIMIT_EXCEEDED, Failure, Name, compile, task
+from actions import (
+    NOT_FOUND,
+    PERMISSION,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    Opened,
+)
+from composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 
 if TYPE_CHECKING:
     from actions import Action
@@ -16,23 +23,43 @@ if TYPE_CHECKING:
     from .runs import Run
 
 
+MAX_COMPONENTS = 50  # of a conductor action's composition, with those of nested ones
+MAX_CONSULTATIONS = 2 * MAX_COMPONENTS + 1
+
+
 def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
-    """What a step runs, or why there is nothing to run."""
-    if run.origin.solo or command.function is not None:
+    """What a step runs, or why there is nothing to run. Texts are OpenWhisk's."""
+    if run.origin.solo or command.action is None:
         return run.origin.action
-    namespace = run.origin.namespace
-    name = named(str(command.action), namespace)
-    if name.namespace != namespace:
+    name = named(command.action, run.origin.namespace)
+    try:
+        action = parts.catalog.resolve(name, run.origin.namespace)
+    except ForbiddenError:
         text = f"Failed entitlement check for action with name '{_shown(name)}'"
         return Failure(PERMISSION, f"{text} during composition.")
-    action = parts.catalog.find(name)
-    if action is None:
+    except (NotFoundError, ConflictError):
+        if run.origin.action.components:
+            return Failure(NOT_FOUND, f"Sequence component does not exist: {name}.")
         text = f"Failed to resolve action with name '{_shown(name)}' during composition."
         return Failure(NOT_FOUND, text)
     limit = parts.settings.nesting
-    if isinstance(action.exec, Composed) and run.origin.depth >= limit:
+    if action.program is not None and run.origin.depth >= limit:
         text = f"compositions nest more than {limit} deep, at {_shown(name)}"
         return Failure(LIMIT_EXCEEDED, {"code": LIMIT_EXCEEDED, "message": text})
+    return action
+
+
+def counted(run: Run, action: Action | Failure, command: Invoke) -> Action | Failure:
+    """Counts a step of a conductor action's composition; a failure when it is one too many."""
+    account = run.origin.account
+    if account is None or isinstance(action, Failure):
+        return action
+    if command.action is None:
+        account.consultations += 1
+    elif action.program is not CONDUCTING:
+        account.components += 1
+    if account.components > MAX_COMPONENTS or account.consultations > MAX_CONSULTATIONS:
+        return Failure(LIMIT_EXCEEDED, "Too many actions in the composition.")
     return action
 
 
@@ -45,12 +72,13 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
         namespace=run.origin.namespace,
         asked_ms=now_ms,
         cause=None if solo else run.id,
-        name=f"{action.name.name}.{command.function[:8]}" if command.function else None,
+        name=f"{action.listed_as.path}.{command.function[:8]}" if command.function else None,
+        kind=action.invoker_kind(command.function) if command.function else None,
     )
 
 
 def program_of(action: Action) -> Program:
-    return action.exec.program if isinstance(action.exec, Composed) else solo(str(action.name))
+    return action.program or solo(str(action.listed_as))
 
 
 @lru_cache(maxsize=4096)

@@ -146,5 +146,5 @@ class Tick:
 def _matters(write: Write) -> bool:
     return bool(
         write.fibers or write.history or write.activations or write.executions or write.documents
-        or write.forgotten or write.dropped or write.values
+        or write.forgotten or write.dropped or write.values or write.expired
     )  # fmt: skip

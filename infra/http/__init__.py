@@ -2,6 +2,6 @@
 
 from .api import Api
 from .app import create_app
-from .auth import Authenticator, AuthError, open_authenticator
+from .auth import Authenticator
 
-__all__ = ["Api", "AuthError", "Authenticator", "create_app", "open_authenticator"]
+__all__ = ["Api", "Authenticator", "create_app"]

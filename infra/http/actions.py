@@ -1,63 +1,26 @@
-"""Actions over HTTP: create, update, get, list, delete, invoke."""
+"""Actions are invoked over HTTP."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from actions import Call, status_of
-from composer import Name
 
 from . import reading
+from .entities import name_of
 from .responses import Json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from infra.engine import Ended
+    from composer import JSON
+    from infra.engine import Ended, Invoked
 
     from .api import Api
 
-MAX_ACTION_BYTES = 64 << 20  # code of 48 MB in base64
 MAX_WAIT_MS = 60_000
 SUCCESS = 0
 INTERNAL = 3
-
-
-def _name(request: Request, namespace: str) -> Name:
-    """The name that a path spells.
-
-    Raises:
-        InvalidNameError: when it is none.
-    """
-    return Name.parse(f"/{namespace}/{request.path_params['name']}")
-
-
-async def list_actions(request: Request, api: Api) -> Json:
-    namespace = api.auth.own(request)
-    query = request.query_params
-    found = api.engine.actions.list(namespace)
-    if reading.flag(query, "count"):
-        return Json({"actions": len(found)})
-    skip, limit = reading.page(query, "actions")
-    return Json([action.summary() for action in found[skip : skip + limit]])
-
-
-async def get_action(request: Request, api: Api) -> Json:
-    name = _name(request, api.auth.own(request))
-    code = request.query_params.get("code", "true").lower() not in reading.FALSE
-    return Json(api.engine.actions.get(name).to_json(code=code))
-
-
-async def put_action(request: Request, api: Api) -> Json:
-    name = _name(request, api.auth.own(request))
-    overwrite = reading.flag(request.query_params, "overwrite")
-    document = await reading.body(request, MAX_ACTION_BYTES)
-    return Json((await api.engine.put(name, document, overwrite=overwrite)).to_json())
-
-
-async def delete_action(request: Request, api: Api) -> Json:
-    name = _name(request, api.auth.own(request))
-    return Json((await api.engine.remove(name)).to_json())
 
 
 async def invoke_action(request: Request, api: Api) -> Json:
@@ -66,27 +29,38 @@ async def invoke_action(request: Request, api: Api) -> Json:
     200 when it has succeeded, 502 when the action has failed, 500 when we have; 202 when it is not
     waited for, or is not done in time.
     """
-    namespace = api.auth.own(request)
+    caller, namespace = api.auth.named(request)
     query = request.query_params
     call = Call(
-        name=_name(request, namespace),
+        name=name_of(request, namespace),
         params=await reading.parameters(request, api.payload_bytes),
-        namespace=namespace,
+        namespace=caller,
     )
-    wait_s = None
+    wait_ms = None
     if reading.flag(query, "blocking"):
         wait_ms = reading.number(
             query, "timeout", MAX_WAIT_MS, low=1, high=MAX_WAIT_MS, of="timeout"
         )
-        wait_s = wait_ms / 1000
-    invoked = await api.engine.invoke(call, wait_s=wait_s)
+    invoked = await api.engine.invoke(call, wait_s=None if wait_ms is None else wait_ms / 1000)
     headers = {"x-openwhisk-activation-id": invoked.activation}
     if invoked.ended is None:
-        return Json({"activationId": invoked.activation}, 202, headers)
+        return Json(_accepted(invoked, wait_ms), 202, headers)
     if reading.flag(query, "result"):
         return Json(invoked.ended.outcome.value, _status(invoked.ended), headers)
-    record = await api.engine.records.activation(namespace, invoked.activation)
+    record = await api.engine.records.activation(caller, invoked.activation)
     return Json(record, _status(invoked.ended), headers)
+
+
+def _accepted(invoked: Invoked, waited_ms: int | None) -> dict[str, JSON]:
+    """What a call that has not ended is answered with: one that was waited for says so."""
+    accepted: dict[str, JSON] = {"activationId": invoked.activation}
+    if waited_ms is not None:
+        accepted["status"] = "running"
+        accepted["message"] = (
+            f"The activation is still running after {waited_ms} ms and goes on. To wait again: "
+            f"GET /api/v1/namespaces/_/activations/{invoked.activation}?wait={MAX_WAIT_MS}"
+        )
+    return accepted
 
 
 def _status(ended: Ended) -> int:

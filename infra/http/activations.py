@@ -7,12 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import InvalidError, NotFoundError, summary
+from actions import STATUS_TEXT, InvalidError, NotFoundError, summary
 
 from . import reading
 from .responses import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
     from composer import JSON
@@ -27,9 +29,9 @@ async def list_activations(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
     query = request.query_params
     asked = reading.listing(query, namespace, "activations")
+    asked = replace(asked, cause=query.get("cause"), kind=query.get("kind"))
     if asked.status is not None:
-        status = reading.number(query, "status", 0, low=0, high=3, of="activations")
-        asked = replace(asked, status=status)
+        asked = replace(asked, status=_status(query))
     whole = reading.flag(query, "docs")
     if reading.flag(query, "count"):
         if whole:
@@ -39,8 +41,22 @@ async def list_activations(request: Request, api: Api) -> Json:
     return Json(found if whole else [summary(record) for record in found])
 
 
+def _status(query: Mapping[str, str]) -> int:
+    """A status by its number, or by OpenWhisk's word for it."""
+    if query["status"] in STATUS_TEXT:
+        return STATUS_TEXT.index(query["status"])
+    return reading.number(query, "status", 0, low=0, high=3, of="activations")
+
+
 async def get_activation(request: Request, api: Api) -> Json:
     return Json(await _record(request, api))
+
+
+async def cancel_activation(request: Request, api: Api) -> Json:
+    """Asks a run under way to stop: an action, or all of a composition. 202: it ends soon."""
+    namespace, id = api.auth.own(request), _id(request)
+    await api.engine.cancel(namespace, id)
+    return Json({"activationId": id}, 202)
 
 
 async def get_result(request: Request, api: Api) -> Json:
@@ -53,12 +69,7 @@ async def get_logs(request: Request, api: Api) -> Json:
 
 
 async def _record(request: Request, api: Api) -> dict[str, JSON]:
-    namespace = api.auth.own(request)
-    id = request.path_params["id"]
-    if len(id) != ID_LENGTH:
-        raise InvalidError(f"Activation id length is {len(id)} but must be {ID_LENGTH}.")
-    if not _ID.fullmatch(id):
-        raise InvalidError("The activation id is not valid.")
+    namespace, id = api.auth.own(request), _id(request)
     wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
     try:
         return await api.engine.records.activation(namespace, id)
@@ -68,3 +79,12 @@ async def _record(request: Request, api: Api) -> dict[str, JSON]:
     with suppress(NotFoundError):  # it may just have ended
         await api.engine.wait(namespace, id, wait_ms / 1000)
     return await api.engine.records.activation(namespace, id)
+
+
+def _id(request: Request) -> str:
+    id: str = request.path_params["id"]
+    if len(id) != ID_LENGTH:
+        raise InvalidError(f"Activation id length is {len(id)} but must be {ID_LENGTH}.")
+    if not _ID.fullmatch(id):
+        raise InvalidError("The activation id is not valid.")
+    return id

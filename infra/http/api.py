@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from infra.engine import Engine
+    from infra.namespaces import Namespaces
 
     from .auth import Authenticator
 
@@ -19,7 +20,8 @@ class Api:
 
     Args:
         engine: what runs executions.
-        auth: who may call.
+        auth: who calls.
+        namespaces: that there are.
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
         stopping: set when the server stops: then it begins nothing new.
@@ -27,6 +29,7 @@ class Api:
 
     engine: Engine
     auth: Authenticator
+    namespaces: Namespaces
     payload_bytes: int
     metrics: Callable[[], bytes]
     stopping: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ from starlette.routing import Route
 from actions import RefusedError
 from composer import InvalidNameError
 
-from . import actions, activations, completions, executions, service
+from . import actions, activations, completions, entities, executions, namespaces, service, triggers
 from .errors import UnavailableError, not_served, refused
 
 if TYPE_CHECKING:
@@ -51,14 +52,25 @@ def create_app(api: Api) -> ASGIApp:
     action = NAMESPACED + "/actions/{name:path}"
     execution = NAMESPACED + "/executions/{id}"
     activation = NAMESPACED + "/activations/{id}"
+    operated = API + "/operator/namespaces"
+    collections = [
+        route(method, NAMESPACED + f"/{collection.name}{path}", partial(endpoint, collection))
+        for collection in entities.COLLECTIONS
+        for method, path, endpoint in (
+            ("GET", "", entities.list_entities),
+            ("GET", "/", entities.list_entities),
+            ("GET", "/{name:path}", entities.get_entity),
+            ("PUT", "/{name:path}", entities.put_entity),
+            ("DELETE", "/{name:path}", entities.delete_entity),
+        )
+    ]
     routes = [
         route("POST", action, actions.invoke_action),  # first, since it is asked most often
-        route("GET", NAMESPACED + "/actions", actions.list_actions),
-        route("GET", action, actions.get_action),
-        route("PUT", action, actions.put_action),
-        route("DELETE", action, actions.delete_action),
+        route("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
+        route("POST", NAMESPACED + "/rules/{name}", entities.set_rule_status),
         route("GET", NAMESPACED + "/activations", activations.list_activations),
         route("GET", activation, activations.get_activation),
+        route("DELETE", activation, activations.cancel_activation),
         route("GET", activation + "/result", activations.get_result),
         route("GET", activation + "/logs", activations.get_logs),
         route("GET", NAMESPACED + "/executions", executions.list_executions),
@@ -67,12 +79,22 @@ def create_app(api: Api) -> ASGIApp:
         route("POST", execution + "/cancel", executions.cancel_execution),
         route("POST", execution + "/resume", executions.resume_execution),
         route("POST", execution + "/redrive", executions.redrive_execution),
+        route("GET", NAMESPACED + "/actions/{package}/", entities.list_package),
+        *collections,
         route("POST", API + "/completions/{token}", completions.complete),
         route("GET", API + "/namespaces", service.list_namespaces),
+        route("GET", operated, namespaces.list_all),
+        route("GET", operated + "/{name}", namespaces.get),
+        route("PUT", operated + "/{name}", namespaces.put),
+        route("DELETE", operated + "/{name}", namespaces.delete),
+        route("POST", operated + "/{name}/rotate", namespaces.rotate),
+        route("GET", NAMESPACED + "/limits", service.get_limits),
+        route("GET", NAMESPACED, service.get_namespace),
         route("GET", "/metrics", service.metrics),
         route("GET", "/health", service.health),
-        route("GET", "/", service.describe),
-        route("GET", API, service.describe),
+        route("GET", "/ping", service.ping),
+        route("GET", "/", service.describe_host),
+        route("GET", API, service.describe_api),
     ]
     handlers: dict[Any, Any] = {
         RefusedError: refused,

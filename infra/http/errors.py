@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 
 from actions import (
     ConflictError,
+    ForbiddenError,
     InvalidError,
     NotFoundError,
     RefusedError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 STATUS: dict[type[Exception], int] = {
     InvalidError: 400,
     InvalidNameError: 400,
+    ForbiddenError: 403,
     NotFoundError: 404,
     ConflictError: 409,
     TooLargeError: 413,
@@ -43,15 +45,11 @@ class UnauthorizedError(RefusedError):
     """The caller is not who they say, or says nothing (401)."""
 
 
-class ForbiddenError(RefusedError):
-    """The caller may not (403)."""
-
-
 class UnavailableError(RefusedError):
     """The server stops, or its store does not commit (503)."""
 
 
-STATUS |= {UnauthorizedError: 401, ForbiddenError: 403, UnavailableError: 503}
+STATUS |= {UnauthorizedError: 401, UnavailableError: 503}
 
 
 def refused(request: Request, error: Exception) -> Json:

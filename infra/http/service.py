@@ -7,19 +7,89 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from actions import BOUNDS, MAX_SEQUENCE, NODE
+from infra.namespaces import LIMITS
+
+from .entities import COLLECTIONS
 from .responses import Json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from composer import JSON
+
     from .api import Api
 
 VERSION = version("xingqiao")
+MIB = 1 << 20
 
 
-async def describe(_: Request, __: Api) -> Json:
-    """What this is. It is served to anybody."""
-    return Json({"description": "Xingqiao", "version": VERSION, "api_paths": ["/api/v1"]})
+async def describe_host(_: Request, api: Api) -> Json:
+    """What this is, with runtimes and limits as OpenWhisk tells them. It is served to anybody."""
+    return Json(
+        {
+            "description": "Xingqiao, an OpenWhisk platform",
+            "version": VERSION,
+            "support": {},
+            "api_paths": ["/api/v1"],
+            "limits": _limits(api),
+            "runtimes": _runtimes(api),
+        }
+    )
+
+
+async def describe_api(_: Request, __: Api) -> Json:
+    """What this version of the API is. It is served to anybody."""
+    return Json(
+        {
+            "description": "OpenWhisk API",
+            "api_version": "1.0.0",
+            "api_version_path": "v1",
+            "build": VERSION,
+            "buildno": VERSION,
+        }
+    )
+
+
+def _limits(api: Api) -> dict[str, JSON]:
+    quotas = api.engine.quotas("")
+    rates = {
+        "actions_per_minute": quotas.per_minute,
+        "concurrent_actions": quotas.concurrent,
+        "triggers_per_minute": quotas.fires_per_minute,
+    }
+    _, least_ms, most_ms, _ = BOUNDS["timeout"]
+    _, least_mb, most_mb, _ = BOUNDS["memory"]
+    _, least_logs, most_logs, _ = BOUNDS["logs"]
+    return {name: rate for name, rate in rates.items() if rate is not None} | {
+        "sequence_length": MAX_SEQUENCE,
+        "min_action_duration": least_ms,
+        "max_action_duration": most_ms,
+        "min_action_memory": least_mb * MIB,
+        "max_action_memory": most_mb * MIB,
+        "min_action_logs": least_logs * MIB,
+        "max_action_logs": most_logs * MIB,
+    }
+
+
+def _runtimes(api: Api) -> dict[str, JSON]:
+    return {
+        kind.partition(":")[0]: [
+            {
+                "kind": kind,
+                "default": True,
+                "deprecated": False,
+                "attached": kind == NODE,  # how OpenWhisk keeps code; clients only show it
+                "requireMain": False,
+                "image": kind,
+            }
+        ]
+        for kind in sorted(api.engine.catalog.kinds)
+    }
+
+
+async def ping(_: Request, __: Api) -> Response:
+    return Response("pong", media_type="text/plain")
 
 
 async def health(_: Request, api: Api) -> Json:
@@ -32,9 +102,30 @@ async def health(_: Request, api: Api) -> Json:
 
 
 async def list_namespaces(request: Request, api: Api) -> Json:
-    return Json([api.auth.namespace(request)])
+    return Json([api.auth.caller(request)])
+
+
+async def get_namespace(request: Request, api: Api) -> Json:
+    """All that has a name in it."""
+    namespace = api.auth.own(request)
+    return Json(
+        {
+            collection.name: [
+                entity.summary() for entity in api.engine.catalog.all(collection.kind, namespace)
+            ]
+            for collection in COLLECTIONS
+        }
+    )
+
+
+async def get_limits(request: Request, api: Api) -> Json:
+    """What the namespace may use; what is not limited is not named."""
+    quotas = api.engine.quotas(api.auth.own(request))
+    rates = {limit: getattr(quotas, quota) for limit, quota in LIMITS.items()}
+    limited: dict[str, JSON] = {name: rate for name, rate in rates.items() if rate is not None}
+    return Json({**limited, "allowedKinds": sorted(api.engine.catalog.kinds)})
 
 
 async def metrics(request: Request, api: Api) -> Response:
-    api.auth.namespace(request)
+    api.auth.caller(request)
     return Response(api.metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")

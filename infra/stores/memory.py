@@ -61,6 +61,7 @@ class MemoryStore:
         for id, first, body in write.history:
             self._history.setdefault(id, {})[first] = body
         for activation in write.activations:
+            self._activations.pop(activation.id, None)  # it is the last now
             self._activations[activation.id] = activation
         for id, key, body in write.values:
             self._values[id, key] = body
@@ -73,6 +74,27 @@ class MemoryStore:
             self._executions.pop(id, None)
             self._history.pop(id, None)
             self._fibers.pop(id, None)
+        if write.expired is not None:
+            self._expire(*write.expired)
+
+    def _expire(self, before_ms: int, count: int) -> None:
+        oldest = list(self._activations.values())[:count]
+        gone = [row.id for row in oldest if row.started_ms < before_ms]
+        for id in gone:
+            del self._activations[id]
+        kept = {row.cause for row in self._activations.values()} | self._activations.keys()
+        ended = [
+            row.id
+            for row in self._executions.values()
+            if row.ended_ms is not None and row.ended_ms < before_ms and row.id not in kept
+        ]
+        for id in ended:
+            del self._executions[id]
+            self._history.pop(id, None)
+        forgotten = {id for id in (*gone, *ended) if id not in self._executions}
+        self._values = {
+            place: value for place, value in self._values.items() if place[0] not in forgotten
+        }
 
     async def standing(self) -> Standing:
         rows = [row for fibers in self._fibers.values() for row in fibers.values()]
@@ -97,9 +119,11 @@ class MemoryStore:
         return {place[1]: self._values[place] for place in places if place in self._values}
 
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
-        found = sorted(
-            self._fitting(kind, query), key=lambda row: (row.started_ms, row.id), reverse=True
-        )
+        found = self._fitting(kind, query)
+        if kind is ExecutionRow:
+            found.sort(key=lambda row: row.id)
+        found.sort(key=lambda row: row.started_ms)
+        found.reverse()
         return found[query.skip : query.skip + query.limit]
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
@@ -122,6 +146,7 @@ def _fits(row: Any, query: Query) -> bool:
         and query.name in (None, row.name)
         and query.status in (None, row.status)
         and (query.cause is None or row.cause == query.cause)
+        and (query.kind is None or row.kind == query.kind)
         and (query.since_ms is None or row.started_ms >= query.since_ms)
         and (query.upto_ms is None or row.started_ms <= query.upto_ms)
     )

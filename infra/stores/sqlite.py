@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Self
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 from composer import Error
 
+from .expiry import expire
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
@@ -230,7 +232,7 @@ class SqliteStore:
         asked: dict[str, Any] = _where(query)
         rows = self._reader.execute(
             f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked)} "
-            "ORDER BY started_ms DESC, id DESC LIMIT ? OFFSET ?",
+            f"ORDER BY started_ms DESC, {_THEN[kind]} DESC LIMIT ? OFFSET ?",
             (*asked.values(), query.limit, query.skip),
         )
         return [kind(*row) for row in rows]
@@ -350,6 +352,9 @@ def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
     if forgotten:
         for sql in _FORGET:
             db.executemany(sql, forgotten)
+    for write in writes:
+        if write.expired is not None:
+            expire(db, *write.expired)
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -375,6 +380,7 @@ _FORGET = (
 )
 
 _TABLES = {ExecutionRow: "executions", ActivationRow: "activations"}
+_THEN = {ExecutionRow: "id", ActivationRow: "rowid"}  # of two that began at once
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -390,6 +396,7 @@ def _where(query: Query) -> dict[str, Any]:
         "id = ?": query.id,
         "name = ?": query.name,
         "status = ?": query.status,
+        "kind = ?": query.kind,
         "started_ms >= ?": query.since_ms,
         "started_ms <= ?": query.upto_ms,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio.lowlevel
 
 from actions import Action, Inline, Invocation, Limits
-from actions.model import updated
+from actions.definitions import define_action
 from composer import Name
 
 _numbers = itertools.count(1)
@@ -71,7 +71,7 @@ def named(text="hello", namespace="guest"):
 
 def python(code="def main(params):\n    return params\n", *, name="hello", **fields):
     """An action of Python code, as a PUT makes it."""
-    return updated(named(name), {"exec": {"kind": "python:3", "code": code}, **fields}, None, 1)
+    return define_action(named(name), {"exec": {"kind": "python:3", "code": code}, **fields}, None, 1)
 
 
 def composed(*functions, limits=None, name="composition"):
@@ -80,7 +80,7 @@ def composed(*functions, limits=None, name="composition"):
 
     document = composer.sequence(*functions).to_json()
     doc = {"exec": {"kind": "composition", "composition": document}, "limits": limits}
-    return updated(named(name), doc, None, 1)
+    return define_action(named(name), doc, None, 1)
 
 
 def inline(function, *, timeout_ms=60_000):

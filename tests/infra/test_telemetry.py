@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from things import StandingClock
 
 import composer
-from actions import Call
+from actions import Action, Call
 from actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
 from composer import Name
 from infra.clock import RandomIds
@@ -133,7 +133,7 @@ async def test_figures_say_what_has_happened(service):
         ("long", composer.wait(3600)),
     ):
         document = {"exec": {"kind": "composition", "composition": made.to_json()}}
-        await engine.put(Name.parse(f"/guest/{name}"), document, overwrite=False)
+        await engine.entities.put(Action, Name.parse(f"/guest/{name}"), document, overwrite=False)
     write = metrics_of(engine, pool)
     before = figures(write)
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import anyio.lowlevel
 from things import StandingClock
 
-from actions import ActivationRow, Call, Completion, ExecutionRow, Query
+from actions import Action, ActivationRow, Call, Completion, ExecutionRow, Query
 from composer import Failure, Name, Success
 from infra.clock import RandomIds
 from infra.engine import Engine, EngineSettings
@@ -112,7 +112,7 @@ class World:
             document = CODE if what is None else what
             if hasattr(what, "to_json"):
                 document = {"exec": {"kind": "composition", "composition": what.to_json()}}
-            await self.engine.put(Name(GUEST, None, name), document, overwrite=True)
+            await self.engine.entities.put(Action, Name(GUEST, None, name), document, overwrite=True)
 
     async def start(self, name, params=None, namespace=GUEST):
         call = Call(name=Name(GUEST, None, name), params=params or {}, namespace=namespace)

@@ -9,8 +9,9 @@ from hashlib import sha256
 import orjson
 import pytest
 
-from actions import Document, Write
-from infra.http import AuthError, open_authenticator
+from actions import Document, Quotas, Write
+from infra.clock import SystemClock
+from infra.namespaces import AuthError, Namespaces, first_namespaces
 from infra.stores import MemoryStore
 from tests.infra.http.worlds import KEY, USER
 from tests.infra.http.worlds import world as opened
@@ -25,8 +26,16 @@ def basic(text):
     return "Basic " + base64.b64encode(encoded).decode()
 
 
+async def open_namespaces(store, guest, operator="operator:an-operators-key"):
+    """The namespaces of a store, and the credentials of `guest` that are to be shown."""
+    namespaces = Namespaces(store, SystemClock(), Quotas(), b"secret")
+    await namespaces.load()
+    return namespaces, (await first_namespaces(namespaces, guest, operator))[0]
+
+
 async def kept(store):
-    return [document async for document in store.documents("namespace")]
+    documents = [document async for document in store.documents("namespace")]
+    return [document for document in documents if document.key != "operator"]
 
 
 async def knows(store, credentials, auth=None):
@@ -39,8 +48,8 @@ async def knows(store, credentials, auth=None):
 async def test_the_first_start_makes_credentials_and_shows_them_once():
     store = MemoryStore()
 
-    _, shown = await open_authenticator(store, None)
-    _, again = await open_authenticator(store, None)
+    _, shown = await open_namespaces(store, None)
+    _, again = await open_namespaces(store, None)
 
     assert re.fullmatch(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}:[A-Za-z0-9]{64}", shown)
     assert again is None
@@ -48,17 +57,17 @@ async def test_the_first_start_makes_credentials_and_shows_them_once():
 
 
 async def test_two_services_make_different_credentials():
-    shown = {(await open_authenticator(MemoryStore(), None))[1] for _ in range(3)}
+    shown = {(await open_namespaces(MemoryStore(), None))[1] for _ in range(3)}
 
     assert len(shown) == 3
 
 
 async def test_keys_are_kept_as_hashes_only():
     store = MemoryStore()
-    _, made = await open_authenticator(store, None)
+    _, made = await open_namespaces(store, None)
     user, _, key = made.partition(":")
     given = MemoryStore()
-    await open_authenticator(given, CREDENTIALS)
+    await open_namespaces(given, CREDENTIALS)
 
     for documents, name, secret in ((await kept(store), user, key), (await kept(given), USER, KEY)):
         (document,) = documents
@@ -67,13 +76,14 @@ async def test_keys_are_kept_as_hashes_only():
         assert orjson.loads(document.body) == {
             "name": "guest",
             "key_hash": sha256(secret.encode()).hexdigest(),
+            "limits": {},
         }
 
 
 async def test_credentials_that_are_given_are_not_shown_and_last():
     store = MemoryStore()
 
-    _, shown = await open_authenticator(store, CREDENTIALS)
+    _, shown = await open_namespaces(store, CREDENTIALS)
 
     assert shown is None
     assert await knows(store, CREDENTIALS)
@@ -82,9 +92,9 @@ async def test_credentials_that_are_given_are_not_shown_and_last():
 @pytest.mark.parametrize("second", [f"{USER}:another-key", f"another:{KEY}", "other:another-key"])
 async def test_credentials_that_are_given_replace_those_before(second):
     store = MemoryStore()
-    await open_authenticator(store, CREDENTIALS)
+    await open_namespaces(store, CREDENTIALS)
 
-    await open_authenticator(store, second)
+    await open_namespaces(store, second)
 
     assert await knows(store, second)
     assert not await knows(store, CREDENTIALS)
@@ -93,10 +103,10 @@ async def test_credentials_that_are_given_replace_those_before(second):
 
 async def test_the_same_credentials_again_change_nothing():
     store = MemoryStore()
-    await open_authenticator(store, CREDENTIALS)
+    await open_namespaces(store, CREDENTIALS)
     before = await kept(store)
 
-    await open_authenticator(store, CREDENTIALS)
+    await open_namespaces(store, CREDENTIALS)
 
     assert await kept(store) == before
 
@@ -110,8 +120,8 @@ async def test_the_same_credentials_again_change_nothing():
 async def test_credentials_that_cannot_be_used_are_refused_and_nothing_is_kept(credentials):
     store = MemoryStore()
 
-    with pytest.raises(AuthError, match="--auth must be uuid:key, the key of at least 8 printable"):
-        await open_authenticator(store, credentials)
+    with pytest.raises(AuthError, match="credentials must be uuid:key, the key of at least 8 printable"):
+        await open_namespaces(store, credentials)
 
     assert await kept(store) == []
 
@@ -225,7 +235,7 @@ async def test_other_namespaces_keep_their_keys_when_the_first_gets_a_new_one():
     body = orjson.dumps({"name": "other", "key_hash": sha256(b"other-key").hexdigest()})
     await store.commit([Write(documents=[Document(kind="namespace", key="other-user", body=body)])])
 
-    await open_authenticator(store, CREDENTIALS)
+    await open_namespaces(store, CREDENTIALS)
 
     assert await knows(store, "other-user:other-key")
     assert await knows(store, CREDENTIALS)

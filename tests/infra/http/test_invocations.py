@@ -173,7 +173,7 @@ async def test_parameters_over_their_limit_are_refused_before_they_are_read_to_t
 
 
 async def test_no_more_calls_run_at_once_than_allowed():
-    settings = EngineSettings(quotas=Quotas(concurrent=2))
+    settings = EngineSettings(quotas=lambda _: Quotas(concurrent=2))
     async with opened(settings=settings) as world:
         await world.put("hold", "hold")
         first, _ = [await world.start("hold") for _ in range(2)]
@@ -190,7 +190,7 @@ async def test_no_more_calls_run_at_once_than_allowed():
 
 
 async def test_no_more_calls_come_in_a_minute_than_allowed():
-    async with opened(settings=EngineSettings(quotas=Quotas(per_minute=2))) as world:
+    async with opened(settings=EngineSettings(quotas=lambda _: Quotas(per_minute=2))) as world:
         await world.put("echo", "echo")
         for _ in range(2):
             assert (await world.client.post("/actions/echo")).status_code == 202

@@ -13,14 +13,16 @@ import anyio.lowlevel
 import httpx
 from things import StandingClock
 
-from actions import Completion
+from actions import Completion, Quotas
 from composer import Failure, Success
 from infra.clock import RandomIds
 from infra.engine import Engine, EngineSettings
-from infra.http import Api, create_app, open_authenticator
+from infra.http import Api, Authenticator, create_app
+from infra.namespaces import Namespaces, first_namespaces
 from infra.stores import MemoryStore
 
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
+OPERATOR = "operator:an-operators-key"
 PAYLOAD_BYTES = 10_000
 NAMESPACE = "/api/v1/namespaces/_"
 LOOKS = 1000  # each lets the service go on, so that no time need pass
@@ -127,10 +129,13 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
             settings=settings or EngineSettings(), secret=b"secret",
         )  # fmt: skip
         await stack.enter_async_context(engine)
-        authenticator, _ = await open_authenticator(store, auth)
+        namespaces = Namespaces(store, clock, Quotas(), b"secret")
+        await namespaces.load()
+        await first_namespaces(namespaces, auth, OPERATOR)
         api = Api(
             engine=engine,
-            auth=authenticator,
+            auth=Authenticator(namespaces),
+            namespaces=namespaces,
             payload_bytes=PAYLOAD_BYTES,
             metrics=lambda: b"# figures\n",
         )

@@ -1,0 +1,184 @@
+"""What a PUT makes: the entity that a document defines, anew or out of the one before it.
+
+Fields that are missing stay as they were; annotations are merged, `delAnnotations` removes some; the
+patch version goes up. Every function raises `InvalidError`, naming the field that is malformed, and
+`TooLargeError` for code, parameters or annotations over their limit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from composer import InvalidNameError, Name, flaw
+
+from . import limits
+from .errors import InvalidError, TooLargeError
+from .executables import parsed_exec
+from .kinds import RUNTIMES
+from .limits import Limits
+from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
+from .parameters import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from composer import JSON
+
+    from .model import Entity, Named
+
+MAX_PARAMETER_BYTES = 1 << 20
+RESERVED = "default"  # stands for no package in the paths of web actions
+
+_VERSION = re.compile(r"([0-9]{1,9}\.){2}[0-9]{1,9}")
+
+
+def define_action(
+    name: Name, doc: JSON, before: Action | None, now_ms: int, kinds: Collection[str] = RUNTIMES
+) -> Action:
+    """The action that a document defines; its code may be of `kinds`."""
+    fields = _fields(name, doc, before, now_ms)
+    if doc.get("exec") is None and before is None:
+        raise InvalidError("The request content was malformed:\nexec undefined")
+    execution = before.exec if before else None
+    if doc.get("exec") is not None:
+        execution = parsed_exec(doc["exec"], name.namespace, kinds)
+    assert execution is not None  # noqa: S101  one of the two is there
+    fields["parameters"].pop(COMPONENTS, None)
+    if before is None:
+        fields["annotations"].setdefault("provide-api-key", False)
+    fields["annotations"]["exec"] = execution.kind
+    limited = limits.changed(doc.get("limits"), before.limits if before else Limits())
+    return Action(**fields, exec=execution, limits=limited)
+
+
+def define_package(name: Name, doc: JSON, before: Package | None, now_ms: int) -> Package:
+    """The package, or the binding, that a document defines."""
+    if name.name == RESERVED:
+        raise InvalidError(f"Package name '{RESERVED}' is reserved.")
+    fields = _fields(name, doc, before, now_ms)
+    binding = before.binding if before else None
+    bound = doc.get("binding")
+    if bound:
+        binding = _bound(bound, name.namespace)
+    return Package(**fields, binding=binding)
+
+
+def _bound(doc: JSON, namespace: str) -> Name:
+    if not isinstance(doc, dict):
+        raise InvalidError("The request content was malformed:\n'binding' must be an object")
+    return _reference(f"/{doc.get('namespace') or '_'}/{doc.get('name')}", "binding", namespace)
+
+
+def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -> Trigger:
+    """The trigger that a document defines."""
+    trigger = Trigger(**_fields(name, doc, before, now_ms))
+    feed = trigger.annotations.get("feed")
+    if feed is not None:
+        try:
+            Name.parse(feed)
+        except InvalidNameError:
+            raise InvalidError("Feed name is not valid") from None
+    return trigger
+
+
+def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
+    """The rule that a document defines. Whether what it links exists is the catalog's to know."""
+    fields = _fields(name, doc, before, now_ms)
+    links: dict[str, Any] = {}
+    for link in ("trigger", "action"):
+        if doc.get(link) is not None:
+            links[link] = _reference(_spelled(doc[link]), link, name.namespace)
+    if before is not None:
+        return replace(before, **fields, **links)
+    if len(links) < 2:  # noqa: PLR2004  a trigger and an action
+        raise InvalidError("rule requires a valid trigger and a valid action")
+    return Rule(**fields, **links)
+
+
+def _spelled(doc: JSON) -> JSON:
+    """A reference is a name, or as it is shown: `{"path": ..., "name": ...}`."""
+    if isinstance(doc, dict):
+        return f"/{doc.get('path')}/{doc.get('name')}"
+    return doc
+
+
+def _reference(text: JSON, field: str, namespace: str) -> Name:
+    try:
+        return Name.parse(text).within(namespace)
+    except InvalidNameError as error:
+        raise InvalidError(f"The request content was malformed:\n'{field}': {error}") from error
+
+
+# --- what all of them have ---------------------------------------------------------------------
+
+
+def _fields(name: Name, doc: JSON, before: Entity | None, now_ms: int) -> dict[str, Any]:
+    if not isinstance(doc, dict):
+        raise InvalidError("The request content was malformed:\nthe body must be an object")
+    parameters = before.parameters if before else {}
+    if doc.get("parameters") is not None:
+        parameters = _values("parameters", doc["parameters"])
+    return {
+        "name": name,
+        "parameters": parameters,
+        "annotations": _annotations(doc, before),
+        "version": _next(before.version) if before else _version(doc),
+        "publish": _publish(doc.get("publish"), before),
+        "updated_ms": now_ms,
+    }
+
+
+def _annotations(doc: dict[str, JSON], before: Named | None) -> dict[str, JSON]:
+    annotations = dict(before.annotations) if before is not None else {}
+    annotations.update(_values("annotations", doc.get("annotations")))
+    gone = doc.get("delAnnotations")
+    if gone is None:
+        gone = []
+    if not isinstance(gone, list) or not all(isinstance(key, str) for key in gone):
+        raise InvalidError(
+            "The request content was malformed:\n'delAnnotations' must be a list of strings"
+        )
+    for key in gone:
+        annotations.pop(key, None)
+    return annotations
+
+
+def _values(field: str, doc: JSON) -> dict[str, JSON]:
+    """Parameters or annotations, within bounds."""
+    values = parsed(field, doc)
+    if why := flaw(doc):
+        raise InvalidError(f"The request content was malformed:\n'{field}' is no JSON value: {why}")
+    size = len(json.dumps(values, ensure_ascii=False).encode())
+    if size > MAX_PARAMETER_BYTES:
+        raise TooLargeError(
+            f"{field.capitalize()} larger than allowed: {size} > {MAX_PARAMETER_BYTES} bytes."
+        )
+    return values
+
+
+def _publish(publish: JSON, before: Named | None) -> bool:
+    if publish is None:
+        return before.publish if before else False
+    if not isinstance(publish, bool):
+        raise InvalidError("The request content was malformed:\n'publish' must be true or false")
+    return publish
+
+
+def _version(doc: dict[str, JSON]) -> str:
+    version = doc.get("version")
+    if version is None:
+        return INITIAL
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise InvalidError(
+            "The request content was malformed:\n"
+            f"'version' must be like {INITIAL}, not {version!r:.100}"
+        )
+    return version
+
+
+def _next(version: str) -> str:
+    major, minor, patch = version.split(".")
+    return f"{major}.{minor}.{int(patch) + 1}"

@@ -1,0 +1,72 @@
+"""What one activation may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from .errors import InvalidError
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one activation may use. A composition's own are those of its inline functions."""
+
+    timeout_ms: int = 60_000
+    memory_mb: int = 256
+    logs_mb: int = 10
+    concurrency: int = 1
+
+    def to_json(self) -> dict[str, JSON]:
+        return {
+            "concurrency": self.concurrency,
+            "logs": self.logs_mb,
+            "memory": self.memory_mb,
+            "timeout": self.timeout_ms,
+        }
+
+    @classmethod
+    def from_json(cls, doc: JSON) -> Limits:
+        """Reads what `to_json` wrote, or part of it.
+
+        Raises:
+            InvalidError: naming the limit that is out of bounds.
+        """
+        return changed(doc, cls())
+
+
+DEFAULT = Limits()
+BOUNDS = {  # field: (attribute, least, most, unit), as OpenWhisk has them
+    "timeout": ("timeout_ms", 100, 300_000, " milliseconds"),
+    "memory": ("memory_mb", 128, 512, " MB"),
+    "logs": ("logs_mb", 0, 10, " MB"),
+    "concurrency": ("concurrency", 1, 1, ""),
+}
+
+
+def changed(doc: JSON, before: Limits) -> Limits:
+    """Limits with those that a document names in place of what they were.
+
+    Raises:
+        InvalidError: naming the limit that is out of bounds.
+    """
+    if doc is None:
+        return before
+    if not isinstance(doc, dict):
+        raise InvalidError("The request content was malformed:\n'limits' must be an object")
+    changes: dict[str, Any] = {}
+    for name, value in doc.items():
+        if name not in BOUNDS or value is None:
+            continue
+        attribute, least, most, unit = BOUNDS[name]
+        if type(value) is not int:
+            raise InvalidError(f"The request content was malformed:\nlimit '{name}' must be an int")
+        if value > most:
+            raise InvalidError(f"{name} {value}{unit} exceeds allowed threshold of {most}{unit}")
+        if value < least:
+            raise InvalidError(f"{name} {value}{unit} is below allowed threshold of {least}{unit}")
+        changes[attribute] = value
+    return replace(before, **changes)

@@ -1,0 +1,128 @@
+"""What has a name, made to last: each change is committed, then applied to the catalog."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from actions import (
+    Action,
+    Change,
+    Composed,
+    ConflictError,
+    Document,
+    Rule,
+    entity_from_json,
+)
+
+from .recovery import program_document
+from .tick import Unit
+
+if TYPE_CHECKING:
+    from actions import Entity
+    from composer import JSON, Name
+
+    from .parts import Parts
+    from .tick import Tick
+
+ENTITY = "entity"  # documents of entities, by full name
+EXISTS = "resource already exists"
+MODIFIED = "Concurrent modification to resource detected."
+
+
+class Entities:
+    """Puts and removes entities."""
+
+    def __init__(self, parts: Parts, tick: Tick) -> None:
+        self._parts, self._tick, self._catalog = parts, tick, parts.catalog
+        self._versions: dict[str, int] = {}
+
+    async def load(self) -> None:
+        """Fills the catalog from the store."""
+        async for document in self._parts.store.documents(ENTITY):
+            doc = self._parts.vault.opened(document.key, orjson.loads(document.body or b""))
+            entity = entity_from_json(doc)
+            self._catalog.apply(Change(entity, (entity,)))
+            self._versions[document.key] = document.version
+
+    async def put(self, kind: type[Any], name: Name, doc: JSON, *, overwrite: bool) -> Any:
+        """Creates or updates the entity of this kind and name. Returns it.
+
+        Raises:
+            RefusedError: when it is malformed, too large, there already, or changed by another.
+        """
+        now_ms = self._parts.clock.now_ms()
+        change = self._catalog.defined(kind, name, doc, overwrite=overwrite, now_ms=now_ms)
+        return await self.change(change, MODIFIED if overwrite else EXISTS)
+
+    async def remove(self, kind: type[Any], name: Name, *, force: bool = False) -> Any:
+        """Deletes the entity of this kind and name. Returns it.
+
+        Raises:
+            RefusedError: when there is none, it is a package that is not empty, or changed by another.
+        """
+        return await self.change(self._catalog.removed(kind, name, force=force))
+
+    async def set_status(self, name: Name, status: JSON) -> Rule:
+        """Activates or deactivates a rule. Returns it.
+
+        Raises:
+            RefusedError: when the status is none, there is no such rule, or its trigger is gone.
+        """
+        now_ms = self._parts.clock.now_ms()
+        rule: Rule = await self.change(self._catalog.status_set(name, status, now_ms))
+        return rule
+
+    async def change(self, change: Change, otherwise: str = MODIFIED) -> Any:
+        """Commits a change and applies it. Returns its entity.
+
+        Raises:
+            ConflictError: with the text `otherwise`, when another has changed the same in between.
+        """
+        documents = [self._document(entity, gone=False) for entity in change.put]
+        documents += [self._document(entity, gone=True) for entity in change.gone]
+        programs = [
+            program_document(entity.exec.program)
+            for entity in change.put
+            if isinstance(entity, Action) and isinstance(entity.exec, Composed)
+        ]
+        if documents and not await self._committed([*documents, *programs], change, documents):
+            raise ConflictError(otherwise)
+        return change.entity
+
+    def _document(self, entity: Entity, *, gone: bool) -> Document:
+        key = str(entity.name)
+        body = None
+        if not gone:
+            body = orjson.dumps(self._parts.vault.sealed(key, entity.to_json()))
+        expected = self._versions.get(key, 0)
+        return Document(kind=ENTITY, key=key, body=body, expected=expected)
+
+    async def _committed(
+        self, documents: list[Document], change: Change, versioned: list[Document]
+    ) -> bool:
+        """Commits documents and applies the change; whether their conditions held."""
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        unit = Unit(
+            effects=[partial(self._apply, change, versioned), partial(tell, done, True)],
+            refused=partial(tell, done, False),
+        )
+        unit.write.documents += documents
+        self._tick.submit(unit)
+        return await done
+
+    def _apply(self, change: Change, documents: list[Document]) -> None:
+        self._catalog.apply(change)
+        for document in documents:
+            if document.body is None:
+                self._versions.pop(document.key, None)
+            else:
+                self._versions[document.key] = (document.expected or 0) + 1
+
+
+def tell(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)

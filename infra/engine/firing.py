@@ -1,0 +1,109 @@
+"""Triggers fire: each active rule invokes its action, and one commit holds all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+import orjson
+
+from actions import (
+    ActivationRow,
+    RefusedError,
+    Trigger,
+    about_trigger,
+    check_payload,
+    closed_trigger,
+    fired,
+    merged,
+    not_fired,
+)
+
+from .entities import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actions import Document, Rule
+    from composer import JSON, Name
+
+    from .inbox import Inbox
+    from .parts import Parts
+    from .tick import Tick
+
+TRIGGER = "trigger"  # the kind of its activation
+
+
+class Firing:
+    """Fires triggers."""
+
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox) -> None:
+        self._parts, self._tick, self._inbox = parts, tick, inbox
+
+    async def fire(
+        self, name: Name, payload: dict[str, JSON], documents: Sequence[Document] = ()
+    ) -> str | None:
+        """Fires a trigger; returns when that is durable.
+
+        Args:
+            name: of the trigger.
+            payload: goes over its parameters, to each action.
+            documents: committed together with it, whether a rule is active or not.
+
+        Returns:
+            The id of its activation; None when no rule is active: then there is none.
+
+        Raises:
+            RefusedError: when there is no such trigger, or it may not fire now.
+        """
+        trigger = self._parts.catalog.get(Trigger, name)
+        quotas = self._parts.settings.quotas(name.namespace)
+        params = merged(trigger.parameters, payload)
+        check_payload(len(orjson.dumps(params)), quotas)
+        rules = [rule for rule in self._parts.catalog.rules_of(name) if rule.active]
+        if not rules and not documents:
+            return None
+        now_ms = self._parts.clock.now_ms()
+        if rules:
+            self._parts.used(name.namespace).admit_fire(quotas, now_ms)
+        unit = self._tick.gathering
+        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        unit.effects.append(partial(tell, accepted, True))
+        unit.write.documents += documents
+        id = self._record(trigger, rules, params, now_ms) if rules else None
+        self._tick.wake()
+        await accepted
+        return id
+
+    def _record(
+        self, trigger: Trigger, rules: Sequence[Rule], params: dict[str, JSON], now_ms: int
+    ) -> str:
+        id, namespace = self._parts.ids.execution_id(now_ms), trigger.name.namespace
+        logs = [self._invoke(rule, params, now_ms) for rule in rules]
+        text = orjson.dumps(params)
+        body = {
+            "about": about_trigger(trigger),
+            "closed": [*closed_trigger(logs)],
+            "execution": id,
+            "size": len(text),
+            "result": {"v": orjson.Fragment(text)},
+        }
+        row = ActivationRow(
+            id, namespace, trigger.name.name, now_ms, 0, None, orjson.dumps(body), TRIGGER
+        )
+        self._tick.gathering.write.activations.append(row)
+        return id
+
+    def _invoke(self, rule: Rule, params: dict[str, JSON], now_ms: int) -> str:
+        """Begins a rule's action. Returns the line that tells what came of it."""
+        namespace = rule.name.namespace
+        try:
+            action = self._parts.catalog.resolve(rule.action, namespace)
+            quotas = self._parts.settings.quotas(namespace)
+            self._parts.used(namespace).admit(quotas, now_ms)
+        except RefusedError as error:
+            return not_fired(rule, str(error))
+        id = self._parts.ids.execution_id(now_ms)
+        self._inbox.call(id, action, params, namespace)
+        return fired(rule, id)

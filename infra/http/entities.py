@@ -1,0 +1,147 @@
+"""What has a name over HTTP: list, get, put and delete actions, packages, triggers and rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from actions import Action, ForbiddenError, Package, Rule, Trigger
+from composer import Name
+
+from . import reading
+from .responses import Json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from composer import JSON
+
+    from .api import Api
+
+MAX_BODY_BYTES = 64 << 20  # code of 48 MB in base64
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What a path calls those of one kind."""
+
+    name: str
+    kind: type[Any]
+
+
+COLLECTIONS = (
+    Collection("actions", Action),
+    Collection("packages", Package),
+    Collection("triggers", Trigger),
+    Collection("rules", Rule),
+)
+
+
+def name_of(request: Request, namespace: str) -> Name:
+    """The name that a path spells.
+
+    Raises:
+        InvalidNameError: when it is none.
+    """
+    return Name.parse(f"/{namespace}/{request.path_params['name']}")
+
+
+async def list_entities(collection: Collection, request: Request, api: Api) -> Json:
+    """Those of a namespace; of another than the caller's its public packages."""
+    caller, namespace = api.auth.named(request)
+    if collection.kind is not Package and namespace != caller:
+        raise ForbiddenError(f"{namespace}/{collection.name}")
+    found = api.engine.catalog.all(collection.kind, namespace)
+    if namespace != caller:
+        found = [package for package in found if package.publish]
+    elif collection.kind is Package and reading.flag(request.query_params, "public"):
+        found = api.engine.catalog.public_packages()
+    return _listed(request, found, collection.name)
+
+
+async def list_package(request: Request, api: Api) -> Json:
+    """The actions of one package."""
+    caller, namespace = api.auth.named(request)
+    name = Name.parse(f"/{namespace}/{request.path_params['package']}")
+    package = api.engine.catalog.package(name, caller)
+    return _listed(request, api.engine.catalog.contents(package), "actions")
+
+
+def _listed(request: Request, found: list[Any], collection: str) -> Json:
+    query = request.query_params
+    if reading.flag(query, "count"):
+        return Json({collection: len(found)})
+    skip, limit = reading.page(query, collection)
+    return Json([entity.summary() for entity in found[skip : skip + limit]])
+
+
+async def get_entity(collection: Collection, request: Request, api: Api) -> Json:
+    caller, namespace = api.auth.named(request)
+    name = name_of(request, namespace)
+    catalog = api.engine.catalog
+    if collection.kind is Action:
+        code = request.query_params.get("code", "true").lower() not in reading.FALSE
+        return Json(catalog.resolve(name, caller).to_json(code=code))
+    if collection.kind is Package:
+        return Json(_package(catalog.package(name, caller), api))
+    if namespace != caller:
+        raise ForbiddenError(f"{namespace}/{name.path}")
+    return Json(_shown(catalog.get(collection.kind, name), api))
+
+
+async def put_entity(collection: Collection, request: Request, api: Api) -> Json:
+    name = name_of(request, api.auth.own(request))
+    overwrite = reading.flag(request.query_params, "overwrite")
+    document = await reading.body(request, MAX_BODY_BYTES)
+    entity = await api.engine.entities.put(collection.kind, name, document, overwrite=overwrite)
+    return Json(_shown(entity, api))
+
+
+async def delete_entity(collection: Collection, request: Request, api: Api) -> Json:
+    name = name_of(request, api.auth.own(request))
+    force = reading.flag(request.query_params, "force")
+    return Json(_shown(await api.engine.entities.remove(collection.kind, name, force=force), api))
+
+
+async def set_rule_status(request: Request, api: Api) -> Json:
+    """The body is `{"status": "active" | "inactive"}`; whatever else it holds is not looked at."""
+    name = name_of(request, api.auth.own(request))
+    document = await reading.parameters(request, api.payload_bytes)
+    await api.engine.entities.set_status(name, document.get("status"))
+    return Json({})
+
+
+def _shown(entity: Any, api: Api) -> dict[str, JSON]:
+    """An entity as OpenWhisk shows it, with what is linked to it."""
+    doc: dict[str, JSON] = entity.to_json()
+    rules = api.engine.catalog.rules_of(entity.name) if isinstance(entity, Trigger) else []
+    if rules:
+        doc["rules"] = {
+            f"{rule.name.namespace}/{rule.name.name}": {
+                "action": rule.to_json()["action"],
+                "status": rule.status,
+            }
+            for rule in rules
+        }
+    return doc
+
+
+def _package(package: Package, api: Api) -> dict[str, JSON]:
+    """A package with its contents; a binding with the parameters of what it binds under its own."""
+    catalog = api.engine.catalog
+    doc = package.to_json()
+    if package.binding is not None:
+        provider = catalog.package(package.binding, package.name.namespace)
+        own = {item["key"] for item in doc["parameters"]}
+        inherited = [p for p in provider.to_json()["parameters"] if p["key"] not in own]
+        doc["parameters"] = inherited + doc["parameters"]
+    contents = [
+        (action.marked("feed"), {key: action.summary()[key] for key in _CONTENT})
+        for action in catalog.contents(package)
+    ]
+    doc["actions"] = [item for is_feed, item in contents if not is_feed]
+    doc["feeds"] = [item for is_feed, item in contents if is_feed]
+    return doc
+
+
+_CONTENT = ("name", "version", "annotations")

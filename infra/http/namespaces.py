@@ -1,0 +1,73 @@
+"""Namespaces over HTTP, for the operator: whoever has the key of `whisk.system`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actions import Change, ForbiddenError
+from infra.namespaces import OPERATOR
+
+from . import reading
+from .entities import COLLECTIONS
+from .responses import Json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from composer import JSON
+    from infra.namespaces import Namespace
+
+    from .api import Api
+
+
+def _asked(request: Request, api: Api) -> str:
+    """The namespace that the path names.
+
+    Raises:
+        ForbiddenError: when the caller is not the operator.
+    """
+    name: str = request.path_params.get("name", "")
+    if api.auth.caller(request) != OPERATOR:
+        raise ForbiddenError(f"operator/namespaces/{name}")
+    return name
+
+
+async def list_all(request: Request, api: Api) -> Json:
+    _asked(request, api)
+    return Json([_shown(namespace) for namespace in api.namespaces.list()])
+
+
+async def get(request: Request, api: Api) -> Json:
+    return Json(_shown(api.namespaces.get(_asked(request, api))))
+
+
+async def put(request: Request, api: Api) -> Json:
+    """Creates a namespace, and shows its credentials, now only; `overwrite` sets one's limits."""
+    name = _asked(request, api)
+    document = await reading.parameters(request, api.payload_bytes)
+    limits = document.get("limits") or {}
+    if reading.flag(request.query_params, "overwrite"):
+        return Json(_shown(await api.namespaces.limit(name, limits)))
+    credentials = await api.namespaces.create(name, limits, document.get("auth"))
+    return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
+
+
+async def rotate(request: Request, api: Api) -> Json:
+    """Makes new credentials, and shows them, now only."""
+    name = _asked(request, api)
+    credentials = await api.namespaces.rotate(name)
+    return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
+
+
+async def delete(request: Request, api: Api) -> Json:
+    """Ends a namespace and removes all that has a name in it. Its records stay until they expire."""
+    name = _asked(request, api)
+    gone = api.namespaces.get(name)
+    await api.namespaces.delete(name)
+    entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
+    await api.engine.entities.change(Change(None, gone=tuple(entities)))
+    return Json(_shown(gone))
+
+
+def _shown(namespace: Namespace) -> dict[str, JSON]:
+    return {"name": namespace.name, "uuid": namespace.uuid, "limits": namespace.limits}

@@ -1,0 +1,246 @@
+"""Who there is: namespaces, their keys, and what each may use. Keys are kept as hashes.
+
+Beside its own key a namespace has any number of short-lived ones, which its actions are given to call
+back with: they are signed, not stored.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import uuid
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import orjson
+
+from actions import ConflictError, Document, InvalidError, NotFoundError, Quotas, Write
+from composer import Error, check_part
+
+if TYPE_CHECKING:
+    from actions import Clock, Store
+
+KIND = "namespace"  # documents of namespaces, by uuid
+GUEST = "guest"
+OPERATOR = "whisk.system"
+KEY_CHARACTERS = 64
+MIN_KEY_CHARACTERS = 8
+GRACE_MS = 60_000  # that an action's key outlives its deadline
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_CREDENTIALS = re.compile(r"[\w.-]{1,128}:[!-~]{8,256}", re.ASCII)
+_MINTED = re.compile(r"action-([0-9a-f]{1,16})-([0-9a-f]{64})")
+
+
+class AuthError(Error):
+    """Credentials that cannot be used; the text says what they must be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """A namespace, the hash of its key ("" once it is deleted), and what it may use besides defaults."""
+
+    name: str
+    uuid: str
+    key_hash: str
+    limits: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def deleted(self) -> bool:
+        return not self.key_hash
+
+
+LIMITS = {  # as OpenWhisk's UserLimits spell them, and which quota each is
+    "invocationsPerMinute": "per_minute",
+    "concurrentInvocations": "concurrent",
+    "firesPerMinute": "fires_per_minute",
+}
+
+
+class Namespaces:
+    """Knows the namespaces. Read them with `load` before anything else.
+
+    Args:
+        store: where they are.
+        clock: the time.
+        quotas: of a namespace that has none of its own.
+        secret: of this service, for its actions' keys.
+    """
+
+    def __init__(self, store: Store, clock: Clock, quotas: Quotas, secret: bytes) -> None:
+        self._store, self._clock, self._defaults, self._secret = store, clock, quotas, secret
+        self._by_uuid: dict[str, Namespace] = {}
+        self._by_name: dict[str, Namespace] = {}
+        self._quotas: dict[str, Quotas] = {}
+
+    async def load(self) -> None:
+        """Reads them from the store."""
+        async for document in self._store.documents(KIND):
+            self._take(Namespace(uuid=document.key, **orjson.loads(document.body or b"")))
+
+    def _take(self, namespace: Namespace) -> None:
+        before = self._by_name.get(namespace.name)
+        if before is not None and before.uuid != namespace.uuid:
+            del self._by_uuid[before.uuid]
+        self._by_uuid[namespace.uuid] = self._by_name[namespace.name] = namespace
+        changes = {LIMITS[limit]: value for limit, value in namespace.limits.items()}
+        self._quotas[namespace.name] = replace(self._defaults, **changes)
+
+    # --- who calls ---------------------------------------------------------------------------
+
+    def authenticated(self, user: str, key: str) -> str | None:
+        """The name of the namespace whose uuid and key these are."""
+        found = self._by_uuid.get(user)
+        expected = found.key_hash if found else ""
+        if hmac.compare_digest(_hash(key), expected) or (found and self._minted(found, key)):
+            return found.name if found else None
+        return None
+
+    def _minted(self, namespace: Namespace, key: str) -> bool:
+        match = _MINTED.fullmatch(key)
+        if match is None or namespace.deleted or int(match[1], 16) < self._clock.now_ms():
+            return False
+        return hmac.compare_digest(match[2], self._signature(namespace, match[1]))
+
+    def action_key(self, name: str, deadline_ms: int) -> str:
+        """Credentials for an action that runs in a namespace until a deadline."""
+        namespace = self._by_name.get(name)
+        if namespace is None or namespace.deleted:
+            return ""
+        until = f"{deadline_ms + GRACE_MS:x}"
+        return f"{namespace.uuid}:action-{until}-{self._signature(namespace, until)}"
+
+    def _signature(self, namespace: Namespace, until: str) -> str:
+        text = f"{namespace.uuid}|{namespace.key_hash}|{until}"
+        return hmac.new(self._secret, text.encode(), "sha256").hexdigest()
+
+    def quotas(self, name: str) -> Quotas:
+        """What a namespace may use."""
+        return self._quotas.get(name, self._defaults)
+
+    # --- whom there is -----------------------------------------------------------------------
+
+    def list(self) -> list[Namespace]:
+        """All of them, in order of name."""
+        found = [namespace for namespace in self._by_name.values() if not namespace.deleted]
+        return sorted(found, key=lambda namespace: namespace.name)
+
+    def get(self, name: str) -> Namespace:
+        """The namespace of this name.
+
+        Raises:
+            NotFoundError: when there is none.
+        """
+        found = self._by_name.get(name)
+        if found is None or found.deleted:
+            raise NotFoundError(f"There is no namespace {name!r}.")
+        return found
+
+    async def create(
+        self, name: str, limits: dict[str, int], credentials: str | None = None
+    ) -> str:
+        """Makes a namespace. Returns its credentials, which are not kept.
+
+        Raises:
+            InvalidNameError, InvalidError, AuthError: when the name, a limit or credentials are none.
+            ConflictError: when there is one of this name, or has been.
+        """
+        check_part(name)
+        known = self._by_name.get(name)
+        if known is not None:
+            past = "was deleted; its records are still kept" if known.deleted else "exists"
+            raise ConflictError(f"The namespace {name!r} {past}: take another name.")
+        return await self._put(name, credentials, _checked(limits))
+
+    async def rotate(self, name: str, credentials: str | None = None) -> str:
+        """Gives a namespace new credentials, which are returned and not kept; the old are void."""
+        return await self._put(name, credentials, self.get(name).limits)
+
+    async def limit(self, name: str, limits: dict[str, int]) -> Namespace:
+        """Sets what a namespace may use.
+
+        Raises:
+            InvalidError: when a limit is none.
+        """
+        namespace = replace(self.get(name), limits=_checked(limits))
+        await self._commit(namespace)
+        return namespace
+
+    async def delete(self, name: str) -> None:
+        """Ends a namespace: its keys are void. Its name is not given again."""
+        await self._commit(replace(self.get(name), key_hash=""))
+
+    async def _put(self, name: str, credentials: str | None, limits: dict[str, int]) -> str:
+        credentials = credentials or new_credentials()
+        if not _CREDENTIALS.fullmatch(credentials):
+            raise AuthError(
+                "credentials must be uuid:key, the key of at least "
+                f"{MIN_KEY_CHARACTERS} printable characters without spaces"
+            )
+        user, _, key = credentials.partition(":")
+        taken = self._by_uuid.get(user)
+        if taken is not None and taken.name != name:
+            raise AuthError(
+                f"the uuid of these credentials is that of the namespace {taken.name!r}"
+            )
+        namespace = Namespace(name=name, uuid=user, key_hash=_hash(key), limits=limits)
+        if namespace != self._by_name.get(name):
+            await self._commit(namespace)
+        return credentials
+
+    async def _commit(self, namespace: Namespace) -> None:
+        fields = asdict(namespace)
+        body = orjson.dumps({name: value for name, value in fields.items() if name != "uuid"})
+        write = Write(documents=[Document(kind=KIND, key=namespace.uuid, body=body)])
+        before = self._by_name.get(namespace.name)
+        if before is not None and before.uuid != namespace.uuid:
+            write.documents.append(Document(kind=KIND, key=before.uuid, body=None))
+        await self._store.commit([write])
+        self._take(namespace)
+
+
+async def first_namespaces(
+    namespaces: Namespaces, guest: str | None, operator: str | None
+) -> tuple[str | None, str | None]:
+    """Makes the two that there must be: `guest`, and the operator's.
+
+    Args:
+        namespaces: that there are.
+        guest: credentials for it, in place of what it had; None for those, or for new ones.
+        operator: the same for `whisk.system`.
+
+    Returns:
+        The credentials of each that are new and were not given.
+    """
+    shown = []
+    for name, given in ((GUEST, guest), (OPERATOR, operator)):
+        known = {namespace.name for namespace in namespaces.list()}
+        if name not in known:
+            made = await namespaces.create(name, {}, given)
+            shown.append(None if given else made)
+        else:
+            if given is not None:
+                await namespaces.rotate(name, given)
+            shown.append(None)
+    return shown[0], shown[1]
+
+
+def new_credentials() -> str:
+    """`uuid:key`, which nobody can guess."""
+    key = "".join(secrets.choice(_ALPHABET) for _ in range(KEY_CHARACTERS))
+    return f"{uuid.UUID(bytes=secrets.token_bytes(16), version=4)}:{key}"
+
+
+def _checked(limits: dict[str, int]) -> dict[str, int]:
+    for limit, value in limits.items():
+        if limit not in LIMITS:
+            raise InvalidError(f"There is no limit {limit!r}; there are {', '.join(LIMITS)}.")
+        if type(value) is not int or value < 0:
+            raise InvalidError(f"The limit '{limit}' must be a whole number, not {value!r:.100}.")
+    return limits
+
+
+def _hash(key: str) -> str:
+    """Keys are long and random, so one round of SHA-256 keeps them."""
+    return sha256(key.encode()).hexdigest()
