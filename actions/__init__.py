@@ -14,7 +14,7 @@ from .errors import (
 )
 from .executables import MAX_SEQUENCE, Code, Composed, Inline
 from .invocation import Call, Invocation
-from .kinds import NODE, PYTHON, RUNTIMES, SEQUENCE
+from .kinds import COMPOSITION, NODE, PYTHON, RUNTIMES, SEQUENCE
 from .limits import BOUNDS, Limits
 from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
 from .outcome import (
@@ -54,6 +54,7 @@ __all__ = [
     "ACTIVE",
     "BAD_RESPONSE",
     "BOUNDS",
+    "COMPOSITION",
     "CRASHED",
     "FAILURES",
     "INTERNAL_ERROR",

@@ -65,12 +65,13 @@ class Composed:
     document: JSON
     program: Program
 
-    def code_of(self, function: str) -> Code:
-        """The inline functions of the program in the language of this one, which share workers."""
-        functions = self.program.functions
-        kind = resolved(functions[function]["kind"])
-        same = {hash: doc for hash, doc in functions.items() if resolved(doc["kind"]) == kind}
-        return Code(kind or functions[function]["kind"], functions=same)
+
+def code_of(program: Program, function: str) -> Code:
+    """The inline functions of a program in the language of this one, which share workers."""
+    functions = program.functions
+    kind = resolved(functions[function]["kind"])
+    same = {hash: doc for hash, doc in functions.items() if resolved(doc["kind"]) == kind}
+    return Code(kind or functions[function]["kind"], functions=same)
 
 
 Exec: TypeAlias = Code | Inline | Composed

@@ -7,9 +7,18 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from composer import CONDUCTING, Name, Program, truthy
+from composer import (
+    CONDUCTING,
+    CompositionError,
+    Name,
+    Program,
+    compile,
+    forks,
+    read_composer,
+    truthy,
+)
 
-from .executables import Code, Composed, exec_to_json, parsed_exec
+from .executables import Code, Composed, code_of, exec_to_json, parsed_exec
 from .kinds import SEQUENCE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
@@ -75,11 +84,13 @@ class Action(Named):
 
     def code_of(self, function: str | None) -> Code | None:
         """What its workers take in: its own code, or that of one of its inline functions, by hash."""
-        if isinstance(self.exec, Composed) and function is not None:
-            if function not in self._codes:
-                self._codes[function] = self.exec.code_of(function)
-            return self._codes[function]
-        return self.exec if isinstance(self.exec, Code) else None
+        if function is None:
+            return self.exec if isinstance(self.exec, Code) else None
+        if function not in self._codes:
+            program = self.exec.program if isinstance(self.exec, Composed) else self.joined
+            assert program is not None  # noqa: S101  or there would be no such function
+            self._codes[function] = code_of(program, function)
+        return self._codes[function]
 
     @cached_property
     def _codes(self) -> dict[str, Code]:
@@ -96,6 +107,34 @@ class Action(Named):
         if isinstance(self.exec, Composed):
             return self.exec.program
         return CONDUCTING if self.marked("conductor") and isinstance(self.exec, Code) else None
+
+    @cached_property
+    def joined(self) -> Program | None:
+        """The composition that a conductor action of Composer's stands for, if it has branches.
+
+        Composer's own code joins them by a Redis server, which its caller must name; without one the
+        conductor does it.
+        """
+        tree = self.annotations.get("conductor")
+        if self.program is not CONDUCTING or not isinstance(tree, dict) or not forks(tree):
+            return None
+        try:
+            return compile(read_composer(tree), namespace=self.name.namespace)
+        except CompositionError:
+            return None  # its code knows more than its tree: it says what it lacks
+
+    def program_for(self, params: dict[str, JSON]) -> Program | None:
+        """What the conductor runs for a call with these parameters; None when it is code only."""
+        if self.joined is None:
+            return self.program
+        given = params.get("$composer")
+        return CONDUCTING if isinstance(given, dict) and given.get("redis") else self.joined
+
+    @property
+    def programs(self) -> list[Program]:
+        """Those that executions of it may be pinned to, besides the conductor actions' own."""
+        found = (self.program, self.joined)
+        return [program for program in found if program is not None and program is not CONDUCTING]
 
     @cached_property
     def listed_as(self) -> Name:

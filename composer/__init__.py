@@ -86,6 +86,7 @@ from .fiber import (
 from .freezing import frozen
 from .functions import ActionFunction
 from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
+from .languages import forks, read_composer
 from .names import Name, activation_id, check_part
 from .program import Program
 from .redrive import RedriveError, redrive
@@ -175,6 +176,7 @@ __all__ = [
     "empty",
     "ensure",
     "flaw",
+    "forks",
     "forward",
     "frozen",
     "function",
@@ -194,6 +196,7 @@ __all__ = [
     "path",
     "race",
     "raise_error",
+    "read_composer",
     "redrive",
     "repeat",
     "retain",

@@ -292,6 +292,11 @@ class Program:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         object.__setattr__(self, "hash", sha256(text.encode()).hexdigest())
 
+    @property
+    def actions(self) -> list[str]:
+        """The names of the actions that it invokes, in order of its instructions."""
+        return [step.action for step in self.instructions if isinstance(step, Invoke)]
+
     def to_json(self) -> dict[str, JSON]:
         return {
             "version": VERSION,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from composer import JSON
 
-    from ..invocation import Invocation
     from ..executables import Code
+    from ..invocation import Invocation
     from ..model import Action
     from ..ports import Clock
     from .sandbox import Sandbox

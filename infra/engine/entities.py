@@ -11,7 +11,6 @@ import orjson
 from actions import (
     Action,
     Change,
-    Composed,
     ConflictError,
     Document,
     Rule,
@@ -85,9 +84,10 @@ class Entities:
         documents = [self._document(entity, gone=False) for entity in change.put]
         documents += [self._document(entity, gone=True) for entity in change.gone]
         programs = [
-            program_document(entity.exec.program)
+            program_document(program)
             for entity in change.put
-            if isinstance(entity, Action) and isinstance(entity.exec, Composed)
+            if isinstance(entity, Action)
+            for program in entity.programs
         ]
         if documents and not await self._committed([*documents, *programs], change, documents):
             raise ConflictError(otherwise)

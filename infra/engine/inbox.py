@@ -19,7 +19,6 @@ from actions import (
     BAD_RESPONSE,
     INTERNAL_ERROR,
     PAYLOAD_TOO_LARGE,
-    SEQUENCE,
     Completion,
     Conducted,
     Opened,
@@ -112,16 +111,17 @@ class Inbox:
 
     def call(self, id: str, action: Action, params: JSON, namespace: str) -> None:
         """Begins an execution, one of its namespace's calls."""
+        value = merged(action.parameters, params)
+        program = program_of(action, value)
         origin = Origin(
             action=action,
             namespace=namespace,
             started_ms=self._clock.now_ms(),
             solo=action.program is None,
             express=action.express,
-            account=Account() if action.program is CONDUCTING else None,
+            account=Account() if program is CONDUCTING else None,
         )
-        program = program_of(action)
-        run, changes = self._begin(id, program, origin, merged(action.parameters, params))
+        run, changes = self._begin(id, program, origin, value)
         run.counted = True
         self._settle((run, changes))
 
@@ -315,7 +315,7 @@ class Inbox:
                 namespace=origin.namespace,
                 asked_ms=origin.started_ms,
                 cause=parent.execution if parent else None,
-                kind=SEQUENCE if origin.action.program is CONDUCTING else None,
+                kind=run.kind,
             )
             conducted = Conducted(
                 duration_ms=run.steps_ms,
@@ -374,6 +374,8 @@ class Inbox:
         return []
 
     def _nest(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
+        value = merged(action.parameters, command.params)
+        program = program_of(action, value)
         origin = Origin(
             action=action,
             namespace=run.origin.namespace,
@@ -381,10 +383,9 @@ class Inbox:
             parent=parent,
             depth=run.origin.depth + 1,
             express=action.express or run.origin.express,
-            account=None if action.program is not CONDUCTING else run.origin.account or Account(),
+            account=(run.origin.account or Account()) if program is CONDUCTING else None,
         )
-        value = merged(action.parameters, command.params)
-        return self._begin(command.activation, program_of(action), origin, value)
+        return self._begin(command.activation, program, origin, value)
 
     def _complete(
         self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion

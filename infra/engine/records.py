@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import ActivationRow, Closed, ExecutionRow, NotFoundError, Query, record
+from actions import (
+    STATUS_TEXT,
+    ActivationRow,
+    Closed,
+    ExecutionRow,
+    NotFoundError,
+    Query,
+    record,
+)
 from composer import Fiber, Invoking, Joining, Paused, Sleeping
 
 from . import slots
@@ -50,19 +58,21 @@ class Records:
         made = _record(row, body)
         result = await slots.result(self._store, body)
         made["response"] |= {"result": result, "size": body["size"]}
-        if any(note["key"] == "conductor" for note in made["annotations"]):
-            made["logs"] = await self.components(row.namespace, row.id)
+        if Closed(*body["closed"]).billed_ms is not None:
+            components = await self._components(row)
+            made["logs"] = [component.id for component in components]
+            if row.status and (failed := _to_blame(components, row.status)) is not None:
+                made["annotations"].append({"key": "failed", "value": failed})
         return made
 
     async def count_activations(self, query: Query) -> int:
         """How many records fit."""
         return await self._store.count(ActivationRow, query)
 
-    async def components(self, namespace: str, cause: str) -> list[str]:
+    async def _components(self, row: ActivationRow) -> list[ActivationRow]:
         """The activations of a composition's steps, in order of their start."""
-        query = Query(namespace=namespace, cause=cause, limit=PARTS_SHOWN)
-        rows = await self._store.find(ActivationRow, query)
-        return [row.id for row in reversed(rows)]
+        query = Query(namespace=row.namespace, cause=row.id, limit=PARTS_SHOWN)
+        return (await self._store.find(ActivationRow, query))[::-1]
 
     async def executions(self, query: Query) -> list[dict[str, JSON]]:
         """Executions that fit, the newest first."""
@@ -126,6 +136,18 @@ class Records:
 
 def _record(row: ActivationRow, body: dict[str, JSON]) -> dict[str, JSON]:
     return record(row, body["about"], Closed(*body["closed"]))
+
+
+def _to_blame(components: list[ActivationRow], status: int) -> dict[str, JSON] | None:
+    """Which component a composition has failed by: the last that has failed in the same way."""
+    for row in reversed(components):
+        if row.status == status:
+            return {
+                "name": row.name,
+                "activationId": row.id,
+                "status": STATUS_TEXT[row.status],
+            }
+    return None
 
 
 def _execution(row: ExecutionRow) -> dict[str, JSON]:

@@ -10,6 +10,7 @@ import orjson
 
 from actions import (
     LOST,
+    SEQUENCE,
     Action,
     Code,
     Completion,
@@ -193,9 +194,10 @@ class Recovery:
                 return self._parts.catalog.resolve(name, row.namespace)
             except RefusedError:
                 return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
+        program = await self.program(body)
         return Action(
             name,
-            Composed(body["kind"], None, await self.program(body)),
+            Composed(body["kind"], program.actions if body["kind"] == SEQUENCE else None, program),
             limits=ActionLimits.from_json(body["limits"]),
             version=body["version"],
         )

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from actions import ActivationRow, ExecutionRow, FiberRow, closed, status_of
+from actions import (
+    COMPOSITION,
+    SEQUENCE,
+    ActivationRow,
+    Code,
+    ExecutionRow,
+    FiberRow,
+    closed,
+    status_of,
+)
+from composer import CONDUCTING
 
 from .slots import SEEN
 
@@ -114,6 +124,14 @@ class Run:
         """Whether it may leave memory: nothing runs, and it waits for timers or for people."""
         return not (self.flights or self.unsettled or self.origin.express or self.execution.ready)
 
+    @property
+    def kind(self) -> str:
+        """What its activation says has run; of a conductor action it is not the kind of its code."""
+        action = self.origin.action
+        if self.origin.solo or not isinstance(action.exec, Code):
+            return action.kind
+        return SEQUENCE if self.execution.program is CONDUCTING else COMPOSITION
+
     # --- writing -----------------------------------------------------------------------------
 
     def write(self, changes: Changes, write: Write) -> None:
@@ -181,7 +199,7 @@ class Run:
             "program": self.execution.program.hash,
             "action": str(action.listed_as),
             "version": action.version,
-            "kind": action.kind,
+            "kind": self.kind,
             "limits": action.limits.to_json(),
             "generation": self.execution.generation,
             "depth": origin.depth,

@@ -17,7 +17,7 @@ from composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 
 if TYPE_CHECKING:
     from actions import Action
-    from composer import Invoke, Program
+    from composer import JSON, Invoke, Program
 
     from .parts import Parts
     from .runs import Run
@@ -77,8 +77,9 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
     )
 
 
-def program_of(action: Action) -> Program:
-    return action.program or solo(str(action.listed_as))
+def program_of(action: Action, params: dict[str, JSON]) -> Program:
+    """What the conductor runs for a call of an action with these parameters."""
+    return action.program_for(params) or solo(str(action.listed_as))
 
 
 @lru_cache(maxsize=4096)
