@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from actions import Document, Quotas, Write
-from actions.runtimes import InlineInvoker, WorkerPool, WorkerSettings, find_sandbox
+from actions.runtimes import (
+    Bounds,
+    InlineInvoker,
+    NodeModules,
+    WorkerPool,
+    WorkerSettings,
+    find_sandbox,
+)
 from composer import Limits
 
 from .clock import RandomIds, SystemClock
@@ -67,9 +76,14 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             WorkerSettings(
                 result_bytes=settings.payload_bytes,
                 environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
+                modules=NodeModules(_modules_home(settings)),
+                action_key=namespaces.action_key,
             ),
-            size=settings.workers,
-            idle_s=settings.worker_idle_s,
+            Bounds(
+                size=settings.workers,
+                idle_s=settings.worker_idle_s,
+                prewarmed=settings.prewarmed,
+            ),
         )
         await stack.enter_async_context(pool)
         engine = Engine(
@@ -112,6 +126,15 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
         nesting=settings.nesting,
         vault=Vault([key for key in settings.parameter_keys.split(",") if key]),
     )
+
+
+def _modules_home(settings: Settings) -> Path:
+    """Where modules for Node.js are kept: with the data, or for all that have none, with the user."""
+    if settings.node_modules is not None:
+        return settings.node_modules
+    if settings.data is not None:
+        return settings.data
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xingqiao"
 
 
 def _quotas(settings: Settings) -> Quotas:

@@ -47,6 +47,7 @@ class Settings:
         fires_per_minute: of triggers of a namespace; None for as many as it likes.
         retention_days: that records of activations and ended executions are kept; 0 for ever.
         prewarmed: workers of each kind that wait for code.
+        node_modules: directory in which modules for Node.js are installed; the data directory if None.
         synchronous: `FULL`, or `NORMAL`: faster, but the last commits go if the machine loses power.
         grace_s: seconds that steps under way have to end when the server stops.
         log: `text` or `json`.
@@ -71,6 +72,7 @@ class Settings:
     fires_per_minute: int | None = None
     retention_days: float = 30.0
     prewarmed: int = 1
+    node_modules: Path | None = None
     synchronous: str = "FULL"
     grace_s: float = 10.0
     log: str = "text"
@@ -136,7 +138,7 @@ def write_secret(file: Path, text: str) -> None:
 
 
 def _read(name: str, text: str) -> Any:
-    if name == "data":
+    if name in ("data", "node_modules"):
         return Path(text)
     if name not in _LEAST:
         return text

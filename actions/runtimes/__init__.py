@@ -1,15 +1,21 @@
 """What runs actions on this machine: in-process functions and Python workers."""
 
 from .inline import InlineInvoker
-from .pool import WorkerPool
-from .python import WorkerSettings
+from .languages import Language, find_languages
+from .modules import NodeModules
+from .pool import Bounds, WorkerPool
 from .sandbox import Sandbox, SandboxError, find_sandbox
+from .workers import WorkerSettings
 
 __all__ = [
+    "Bounds",
     "InlineInvoker",
+    "Language",
+    "NodeModules",
     "Sandbox",
     "SandboxError",
     "WorkerPool",
     "WorkerSettings",
+    "find_languages",
     "find_sandbox",
 ]

@@ -1,5 +1,8 @@
 """Warm workers: which one runs what, when another is started, and when one has to go.
 
+Some of them wait for code: they have been started ahead, in each language that was asked for before, so
+that what is new need not wait for a process.
+
 A worker belongs to a namespace and a piece of code. It is given one activation at a time, and kept
 warm for the next until it has been idle for long, or other code needs its place. An activation that
 finds no idle worker of its code waits; if it waits for more than a moment, or there is no worker at
@@ -10,56 +13,80 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from composer import CANCELLED, Failure
 
+from ..limits import Limits
 from ..outcome import LOST, UNAVAILABLE
-from .python import Job, Worker, completion
+from .languages import find_languages
+from .workers import Job, Worker, completion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from composer import JSON, Success
 
     from ..invocation import Invocation
     from ..outcome import Completion
     from ..ports import Clock
-    from .python import Key, WorkerSettings
+    from .languages import Language
     from .sandbox import Sandbox
+    from .workers import Key, WorkerSettings
 
+DEFAULT_MEMORY_MB = Limits().memory_mb
 PATIENCE_S = 0.005  # that an activation waits for a busy worker before another is started
 FAIR_S = 0.1  # after which code without a worker may take the place of code with a queue
 
 _STOPPING = Failure(UNAVAILABLE, "the server is stopping")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How many workers there are.
+
+    Args:
+        size: at most, all namespaces together.
+        idle_s: seconds after which an idle one ends.
+        prewarmed: that wait for code, in each language that is used.
+    """
+
+    size: int = 16
+    idle_s: float = 60.0
+    prewarmed: int = 0
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
 class WorkerPool:
-    """Runs `python:3` actions and inline functions in worker processes. An `Invoker`.
+    """Runs actions with code, and inline functions, in worker processes. An `Invoker`.
 
     Args:
         sandbox: how workers are started.
         clock: the time.
         settings: of the workers.
-        size: workers at most, all namespaces together.
-        idle_s: seconds after which an idle worker ends.
+        bounds: how many workers there are.
+        languages: by kind, what this machine can run; what it finds when None.
     """
-
-    kinds = frozenset({"python:3"})
 
     def __init__(
         self,
         sandbox: Sandbox,
         clock: Clock,
         settings: WorkerSettings,
-        *,
-        size: int = 16,
-        idle_s: float = 60.0,
+        bounds: Bounds = DEFAULT_BOUNDS,
+        languages: Mapping[str, Language] | None = None,
     ) -> None:
         self._sandbox, self._clock, self._settings = sandbox, clock, settings
-        self._size, self._idle_s = size, idle_s
+        self._languages = find_languages() if languages is None else languages
+        self.kinds = frozenset(self._languages)
+        self._size, self._idle_s = bounds.size, bounds.idle_s
+        self._ahead = bounds.prewarmed
         self._workers: dict[Key, set[Worker]] = {}  # all that live or are being started
         self._idle: dict[Key, list[Worker]] = {}  # the one used last stands last
+        self._stems: dict[str, list[Worker]] = {}  # those that have taken no code in, by kind
         self._waiting: dict[Key, deque[Job]] = {}
         self._jobs: dict[str, Job] = {}
         self._tasks = asyncio.TaskGroup()
@@ -73,7 +100,7 @@ class WorkerPool:
         waiting, self._waiting = self._waiting, {}
         for job in [job for jobs in waiting.values() for job in jobs]:
             self.finished(job, _STOPPING, None)
-        for workers in list(self._workers.values()):
+        for workers in [*self._workers.values(), *self._stems.values()]:
             for worker in list(workers):
                 worker.end(Failure(LOST, "the server stopped while the action ran"))
         await self._tasks.__aexit__(None, None, None)
@@ -81,7 +108,7 @@ class WorkerPool:
     @property
     def size(self) -> int:
         """How many workers there are."""
-        return sum(map(len, self._workers.values()))
+        return sum(map(len, self._workers.values())) + sum(map(len, self._stems.values()))
 
     @property
     def waiting(self) -> int:
@@ -139,20 +166,60 @@ class WorkerPool:
             self._make_room()
         if self.size >= self._size:
             return  # `idle` and `ended` give it a place, or have given it one just now
-        worker = Worker(key, self._settings, self._clock, self)
+        kind, memory_mb = self._waiting[key][0].code.kind, key.memory_mb
+        worker = self._stem(kind, memory_mb)
+        ahead = worker is not None
+        if worker is None:
+            worker = self._made(kind)
+        worker.key = key
         self._workers.setdefault(key, set()).add(worker)
-        self._tasks.create_task(self._started(worker))
+        if ahead:
+            self.idle(worker)
+        else:
+            self._tasks.create_task(self._started(worker, memory_mb))
+        self._refill(kind)
+
+    def _made(self, kind: str) -> Worker:
+        return Worker(self._languages[kind], self._settings, self._clock, self)
+
+    def _stem(self, kind: str, memory_mb: int) -> Worker | None:
+        """A worker that was started ahead, if there is one and it may use so much memory."""
+        stems = self._stems.get(kind)
+        fits = memory_mb == DEFAULT_MEMORY_MB or self._languages[kind].heap is None
+        return stems.pop() if stems and fits else None
+
+    def _refill(self, kind: str) -> None:
+        """Starts workers ahead, as long as there is room that nobody else needs."""
+        stems = self._stems.setdefault(kind, [])
+        if len(stems) < self._ahead and self.size < self._size and not self._starved():
+            self._tasks.create_task(self._start_ahead(kind))
+
+    async def _start_ahead(self, kind: str) -> None:
+        worker = self._made(kind)
+        try:
+            await worker.start(self._sandbox, DEFAULT_MEMORY_MB)
+        except OSError:
+            return  # whoever needs one hears why
+        if self.size < self._size and len(self._stems[kind]) < self._ahead:
+            self._stems[kind].append(worker)
+        else:
+            worker.end()
 
     def _make_room(self) -> None:
-        """Ends the idle worker of the code that was used least recently."""
+        """Ends a worker that was started ahead, or the idle one that was used least recently."""
+        for stems in self._stems.values():
+            if stems:
+                stems[0].end()
+                return
         for workers in self._idle.values():
             if workers:
                 workers[0].end()
                 return
 
-    async def _started(self, worker: Worker) -> None:
+    async def _started(self, worker: Worker, memory_mb: int) -> None:
+        assert worker.key is not None  # noqa: S101  it was started for that
         try:
-            await worker.start(self._sandbox)
+            await worker.start(self._sandbox, memory_mb)
         except OSError as error:
             waiting = self._waiting.get(worker.key)
             if waiting:
@@ -167,6 +234,7 @@ class WorkerPool:
 
     def idle(self, worker: Worker) -> None:
         """Finds work for a worker that has none; else keeps it, or lets other code have its place."""
+        assert worker.key is not None  # noqa: S101  it has run, or is about to
         waiting, starved = self._waiting.get(worker.key), self._starved()
         if waiting and (starved is None or not self._unfair(starved, waiting[0])):
             worker.run(waiting.popleft())
@@ -179,6 +247,11 @@ class WorkerPool:
 
     def ended(self, worker: Worker) -> None:
         """Forgets a worker, and gives its place to code that waits."""
+        if worker.key is None:
+            stems = self._stems.get(worker.language.kind, [])
+            if worker in stems:
+                stems.remove(worker)
+            return
         workers = self._workers.get(worker.key, set())
         if worker not in workers:
             return
@@ -205,7 +278,7 @@ class WorkerPool:
         return asked < job.asked and asyncio.get_running_loop().time() - asked > FAIR_S
 
     def _reap(self, worker: Worker, uses: int) -> None:
-        if worker.uses == uses and worker in self._idle.get(worker.key, ()):
+        if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
             worker.end()
 
     def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from composer import JSON
 
-    from .sandbox import Sandbox
+    from .sandbox import Program, Sandbox
 
 SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
 GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
@@ -54,7 +54,7 @@ class Process(asyncio.Protocol):
         self._outputs: dict[int, tuple[str, bytearray]] = {}
         self._process: tuple[subprocess.Popen[bytes], Path] | None = None
 
-    async def start(self, sandbox: Sandbox, parent: Path | None) -> None:
+    async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
         loop = asyncio.get_running_loop()
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
@@ -66,7 +66,7 @@ class Process(asyncio.Protocol):
                 theirs.callback(os.close, write)
             directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
             ours.callback(shutil.rmtree, directory, ignore_errors=True)
-            self._process = sandbox.start(fd, directory, *writes), directory
+            self._process = sandbox.start(program, fd, directory, (writes[0], writes[1])), directory
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)

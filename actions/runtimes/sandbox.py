@@ -14,8 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -24,14 +23,39 @@ from composer import Error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .languages import Language
+
 Isolation: TypeAlias = Literal["auto", "process", "bubblewrap"]
 
-WORKER = Path(__file__).with_name("worker.py")
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class SandboxError(Error):
     """The isolation that is asked for cannot be had here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A worker's program.
+
+    Args:
+        language: that it is of.
+        memory_mb: that it may use.
+        environment: variables that it must have before it starts.
+        modules: a directory that it must see, besides what its language needs.
+    """
+
+    language: Language
+    memory_mb: int
+    environment: dict[str, str] = field(default_factory=dict)
+    modules: Path | None = None
+
+    @property
+    def needs(self) -> Sequence[Path]:
+        return [*self.language.needs, *([self.modules] if self.modules else [])]
+
+    def command(self, fd: int) -> Sequence[str]:
+        return self.language.command(fd, self.memory_mb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +74,27 @@ class Sandbox:
     def name(self) -> str:
         return "bubblewrap" if self.bubblewrap else "process"
 
-    def start(self, fd: int, directory: Path, output: int, errors: int) -> subprocess.Popen[bytes]:
-        """Starts a worker that speaks over `fd` and works in `directory`."""
+    def start(
+        self, program: Program, fd: int, directory: Path, outputs: tuple[int, int]
+    ) -> subprocess.Popen[bytes]:
+        """Starts a worker that speaks over `fd`, works in `directory`, and prints to `outputs`."""
         return subprocess.Popen(  # noqa: S603  our own program
-            [*self._wrapped(directory), sys.executable, "-I", str(WORKER), str(fd)],
+            [*self._wrapped(directory, program.needs), *program.command(fd)],
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
+            stdout=outputs[0],
+            stderr=outputs[1],
             pass_fds=(fd,),
             cwd=directory,
-            env=_environment(directory),
+            env={**_environment(directory), **program.environment},
             start_new_session=True,
         )
 
-    def _wrapped(self, directory: Path) -> Sequence[str]:
+    def _wrapped(self, directory: Path, needs: Sequence[Path]) -> Sequence[str]:
         if self.bubblewrap is None:
             return ()
         homes = [path for path in (Path.home(), *self.hidden) if path.is_dir()]
         # What the interpreter needs may lie in a home directory: it is put back, read-only.
-        needed = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix, WORKER.parent)}
+        needed = {path.resolve() for path in needs}
         scratch = "/tmp"  # noqa: S108  it is made anew for each worker
         command = [self.bubblewrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         for path in (scratch, *homes):

@@ -205,7 +205,11 @@ class Runner:
         self.loop: Any = None
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
-        os.environ.update(request["env"])
+        for name, value in request["env"].items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
         hash = request.get("function")
         function, params = self.functions[hash], request["params"]
         if hash is not None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from things import Answers, StandingClock, inline, invocation, python
 
-from actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
+from actions.runtimes import Bounds, InlineInvoker, Sandbox, WorkerPool, WorkerSettings
 from composer import Failure, Success
 
 
@@ -127,7 +127,7 @@ ACTIONS = {
 
 def opened(name):
     if name == "worker":
-        return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(), size=2)
+        return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(), Bounds(size=2))
     return InlineInvoker(StandingClock())
 
 
@@ -156,7 +156,7 @@ def answers():
 
 
 async def test_it_says_what_it_runs(invoker, kind):
-    assert action(kind, "echo").invoker_kind in invoker.kinds
+    assert action(kind, "echo").invoker_kind(None) in invoker.kinds
 
 
 async def test_an_answer_comes_later_and_once(kind, answers):

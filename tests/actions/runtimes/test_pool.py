@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from things import Answers, StandingClock, ended, invocation, python, until
 
-from actions.runtimes import Sandbox, WorkerPool, WorkerSettings
+from actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
 from actions.runtimes import pool as pools
 from composer import Failure, Success
 
@@ -21,7 +21,7 @@ CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
 
 def opened(path=None, **settings):
-    return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(directory=path), **settings)
+    return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(directory=path), Bounds(**settings))
 
 
 def ask(pool, action, params=None, **fields):

@@ -15,9 +15,7 @@ from actions.runtimes import (
     WorkerSettings,
     find_sandbox,
 )
-from actions.runtimes import (
-    sandbox as sandboxes,
-)
+from actions.runtimes.languages import HERE
 from composer import Success
 
 
@@ -100,7 +98,7 @@ async def test_bubblewrap_is_told_what_to_hide_and_what_to_show(tmp_path):
     assert args.startswith("--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp ")
     assert f"--tmpfs {tmp_path / 'data'} " in args
     assert "not there" not in args
-    assert f"--ro-bind {sandboxes.WORKER.parent} {sandboxes.WORKER.parent} " in args
+    assert f"--ro-bind {HERE} {HERE} " in args
     assert f"--bind {directory} {directory} --chdir {directory} " in args
     assert "--unshare-pid --unshare-ipc --unshare-uts --die-with-parent -- " in args
 

@@ -16,7 +16,7 @@ import pytest
 from things import Answers, StandingClock, composed, ended, invocation, python, until
 
 from actions import status_of
-from actions.runtimes import Sandbox, WorkerPool, WorkerSettings
+from actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
 from composer import Failure, Success
 
 LIMIT = 50_000  # bytes of a result
@@ -28,7 +28,7 @@ LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z) (stdout|stderr): (.
 @pytest.fixture
 async def pool(tmp_path):
     settings = WorkerSettings(result_bytes=LIMIT, directory=tmp_path)
-    async with WorkerPool(Sandbox(), StandingClock(), settings, size=3) as made:
+    async with WorkerPool(Sandbox(), StandingClock(), settings, Bounds(size=3)) as made:
         yield made
 
 
@@ -682,6 +682,7 @@ async def test_an_action_is_told_who_it_is_and_what_it_runs_for(pool):
             "__OW_ACTION_VERSION": "1.2.3",
             "__OW_ACTIVATION_ID": asked.activation,
             "__OW_IDEMPOTENCY_KEY": asked.activation,
+            "__OW_TRANSACTION_ID": asked.transaction,
             "__OW_DEADLINE": str(StandingClock().now_ms() + 60_000),
             "__OW_COMPLETION_TOKEN": "secret",
         }
@@ -796,7 +797,7 @@ async def test_a_coroutine_that_returns_nothing_is_a_bad_response(pool):
 
 async def inlined(pool, function, params=None, variables=None, **fields):
     action = composed(function, **fields)
-    (hash,) = action.code.functions
+    (hash,) = action.program.functions
     return await run(pool, action, params, function=hash, variables=variables or {})
 
 

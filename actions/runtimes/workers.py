@@ -1,18 +1,20 @@
-"""One Python worker, seen from the server: it takes code in, then runs one activation at a time."""
+"""One worker, seen from the server: it takes code in, then runs one activation at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
 from composer import TIMEOUT, Failure, Success
 
+from ..kinds import NODE
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, FAILURES, Completion, outcome_of
 from .process import Process
+from .sandbox import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,11 +26,22 @@ if TYPE_CHECKING:
     from ..invocation import Invocation
     from ..model import Action
     from ..ports import Clock
+    from .languages import Language
+    from .modules import NodeModules
     from .sandbox import Sandbox
 
-Key: TypeAlias = tuple[str, str, int, int]
-"""What a worker is good for: namespace, code, and the memory and log limits it was started with."""
 
+class Key(NamedTuple):
+    """What a worker is good for: namespace, code, and the memory and log limits it has taken in."""
+
+    namespace: str
+    code: str
+    memory_mb: int
+    logs_mb: int
+
+
+OUT_OF_HEAP = "JavaScript heap out of memory"  # what Node.js says last
+LAST_LINES = 40  # of a log, in which it does
 TRUNCATED = "Logs were truncated because the total bytes size exceeds the limit of {limit} bytes."
 
 
@@ -40,11 +53,15 @@ class WorkerSettings:
         result_bytes: the longest result.
         directory: where workers have theirs; the system's temporary one when None.
         environment: variables such as the API host.
+        modules: for Node.js; None when there are none.
+        action_key: makes credentials of a namespace that are good until an instant, in ms.
     """
 
     result_bytes: int = 1 << 20
     directory: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    modules: NodeModules | None = None
+    action_key: Callable[[str, int], str] | None = None
 
 
 class Job:
@@ -58,7 +75,7 @@ class Job:
     ) -> None:
         limits = invocation.action.limits
         self.invocation, self.code, self.done = invocation, code, done
-        self.key: Key = (invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
+        self.key = Key(invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
         self.asked = 0.0  # on the event loop's clock
         self.started_ms = 0
         self.init_ms: int | None = None
@@ -80,10 +97,16 @@ class Owner(Protocol):
 
 
 class Worker:
-    """A worker process and what it is doing."""
+    """A worker process and what it is doing.
 
-    def __init__(self, key: Key, settings: WorkerSettings, clock: Clock, owner: Owner) -> None:
-        self.key = key
+    `key` says what it is good for; before it has taken code in, only its `language` does.
+    """
+
+    def __init__(
+        self, language: Language, settings: WorkerSettings, clock: Clock, owner: Owner
+    ) -> None:
+        self.language = language
+        self.key: Key | None = None
         self.uses = 0
         self.job: Job | None = None
         self._settings, self._clock, self._owner = settings, clock, owner
@@ -92,13 +115,24 @@ class Worker:
         self._initialized = False
         self._timer: asyncio.TimerHandle | None = None
 
-    async def start(self, sandbox: Sandbox) -> None:
+    async def start(self, sandbox: Sandbox, memory_mb: int) -> None:
         """Starts the process.
 
         Raises:
             OSError: when there can be none.
         """
-        await self._process.start(sandbox, self._settings.directory)
+        environment, modules = {}, None
+        if self.language.kind == NODE and self._settings.modules is not None:
+            modules = await self._settings.modules.ready()
+        if modules is not None:
+            environment = {"NODE_PATH": str(modules)}
+        program = Program(
+            language=self.language,
+            memory_mb=memory_mb,
+            environment=environment,
+            modules=modules,
+        )
+        await self._process.start(sandbox, program, self._settings.directory)
 
     def run(self, job: Job) -> None:
         """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
@@ -141,15 +175,19 @@ class Worker:
             },
         }
 
-    @staticmethod
-    def _request(job: Job) -> dict[str, JSON]:
-        invocation = job.invocation
+    def _request(self, job: Job) -> dict[str, JSON]:
+        invocation, make_key = job.invocation, self._settings.action_key
         deadline_ms = job.started_ms + invocation.action.limits.timeout_ms
+        key = None  # what another run of the same code was given must not be left
+        if make_key is not None and invocation.action.marked("provide-api-key"):
+            key = make_key(invocation.namespace, deadline_ms)
         request: dict[str, JSON] = {
             "params": invocation.params,
             "env": {
                 **_named(invocation.action),  # another may have the same code
                 "__OW_ACTIVATION_ID": invocation.activation,
+                "__OW_TRANSACTION_ID": invocation.transaction,
+                "__OW_API_KEY": key,
                 "__OW_DEADLINE": str(deadline_ms),
                 "__OW_IDEMPOTENCY_KEY": invocation.activation,
                 "__OW_COMPLETION_TOKEN": invocation.token,
@@ -209,8 +247,12 @@ class Worker:
         self._owner.finished(job, outcome, variables)
 
     def _died(self) -> None:
+        self._process.drain()
+        last = self.job.logs[-LAST_LINES:] if self.job is not None else []
         text = EXITED
-        if not self._initialized:
+        if any(OUT_OF_HEAP in line for line in last):
+            text = "The action exhausted its memory and was aborted."
+        elif not self._initialized:
             text = "The action did not initialize and exited unexpectedly."
         self.end(Failure(CRASHED, text))
 

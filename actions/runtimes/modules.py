@@ -1,0 +1,96 @@
+"""The modules that Node.js actions may `require`: installed once, from a lock file, when first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+LOCKED = Path(__file__).with_name("node")  # with package.json and package-lock.json
+FILES = ("package.json", "package-lock.json")
+TIMEOUT_S = 120.0
+_CI = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+class NodeModules:
+    """A directory of modules, the same for all workers.
+
+    Args:
+        home: where it is made, under a name that changes with the lock file.
+    """
+
+    def __init__(self, home: Path) -> None:
+        locked = b"".join((LOCKED / name).read_bytes() for name in FILES)
+        self.directory = home / f"node-{sha256(locked).hexdigest()[:12]}"
+        self._ready = asyncio.Lock()
+        self._failed = False
+
+    async def ready(self) -> Path | None:
+        """Installs them if they are not there. Where they are; None when they cannot be had."""
+        async with self._ready:
+            if not self.directory.is_dir() and not self._failed:
+                why = await self._install()
+                if why is not None and not self.directory.is_dir():
+                    self._failed = True
+                    log.warning(
+                        "the modules for Node.js actions (openwhisk, redis, uuid, ...) are not "
+                        "installed: %s; actions that require them fail until a restart installs them",
+                        why,
+                    )
+        return None if self._failed else self.directory / "node_modules"
+
+    async def _install(self) -> str | None:
+        """Installs into a directory beside, and moves that. Why it could not, if so."""
+        npm = shutil.which("npm")
+        if npm is None:
+            return "npm is not found: install it"
+        try:
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            beside = Path(tempfile.mkdtemp(prefix="node-new-", dir=self.directory.parent))
+        except OSError as error:
+            return f"{self.directory.parent} cannot be used: {error.strerror}"
+        try:
+            for name in FILES:
+                shutil.copy(LOCKED / name, beside)
+            why = await _run([npm, *_CI], beside)
+            if why is None:
+                with contextlib.suppress(OSError):  # another server was quicker
+                    beside.rename(self.directory)  # noqa: ASYNC240  it is over at once
+            return why
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+async def _run(command: list[str], directory: Path) -> str | None:
+    """Why the command failed, if it has."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            _, errors = await process.communicate()
+    except TimeoutError:
+        return f"npm has taken more than {TIMEOUT_S:g} seconds"
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if process.returncode:
+        last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
+        return f"npm failed: {' '.join(last) or process.returncode}"
+    return None
