@@ -123,9 +123,11 @@ class Catalog:
             NotFoundError: when there is none in the caller's own namespace.
             ForbiddenError: when it is another's and not public, or not there.
         """
-        if name.namespace == caller:
-            return self.get(Package, name)
         found = self.find(Package, name)
+        if name.namespace == caller:
+            if found is None and asked is not None:
+                raise NotFoundError
+            return self.get(Package, name)
         if found is None or not found.publish:
             raise ForbiddenError(_shown(asked or name))
         return found
@@ -235,7 +237,9 @@ class Catalog:
         """An action's package must be there, and be one of its own."""
         if name.package is None:
             return
-        package = self.get(Package, Name(name.namespace, None, name.package))
+        package = self.find(Package, Name(name.namespace, None, name.package))
+        if package is None:
+            raise NotFoundError
         if package.binding is not None:
             raise InvalidError("Operation not permitted on package binding.")
 

@@ -172,7 +172,7 @@ class Namespaces:
         await self._commit(replace(self.get(name), key_hash=""))
 
     async def _put(self, name: str, credentials: str | None, limits: dict[str, int]) -> str:
-        credentials = credentials or new_credentials()
+        credentials = new_credentials() if credentials is None else credentials
         if not _CREDENTIALS.fullmatch(credentials):
             raise AuthError(
                 "credentials must be uuid:key, the key of at least "

@@ -44,20 +44,20 @@ async def invoke_action(request: Request, api: Api) -> Json:
     invoked = await api.engine.invoke(call, wait_s=None if wait_ms is None else wait_ms / 1000)
     headers = {"x-openwhisk-activation-id": invoked.activation}
     if invoked.ended is None:
-        return Json(_accepted(invoked, wait_ms), 202, headers)
+        return Json(_accepted(invoked, waited=wait_ms is not None), 202, headers)
     if reading.flag(query, "result"):
         return Json(invoked.ended.outcome.value, _status(invoked.ended), headers)
     record = await api.engine.records.activation(caller, invoked.activation)
     return Json(record, _status(invoked.ended), headers)
 
 
-def _accepted(invoked: Invoked, waited_ms: int | None) -> dict[str, JSON]:
+def _accepted(invoked: Invoked, *, waited: bool) -> dict[str, JSON]:
     """What a call that has not ended is answered with: one that was waited for says so."""
     accepted: dict[str, JSON] = {"activationId": invoked.activation}
-    if waited_ms is not None:
+    if waited:
         accepted["status"] = "running"
         accepted["message"] = (
-            f"The activation is still running after {waited_ms} ms and goes on. To wait again: "
+            "The activation has not ended within the wait, and goes on. To wait again: "
             f"GET /api/v1/namespaces/_/activations/{invoked.activation}?wait={MAX_WAIT_MS}"
         )
     return accepted

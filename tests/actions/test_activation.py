@@ -97,12 +97,12 @@ def test_a_step_names_its_composition():
 
 
 def test_an_inline_function_goes_by_its_own_name():
-    assert closed(opened(name="hello/functions.0"), completion())["name"] == "hello/functions.0"
+    assert closed(opened(name="hello.01234567"), completion())["name"] == "hello.01234567"
 
 
 @pytest.mark.parametrize(("cause", "topmost"), [(None, True), ("f" * 32, False)])
 def test_a_composition_is_billed_for_its_own_time_only(cause, topmost):
-    conducted = Conducted(duration_ms=5000, billed_ms=1.23456)
+    conducted = Conducted(duration_ms=5000, billed_ms=1.23456, memory_mb=512)
 
     shown = closed(opened(cause=cause), completion(), conducted)
 
@@ -110,6 +110,7 @@ def test_a_composition_is_billed_for_its_own_time_only(cause, topmost):
     assert (shown["start"], shown["end"]) == (100, 130)
     said = notes(shown)
     assert (said["conductor"], said["topmost"], said["billedDuration"]) == (True, topmost, 1.235)
+    assert said["limits"]["memory"] == 512
 
 
 @pytest.mark.parametrize("cause", [None, "f" * 32])

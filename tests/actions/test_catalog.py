@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from things import named, python
 
-from actions import Catalog, ConflictError, InvalidError, NotFoundError
+from actions import Action, Catalog, ConflictError, InvalidError, NotFoundError
 
 CODE = {"kind": "python:3", "code": "def main(params): return params"}
 
@@ -18,18 +18,18 @@ def test_what_is_taken_in_is_found_by_its_full_name():
     action = python(name="a")
     catalog = Catalog([action])
 
-    assert catalog.find(named("a")) is catalog.get(named("a")) is action
+    assert catalog.find(Action, named("a")) is catalog.get(Action, named("a")) is action
 
 
 @pytest.mark.parametrize("name", ["b", "/other/a", "a/a", "A"])
 def test_what_is_not_there_is_not_found(name):
     catalog = Catalog([python(name="a")])
 
-    assert catalog.find(named(name)) is None
+    assert catalog.find(Action, named(name)) is None
     with pytest.raises(NotFoundError, match="The requested resource does not exist"):
-        catalog.get(named(name))
+        catalog.get(Action, named(name))
     with pytest.raises(NotFoundError):
-        catalog.remove(named(name))
+        catalog.removed(Action, named(name))
 
 
 def test_the_last_of_one_name_stands():
@@ -37,65 +37,67 @@ def test_the_last_of_one_name_stands():
 
     catalog = Catalog([first, second])
 
-    assert catalog.list("guest") == [second]
+    assert catalog.all(Action, "guest") == [second]
 
 
 def test_a_list_has_the_last_changed_first_and_names_in_order():
     ages = {"c": 1, "b": 3, "a": 3, "d": 2}
     catalog = Catalog(replace(python(name=name), updated_ms=ms) for name, ms in ages.items())
 
-    assert [action.name.name for action in catalog.list("guest")] == ["a", "b", "d", "c"]
+    assert [action.name.name for action in catalog.all(Action, "guest")] == ["a", "b", "d", "c"]
 
 
 def test_a_namespace_sees_only_its_own():
     catalog = Catalog([python(name="a"), python(name="/other/b")])
 
-    assert [action.name.name for action in catalog.list("other")] == ["b"]
-    assert catalog.list("nobody") == []
+    assert [action.name.name for action in catalog.all(Action, "other")] == ["b"]
+    assert catalog.all(Action, "nobody") == []
 
 
 def test_a_new_action_is_made_but_not_taken_in():
     catalog = Catalog()
 
-    action = catalog.updated(named("a"), {"exec": CODE}, overwrite=False, now_ms=5)
+    action = catalog.defined(Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5).entity
 
     assert (action.version, action.updated_ms) == ("0.0.1", 5)
-    assert catalog.find(named("a")) is None
+    assert catalog.find(Action, named("a")) is None
 
 
 def test_what_is_there_is_overwritten_only_when_asked():
     catalog = Catalog([python(name="a")])
 
     with pytest.raises(ConflictError, match="resource already exists"):
-        catalog.updated(named("a"), {"exec": CODE}, overwrite=False, now_ms=5)
-    after = catalog.updated(named("a"), {"publish": True}, overwrite=True, now_ms=5)
+        catalog.defined(Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5).entity
+    after = catalog.defined(Action, named("a"), {"publish": True}, overwrite=True, now_ms=5).entity
 
     assert (after.version, after.publish) == ("0.0.2", True)
 
 
 def test_what_is_to_be_overwritten_need_not_be_there():
-    action = Catalog().updated(named("a"), {"exec": CODE}, overwrite=True, now_ms=5)
+    action = Catalog().defined(Action, named("a"), {"exec": CODE}, overwrite=True, now_ms=5).entity
 
     assert action.version == "0.0.1"
 
 
 def test_an_action_in_a_package_that_does_not_exist_is_not_found():
     with pytest.raises(NotFoundError):
-        Catalog().updated(named("pkg/a"), {"exec": CODE}, overwrite=True, now_ms=5)
+        Catalog().defined(Action, named("pkg/a"), {"exec": CODE}, overwrite=True, now_ms=5).entity
 
 
 def test_a_malformed_document_is_refused():
     with pytest.raises(InvalidError, match="exec undefined"):
-        Catalog().updated(named("a"), {}, overwrite=False, now_ms=5)
+        Catalog().defined(Action, named("a"), {}, overwrite=False, now_ms=5)
 
 
 def test_what_is_removed_is_gone():
     action = python(name="a")
     catalog = Catalog([action, python(name="b")])
 
-    assert catalog.remove(named("a")) is action
-    assert catalog.find(named("a")) is None
-    assert [left.name.name for left in catalog.list("guest")] == ["b"]
+    change = catalog.removed(Action, named("a"))
+    assert change.entity is catalog.find(Action, named("a")) is action
+    catalog.apply(change)
+    assert catalog.find(Action, named("a")) is None
+    assert [left.name.name for left in catalog.all(Action, "guest")] == ["b"]
 
 
 class CatalogMachine(RuleBasedStateMachine):
@@ -113,25 +115,27 @@ class CatalogMachine(RuleBasedStateMachine):
         doc = {"exec": CODE}
         if name in self.expected and not overwrite:
             with pytest.raises(ConflictError):
-                self.catalog.updated(name, doc, overwrite=False, now_ms=self.now)
+                self.catalog.defined(Action, name, doc, overwrite=False, now_ms=self.now)
             return
-        action = self.catalog.updated(name, doc, overwrite=overwrite, now_ms=self.now)
-        self.catalog.apply(action)
-        self.expected[name] = action
+        change = self.catalog.defined(Action, name, doc, overwrite=overwrite, now_ms=self.now)
+        self.catalog.apply(change)
+        self.expected[name] = change.entity
 
     @rule(name=names)
     def remove(self, name):
         if name in self.expected:
-            assert self.catalog.remove(name) is self.expected.pop(name)
+            change = self.catalog.removed(Action, name)
+            assert change.entity is self.expected.pop(name)
+            self.catalog.apply(change)
         else:
             with pytest.raises(NotFoundError):
-                self.catalog.remove(name)
+                self.catalog.removed(Action, name)
 
     @invariant()
     def it_holds_what_it_was_given(self):
         for namespace in ("one", "two"):
             expected = [a for name, a in self.expected.items() if name.namespace == namespace]
-            found = self.catalog.list(namespace)
+            found = self.catalog.all(Action, namespace)
             assert found == sorted(expected, key=lambda action: -action.updated_ms)
 
 

@@ -14,7 +14,9 @@ from things import named, python
 
 import composer
 from actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
-from actions.model import MAX_CODE_BYTES, MAX_PARAMETER_BYTES, MAX_SEQUENCE, updated
+from actions.definitions import MAX_PARAMETER_BYTES
+from actions.definitions import define_action as updated
+from actions.executables import MAX_CODE_BYTES, MAX_SEQUENCE
 
 CODE = {"kind": "python:3", "code": "def main(params):\n    return params\n"}
 MALFORMED = "The request content was malformed:\n"
@@ -190,14 +192,14 @@ def test_a_new_action_needs_an_exec(doc):
             {"kind": "cobol:85"},
             (
                 "The specified runtime 'cobol:85' is not supported by this platform. "
-                "Valid values are: 'composition', 'python:3', 'sequence'"
+                "Valid values are: 'composition', 'nodejs:20', 'python:3', 'sequence'"
             ),
         ),
         (
             {"kind": "inline"},
             (
                 "The specified runtime 'inline' is not supported by this platform. "
-                "Valid values are: 'composition', 'python:3', 'sequence'"
+                "Valid values are: 'composition', 'nodejs:20', 'python:3', 'sequence'"
             ),
         ),
         ({"kind": "python:3"}, "'exec.code' must be a string"),
@@ -403,8 +405,8 @@ def test_a_sequence_names_its_actions_in_full():
     action = put({"exec": {"kind": "sequence", "components": ["a", "/other/b", "/_/c"]}})
 
     assert action.exec.document == ["/guest/a", "/other/b", "/guest/c"]
-    assert action.kind == action.invoker_kind == "sequence"
-    assert action.code is None
+    assert action.kind == action.invoker_kind(None) == "sequence"
+    assert action.code_of(None) is None
 
 
 def test_a_composition_keeps_what_was_deployed():
@@ -414,8 +416,8 @@ def test_a_composition_keeps_what_was_deployed():
 
     assert isinstance(action.exec, Composed)
     assert action.exec.document == document
-    assert action.kind == action.invoker_kind == "composition"
-    assert action.code is None
+    assert action.kind == action.invoker_kind(None) == "composition"
+    assert action.code_of(None) is None
 
 
 def test_a_composition_with_inline_functions_needs_a_worker():
@@ -424,9 +426,9 @@ def test_a_composition_with_inline_functions_needs_a_worker():
     action = put({"exec": {"kind": "composition", "composition": document}})
 
     assert action.kind == "composition"
-    assert action.invoker_kind == "python:3"
-    assert action.code.functions == action.exec.program.functions
-    assert len(action.code.functions) == 1
+    assert action.invoker_kind(next(iter(action.program.functions))) == "python:3"
+    (function,) = action.program.functions
+    assert action.code_of(function).functions == action.program.functions
 
 
 def test_the_document_of_a_composition_is_code_and_that_of_a_sequence_is_not():
@@ -488,8 +490,8 @@ def test_an_action_without_its_code_has_everything_else():
 def test_a_function_of_the_program_is_shown_as_nothing_but_its_kind():
     action = Action(named(), Inline(print))
 
-    assert action.kind == action.invoker_kind == "inline"
-    assert action.code is None
+    assert action.kind == action.invoker_kind(None) == "inline"
+    assert action.code_of(None) is None
     assert action.to_json()["exec"] == {"kind": "inline", "binary": False}
     assert action.summary()["exec"] == {"binary": False}
 

@@ -71,7 +71,9 @@ def named(text="hello", namespace="guest"):
 
 def python(code="def main(params):\n    return params\n", *, name="hello", **fields):
     """An action of Python code, as a PUT makes it."""
-    return define_action(named(name), {"exec": {"kind": "python:3", "code": code}, **fields}, None, 1)
+    return define_action(
+        named(name), {"exec": {"kind": "python:3", "code": code}, **fields}, None, 1
+    )
 
 
 def composed(*functions, limits=None, name="composition"):

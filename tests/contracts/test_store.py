@@ -416,13 +416,25 @@ async def test_history_is_in_order_however_it_was_written(store):
 # --- finding -----------------------------------------------------------------------------------
 
 
-async def test_the_newest_is_found_first_and_ids_decide_between_equals(store):
+@pytest.mark.parametrize(
+    ("kind", "order"), [(ActivationRow, ["d", "a", "b", "c"]), (ExecutionRow, ["d", "b", "a", "c"])]
+)
+async def test_the_newest_is_found_first(store, kind, order):
+    """Of activations that began at once the one that ended last; of executions ids decide."""
     ages = {"b": 5, "a": 5, "c": 1, "d": 9}
     await store.commit(
-        [Write(activations=[activation(i, started_ms=ms) for i, ms in ages.items()])]
-    )
+        [Write(activations=[activation(i, started_ms=ms) for i, ms in ages.items()],
+               executions=[execution(i, started_ms=ms) for i, ms in ages.items()])]
+    )  # fmt: skip
 
-    assert await found(store) == ["d", "b", "a", "c"]
+    assert await found(store, kind) == order
+
+
+async def test_an_activation_that_is_written_again_is_the_last(store):
+    for id in ("a", "b", "a"):
+        await store.commit([Write(activations=[activation(id)])])
+
+    assert await found(store) == ["a", "b"]
 
 
 @pytest.mark.parametrize("kind", [ExecutionRow, ActivationRow])
@@ -462,7 +474,7 @@ async def test_a_query_finds_what_fits(store, kind, query, ids):
         (ExecutionRow, {"status": "done"}, ["2"]),
         (ExecutionRow, {"status": "running"}, ["1"]),
         (ExecutionRow, {"status": "none"}, []),
-        (ActivationRow, {"status": 0, "upto_ms": 1000, "limit": 1}, ["1"]),
+        (ActivationRow, {"status": 0, "upto_ms": 1000, "limit": 1}, ["0123456789ab4"]),
         (ActivationRow, {"status": 3}, ["2"]),
         (ActivationRow, {"status": 1}, []),
         (ActivationRow, {"cause": CAUSE}, ["0123456789ab3", "0123456789ab2"]),

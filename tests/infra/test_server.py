@@ -124,7 +124,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(data, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "in use" in refusal("--port", str(port), "--data", str(data))
-    assert "--auth must be uuid:key" in refusal("--auth", "short:key", "--data", str(data))
+    assert "credentials must be uuid:key" in refusal("--auth", "short:key", "--data", str(data))
     assert "workers must be at least 1" in refusal("--workers", "0", "--data", str(data))
     assert "port must be at most 65535" in refusal("--port", "65536", "--data", str(data))
     assert "XINGQIAO_STEPS must be a number" in refusal("--data", str(data), XINGQIAO_STEPS="x")
@@ -282,7 +282,8 @@ def test_whoever_waits_when_it_stops_is_told_the_id_to_ask_for_later(data, held)
         answer = waiting.result(DEADLINE_S)
         held.may_end.touch()
 
-        assert (answer.status_code, answer.json()) == (202, {"activationId": id})
+        assert (answer.status_code, answer.json()["activationId"]) == (202, id)
+        assert f"activations/{id}?wait=60000" in answer.json()["message"]
 
 
 def test_what_does_not_end_in_time_runs_again_after_the_next_start_with_its_id(data, held):

@@ -21,7 +21,9 @@ CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
 
 def opened(path=None, **settings):
-    return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(directory=path), Bounds(**settings))
+    return WorkerPool(
+        Sandbox(), StandingClock(), WorkerSettings(directory=path), Bounds(**settings)
+    )
 
 
 def ask(pool, action, params=None, **fields):

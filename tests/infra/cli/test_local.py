@@ -127,7 +127,10 @@ def test_what_cannot_be_drawn_is_told(xingqiao, refused, action, tmp_path):
 
 def test_a_sequence_is_drawn_as_the_composition_that_it_is(xingqiao, server):
     document = {"exec": {"kind": "sequence", "components": ["/_/a", "/_/b"]}}
+    code = {"exec": {"kind": "python:3", "code": "def main(params): return params"}}
     with server.client() as client:
+        for name in "ab":
+            assert client.put(f"/actions/{name}", json=code).status_code == 200
         assert client.put("/actions/in_order", json=document).status_code == 200
 
     drawn = xingqiao("show", "in_order")

@@ -112,7 +112,9 @@ class World:
             document = CODE if what is None else what
             if hasattr(what, "to_json"):
                 document = {"exec": {"kind": "composition", "composition": what.to_json()}}
-            await self.engine.entities.put(Action, Name(GUEST, None, name), document, overwrite=True)
+            await self.engine.entities.put(
+                Action, Name(GUEST, None, name), document, overwrite=True
+            )
 
     async def start(self, name, params=None, namespace=GUEST):
         call = Call(name=Name(GUEST, None, name), params=params or {}, namespace=namespace)

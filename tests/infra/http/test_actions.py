@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 import composer
-from actions.model import MAX_CODE_BYTES
+from actions.executables import MAX_CODE_BYTES
 
 MALFORMED = "The request content was malformed:\n"
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
@@ -182,6 +182,8 @@ async def test_a_zip_file_is_binary_whatever_the_client_says(client):
 
 
 async def test_compositions_and_sequences_are_got_as_they_were_put(client):
+    for name in "ab":
+        await client.put(f"/actions/{name}", json=ECHO)
     document = composer.sequence("a", composer.retry(2, "b")).to_json()
     await client.put(
         "/actions/composed", json={"exec": {"kind": "composition", "composition": document}}
@@ -189,12 +191,11 @@ async def test_compositions_and_sequences_are_got_as_they_were_put(client):
     await client.put(
         "/actions/sequence", json={"exec": {"kind": "sequence", "components": ["/_/a", "b"]}}
     )
+    sequence = (await client.get("/actions/sequence")).json()
 
     assert (await client.get("/actions/composed")).json()["exec"]["composition"] == document
-    assert (await client.get("/actions/sequence")).json()["exec"]["components"] == [
-        "/guest/a",
-        "/guest/b",
-    ]
+    assert sequence["exec"]["components"] == ["/guest/a", "/guest/b"]
+    assert sequence["parameters"] == [{"key": "_actions", "value": ["/guest/a", "/guest/b"]}]
 
 
 async def test_what_is_deleted_is_gone_and_shown_once_more(client):

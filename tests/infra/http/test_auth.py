@@ -120,7 +120,9 @@ async def test_the_same_credentials_again_change_nothing():
 async def test_credentials_that_cannot_be_used_are_refused_and_nothing_is_kept(credentials):
     store = MemoryStore()
 
-    with pytest.raises(AuthError, match="credentials must be uuid:key, the key of at least 8 printable"):
+    with pytest.raises(
+        AuthError, match="credentials must be uuid:key, the key of at least 8 printable"
+    ):
         await open_namespaces(store, credentials)
 
     assert await kept(store) == []

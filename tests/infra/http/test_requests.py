@@ -68,11 +68,14 @@ async def test_health_and_what_this_is_are_shown_to_anybody(world):
     anybody = world.caller()
 
     assert (await anybody.get("/health")).json() == {"status": "ok"}
-    for path in ("/", "/api/v1"):
-        shown = (await anybody.get(path)).json()
-        assert shown["description"] == "Xingqiao"
-        assert shown["api_paths"] == ["/api/v1"]
-        assert shown["version"].count(".") == 2
+    host = (await anybody.get("/")).json()
+    assert host["description"].startswith("Xingqiao")
+    assert (host["api_paths"], host["version"].count(".")) == (["/api/v1"], 2)
+    assert [runtime["kind"] for runtime in host["runtimes"]["python"]] == ["python:3"]
+    assert host["limits"]["sequence_length"] == 50
+    api = (await anybody.get("/api/v1")).json()
+    assert (api["api_version"], api["api_version_path"]) == ("1.0.0", "v1")
+    assert (await anybody.get("/ping")).text == "pong"
 
 
 async def test_figures_and_namespaces_are_shown_to_who_has_a_key(world, client):
@@ -161,7 +164,7 @@ async def test_what_is_no_resource_is_not_found_in_json(world, client):
     [
         ("PATCH", "/actions/a"),
         ("POST", "/actions"),
-        ("DELETE", "/activations/" + "0" * 32),
+        ("PUT", "/activations/" + "0" * 32),
         ("POST", "/activations"),
         ("PUT", "/executions/a"),
         ("GET", "/executions/a/cancel"),

@@ -1,0 +1,67 @@
+"""What is served where: OpenWhisk's paths, and ours beside them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from . import actions, activations, completions, entities, executions, namespaces, service, triggers
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.responses import Response
+
+Endpoint: TypeAlias = "Callable[..., Awaitable[Response]]"
+
+API = "/api/v1"
+NAMESPACED = API + "/namespaces/{namespace}"
+_ACTION = NAMESPACED + "/actions/{name:path}"
+_EXECUTION = NAMESPACED + "/executions/{id}"
+_ACTIVATION = NAMESPACED + "/activations/{id}"
+_OPERATED = API + "/operator/namespaces"
+
+_COLLECTIONS: list[tuple[str, str, Endpoint]] = [
+    (method, f"{NAMESPACED}/{collection.name}{path}", partial(endpoint, collection))
+    for collection in entities.COLLECTIONS
+    for method, path, endpoint in (
+        ("GET", "", entities.list_entities),
+        ("GET", "/", entities.list_entities),
+        ("GET", "/{name:path}", entities.get_entity),
+        ("PUT", "/{name:path}", entities.put_entity),
+        ("DELETE", "/{name:path}", entities.delete_entity),
+    )
+]
+
+ROUTES: list[tuple[str, str, Endpoint]] = [
+    ("POST", _ACTION, actions.invoke_action),  # first, since it is asked most often
+    ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
+    ("POST", NAMESPACED + "/rules/{name}", entities.set_rule_status),
+    ("GET", NAMESPACED + "/activations", activations.list_activations),
+    ("GET", _ACTIVATION, activations.get_activation),
+    ("DELETE", _ACTIVATION, activations.cancel_activation),
+    ("GET", _ACTIVATION + "/result", activations.get_result),
+    ("GET", _ACTIVATION + "/logs", activations.get_logs),
+    ("GET", NAMESPACED + "/executions", executions.list_executions),
+    ("GET", _EXECUTION, executions.get_execution),
+    ("GET", _EXECUTION + "/history", executions.get_history),
+    ("POST", _EXECUTION + "/cancel", executions.cancel_execution),
+    ("POST", _EXECUTION + "/resume", executions.resume_execution),
+    ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
+    ("GET", NAMESPACED + "/actions/{package}/", entities.list_package),
+    *_COLLECTIONS,
+    ("POST", API + "/completions/{token}", completions.complete),
+    ("GET", API + "/namespaces", service.list_namespaces),
+    ("GET", _OPERATED, namespaces.list_all),
+    ("GET", _OPERATED + "/{name}", namespaces.get),
+    ("PUT", _OPERATED + "/{name}", namespaces.put),
+    ("DELETE", _OPERATED + "/{name}", namespaces.delete),
+    ("POST", _OPERATED + "/{name}/rotate", namespaces.rotate),
+    ("GET", NAMESPACED + "/limits", service.get_limits),
+    ("GET", NAMESPACED, service.get_namespace),
+    ("GET", "/metrics", service.metrics),
+    ("GET", "/health", service.health),
+    ("GET", "/ping", service.ping),
+    ("GET", "/", service.describe_host),
+    ("GET", API, service.describe_api),
+]
