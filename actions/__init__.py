@@ -11,8 +11,10 @@ from .errors import (
     RefusedError,
     ThrottledError,
     TooLargeError,
+    UnauthorizedError,
 )
 from .executables import MAX_SEQUENCE, Code, Composed, Inline
+from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .invocation import Call, Invocation
 from .kinds import COMPOSITION, NODE, PYTHON, RUNTIMES, SEQUENCE
 from .limits import BOUNDS, Limits
@@ -52,16 +54,19 @@ from .triggers import about_trigger, closed_trigger, fired, not_fired
 
 __all__ = [
     "ACTIVE",
+    "ALARM",
     "BAD_RESPONSE",
     "BOUNDS",
     "COMPOSITION",
     "CRASHED",
     "FAILURES",
     "INTERNAL_ERROR",
+    "INTERVAL",
     "LOST",
     "MAX_SEQUENCE",
     "NODE",
     "NOT_FOUND",
+    "ONCE",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
     "PYTHON",
@@ -101,11 +106,13 @@ __all__ = [
     "RefusedError",
     "Rule",
     "Saved",
+    "Schedule",
     "Standing",
     "Store",
     "ThrottledError",
     "TooLargeError",
     "Trigger",
+    "UnauthorizedError",
     "Usage",
     "Write",
     "about_trigger",
@@ -120,6 +127,7 @@ __all__ = [
     "not_fired",
     "outcome_of",
     "record",
+    "scheduled",
     "status_of",
     "summary",
 ]

@@ -3,6 +3,7 @@
 composer.Error
 RefusedError               what a caller asks for is refused; nothing has happened
 InvalidError             it is malformed (400)
+UnauthorizedError        the caller is not who they say (401)
 ForbiddenError           it is another namespace's, and not public (403)
 NotFoundError            there is no such thing (404)
 ConflictError            it is there already, or somebody else changed it (409)
@@ -21,6 +22,10 @@ class RefusedError(Error):
 
 class InvalidError(RefusedError):
     """It is malformed; the text names the field."""
+
+
+class UnauthorizedError(RefusedError):
+    """The caller is not who they say, or says nothing."""
 
 
 class ForbiddenError(RefusedError):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actions import Document, Quotas, Write
+from actions import Change, Document, Quotas, Write
 from actions.runtimes import (
     Bounds,
     InlineInvoker,
@@ -23,8 +23,10 @@ from composer import Limits
 
 from .clock import RandomIds, SystemClock
 from .engine import Engine, EngineSettings
+from .feeds import Feeds
 from .namespaces import Namespaces
 from .stores import MemoryStore, SqliteStore
+from .system import system_entities
 from .vault import Vault
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Service:
     store: Store
     pool: WorkerPool
     namespaces: Namespaces
+    feeds: Feeds
 
 
 @asynccontextmanager
@@ -86,16 +89,21 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             ),
         )
         await stack.enter_async_context(pool)
+        feeds = await stack.enter_async_context(Feeds(store, clock))
         engine = Engine(
             store,
-            {kind: invoker for invoker in (inline, pool) for kind in invoker.kinds},
+            {kind: invoker for invoker in (inline, pool, feeds) for kind in invoker.kinds},
             clock=clock,
             ids=RandomIds(),
             settings=_engine_settings(settings, namespaces),
             secret=secret,
         )
+        for entity in system_entities(clock):
+            engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
-        yield Service(engine, store, pool, namespaces)
+        stack.callback(feeds.end)
+        await feeds.begin(engine)
+        yield Service(engine, store, pool, namespaces, feeds)
 
 
 @contextmanager

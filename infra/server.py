@@ -63,6 +63,7 @@ async def serve(
             engine=service.engine,
             auth=Authenticator(service.namespaces),
             namespaces=service.namespaces,
+            feeds=service.feeds,
             payload_bytes=settings.payload_bytes,
             metrics=metrics_of(service.engine, service.pool),
         )

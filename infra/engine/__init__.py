@@ -3,6 +3,7 @@
 from .engine import Engine, Invoked
 from .parts import Counters, EngineSettings
 from .records import Records
+from .timers import Timers
 from .waiters import Ended
 
-__all__ = ["Counters", "Ended", "Engine", "EngineSettings", "Invoked", "Records"]
+__all__ = ["Counters", "Ended", "Engine", "EngineSettings", "Invoked", "Records", "Timers"]

@@ -21,6 +21,8 @@ from .recovery import program_document
 from .tick import Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actions import Entity
     from composer import JSON, Name
 
@@ -38,6 +40,7 @@ class Entities:
     def __init__(self, parts: Parts, tick: Tick) -> None:
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
         self._versions: dict[str, int] = {}
+        self.gone: Callable[[Entity], None] = lambda _: None  # is told what has been removed
 
     async def load(self) -> None:
         """Fills the catalog from the store."""
@@ -116,6 +119,8 @@ class Entities:
 
     def _apply(self, change: Change, documents: list[Document]) -> None:
         self._catalog.apply(change)
+        for entity in change.gone:
+            self.gone(entity)
         for document in documents:
             if document.body is None:
                 self._versions.pop(document.key, None)

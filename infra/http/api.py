@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from infra.engine import Engine
+    from infra.feeds import Feeds
     from infra.namespaces import Namespaces
 
     from .auth import Authenticator
@@ -22,6 +23,7 @@ class Api:
         engine: what runs executions.
         auth: who calls.
         namespaces: that there are.
+        feeds: what fires triggers.
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
         stopping: set when the server stops: then it begins nothing new.
@@ -30,6 +32,7 @@ class Api:
     engine: Engine
     auth: Authenticator
     namespaces: Namespaces
+    feeds: Feeds
     payload_bytes: int
     metrics: Callable[[], bytes]
     stopping: bool = False

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from actions import ForbiddenError
-
-from .errors import UnauthorizedError
+from actions import ForbiddenError, UnauthorizedError
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -14,6 +14,7 @@ from actions import (
     RefusedError,
     ThrottledError,
     TooLargeError,
+    UnauthorizedError,
 )
 from composer import InvalidNameError
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 STATUS: dict[type[Exception], int] = {
     InvalidError: 400,
     InvalidNameError: 400,
+    UnauthorizedError: 401,
     ForbiddenError: 403,
     NotFoundError: 404,
     ConflictError: 409,
@@ -41,15 +43,11 @@ TEXTS = {
 }
 
 
-class UnauthorizedError(RefusedError):
-    """The caller is not who they say, or says nothing (401)."""
-
-
 class UnavailableError(RefusedError):
     """The server stops, or its store does not commit (503)."""
 
 
-STATUS |= {UnauthorizedError: 401, UnavailableError: 503}
+STATUS[UnavailableError] = 503
 
 
 def refused(request: Request, error: Exception) -> Json:

@@ -101,7 +101,7 @@ async def body(request: Request, limit: int) -> JSON:
         TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
         InvalidError: when it is no JSON.
     """
-    return _parsed(await _content(request, limit))
+    return _parsed(await content(request, limit))
 
 
 async def parameters(request: Request, limit: int) -> dict[str, JSON]:
@@ -111,19 +111,19 @@ async def parameters(request: Request, limit: int) -> dict[str, JSON]:
         TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
         InvalidError: when it is no object, or one that nests too deep to be kept.
     """
-    content = await _content(request, limit)
-    document = _parsed(content)
+    raw = await content(request, limit)
+    document = _parsed(raw)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise InvalidError("The request content was malformed:\nthe body must be a JSON object")
-    may_be_deep = content.count(b"{") + content.count(b"[") > MAX_DEPTH
+    may_be_deep = raw.count(b"{") + raw.count(b"[") > MAX_DEPTH
     if may_be_deep and (why := flaw(document)):
         raise InvalidError(f"The request content was malformed:\n{why}")
     return document
 
 
-async def _content(request: Request, limit: int) -> bytearray:
+async def content(request: Request, limit: int) -> bytearray:
     declared = request.headers.get("content-length", "")
     if _DIGITS.fullmatch(declared) and int(declared) > limit:
         raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")

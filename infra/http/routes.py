@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from . import actions, activations, completions, entities, executions, namespaces, service, triggers
+from . import (
+    actions,
+    activations,
+    completions,
+    entities,
+    executions,
+    namespaces,
+    service,
+    triggers,
+    webhooks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,6 +60,7 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
     ("GET", NAMESPACED + "/actions/{package}/", entities.list_package),
     *_COLLECTIONS,
+    ("POST", API + "/webhooks/{token}", webhooks.call_webhook),
     ("POST", API + "/completions/{token}", completions.complete),
     ("GET", API + "/namespaces", service.list_namespaces),
     ("GET", _OPERATED, namespaces.list_all),

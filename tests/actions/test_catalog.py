@@ -67,7 +67,7 @@ def test_what_is_there_is_overwritten_only_when_asked():
     catalog = Catalog([python(name="a")])
 
     with pytest.raises(ConflictError, match="resource already exists"):
-        catalog.defined(Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5).entity
+        catalog.defined(Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5)
     after = catalog.defined(Action, named("a"), {"publish": True}, overwrite=True, now_ms=5).entity
 
     assert (after.version, after.publish) == ("0.0.2", True)
@@ -81,7 +81,7 @@ def test_what_is_to_be_overwritten_need_not_be_there():
 
 def test_an_action_in_a_package_that_does_not_exist_is_not_found():
     with pytest.raises(NotFoundError):
-        Catalog().defined(Action, named("pkg/a"), {"exec": CODE}, overwrite=True, now_ms=5).entity
+        Catalog().defined(Action, named("pkg/a"), {"exec": CODE}, overwrite=True, now_ms=5)
 
 
 def test_a_malformed_document_is_refused():

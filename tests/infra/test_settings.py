@@ -120,7 +120,12 @@ def test_the_quickstart_names_every_variable_and_its_default():
     for field in fields(Settings):
         told = named[f"XINGQIAO_{field.name.upper()}"]
         if field.default in (None, ""):
-            assert told in ("none", "made at the first start", "where it listens", "the data directory")
+            assert told in (
+                "none",
+                "made at the first start",
+                "where it listens",
+                "the data directory",
+            )
         else:
             assert told == str(field.default).removesuffix(".0")
 

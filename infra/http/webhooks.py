@@ -1,0 +1,22 @@
+"""Webhooks: whoever knows the token of one fires its trigger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from . import reading
+from .responses import Json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from .api import Api
+
+
+async def call_webhook(request: Request, api: Api) -> Response:
+    """The body is the payload. 202 when the trigger has fired, 204 when no rule is active."""
+    body = await reading.content(request, api.payload_bytes)
+    id = await api.feeds.hear(request.path_params["token"], request.headers, bytes(body))
+    return Response(status_code=204) if id is None else Json({"activationId": id}, 202)

@@ -1,0 +1,150 @@
+"""The packages of `/whisk.system`, which every namespace may use. They are made at each start, not stored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from actions import Action, Inline, Package
+from composer import Name
+
+from .feeds import FEED, WEBHOOK
+from .namespaces import OPERATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from actions import Clock, Entity
+    from composer import JSON
+
+Params = dict[str, Any]
+
+MAX_LINES = 100_000  # that are sorted at once
+
+
+def system_entities(clock: Clock) -> Iterator[Entity]:
+    """The packages, and what is in them."""
+    for package, (about, actions) in _packages(clock).items():
+        yield Package(
+            Name(OPERATOR, None, package), publish=True, annotations={"description": about}
+        )
+        for name, (does, function) in actions.items():
+            yield Action(
+                Name(OPERATOR, package, name),
+                Inline(function),
+                annotations={"description": does, "exec": "inline"},
+                publish=True,
+            )
+    for package, (about, feeds) in FEEDS.items():
+        yield Package(
+            Name(OPERATOR, None, package), publish=True, annotations={"description": about}
+        )
+        for name, does in feeds.items():
+            yield Action(
+                Name(OPERATOR, package, name),
+                Inline(_no_function, FEED),
+                annotations={"description": does, "exec": FEED, "feed": True},
+                publish=True,
+            )
+
+
+def _no_function(_: JSON) -> JSON:
+    raise AssertionError("a feed is not called as a function")
+
+
+FEEDS = {
+    "alarms": (
+        "Fires triggers at their times",
+        {
+            "alarm": "Fires by a cron expression",
+            "interval": "Fires every so many minutes",
+            "once": "Fires at one instant",
+        },
+    ),
+    "webhooks": ("Fires triggers from outside", {WEBHOOK: "Fires when its URL is posted to"}),
+}
+
+
+def _packages(
+    clock: Clock,
+) -> dict[str, tuple[str, dict[str, tuple[str, Callable[[Params], JSON]]]]]:
+    def date(_: Params) -> JSON:
+        moment = datetime.fromtimestamp(clock.now_ms() / 1000, UTC)
+        return {"date": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+
+    return {
+        "utils": (
+            "Building blocks that process data",
+            {
+                "cat": ("Concatenates lines into one text", _cat),
+                "date": ("The date and time, as ISO 8601 has it", date),
+                "echo": ("Returns its parameters", _echo),
+                "head": ("The first lines", _head),
+                "sort": ("Sorts lines", _sort),
+                "split": ("Splits a text into lines", _split),
+            },
+        ),
+        "samples": (
+            "Actions to try things with",
+            {
+                "greeting": ("Greets somebody from somewhere", _greeting),
+                "hello": ("Greets somebody", _hello),
+                "helloWorld": ("Greets the world", _hello),
+                "wordCount": ("Counts the words of a text", _word_count),
+            },
+        ),
+    }
+
+
+def _echo(params: Params) -> JSON:
+    return params
+
+
+def _lines(params: Params) -> list[str] | None:
+    lines = params.get("lines")
+    if isinstance(lines, list) and len(lines) <= MAX_LINES:
+        return [str(line) for line in lines]
+    return None
+
+
+_NO_LINES = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
+
+
+def _cat(params: Params) -> JSON:
+    lines = _lines(params)
+    return _NO_LINES if lines is None else {"lines": lines, "payload": "\n".join(lines)}
+
+
+def _head(params: Params) -> JSON:
+    lines, count = _lines(params), params.get("num", 1)
+    if lines is None or type(count) is not int or count < 0:
+        return _NO_LINES if lines is None else {"error": "'num' must be a whole number"}
+    return {"lines": lines[:count], "num": count}
+
+
+def _sort(params: Params) -> JSON:
+    lines = _lines(params)
+    return _NO_LINES if lines is None else {"lines": sorted(lines), "length": len(lines)}
+
+
+def _split(params: Params) -> JSON:
+    payload, separator = params.get("payload"), params.get("separator", "\n")
+    if not isinstance(payload, str) or not isinstance(separator, str) or not separator:
+        return {"error": "'payload' and 'separator' must be texts"}
+    return {"lines": payload.split(separator), "payload": payload}
+
+
+def _greeting(params: Params) -> JSON:
+    name, place = params.get("name") or "stranger", params.get("place") or "somewhere"
+    return {"payload": f"Hello, {name} from {place}!"}
+
+
+def _hello(params: Params) -> JSON:
+    return {"greeting": f"Hello, {params.get('name') or params.get('payload') or 'World'}!"}
+
+
+def _word_count(params: Params) -> JSON:
+    payload = params.get("payload")
+    if not isinstance(payload, str):
+        return {"error": "'payload' must be a text"}
+    return {"count": len(payload.split())}
