@@ -25,6 +25,7 @@ from .clock import RandomIds, SystemClock
 from .engine import Engine, EngineSettings
 from .feeds import Feeds
 from .namespaces import Namespaces
+from .retention import Retention
 from .stores import MemoryStore, SqliteStore
 from .system import system_entities
 from .vault import Vault
@@ -103,6 +104,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(engine)
         stack.callback(feeds.end)
         await feeds.begin(engine)
+        await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
         yield Service(engine, store, pool, namespaces, feeds)
 
 

@@ -28,6 +28,7 @@ from actions import (
     Schedule,
     Trigger,
     UnauthorizedError,
+    Write,
     scheduled,
 )
 from composer import APPLICATION_ERROR, Error, Failure, Name, Success
@@ -100,12 +101,15 @@ class Feeds:
         catalog = self._engine.catalog
         gone = {key for key, _ in found if catalog.find(Trigger, Name.parse(key)) is None}
         if gone:
-            await self._engine.firing.keep([Document(kind=kind, key=k, body=None) for k in gone])
+            await self._commit([Document(kind=kind, key=k, body=None) for k in gone])
         return [(key, doc) for key, doc in found if key not in gone]
 
     def end(self) -> None:
         """Fires no more."""
         self._timers.stop()
+
+    async def _commit(self, documents: list[Document]) -> None:
+        await self._engine.commit(Write(documents=documents))
 
     def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(coroutine)
@@ -165,7 +169,7 @@ class Feeds:
             return _shown(key, known)
         if event == "DELETE":
             del self._schedules[key]
-            await self._engine.firing.keep([Document(kind=SCHEDULE, key=key, body=None)])
+            await self._commit([Document(kind=SCHEDULE, key=key, body=None)])
         elif event == "UPDATE":
             await self._put(key, scheduled(feed, {**known.params, **params}, now_ms))
         else:
@@ -175,7 +179,7 @@ class Feeds:
 
     async def _put(self, key: str, schedule: Schedule) -> None:
         self._schedules[key] = schedule
-        await self._engine.firing.keep([_document(key, schedule)])
+        await self._commit([_document(key, schedule)])
         self._arm(key, schedule)
 
     def _take(self, key: str, schedule: Schedule) -> None:
@@ -199,7 +203,7 @@ class Feeds:
             await self._engine.firing.fire(name, schedule.payload, documents)
         except RefusedError as error:
             log.warning("%s did not fire at its time: %s", key, error)
-            await self._engine.firing.keep(documents)
+            await self._commit(documents)
         if self._schedules.get(key) is not after:
             return
         if after.due_ms is not None:
@@ -235,7 +239,7 @@ class Feeds:
             return {"config": {"signed": signed}, "status": {"active": not known["paused"]}}
         if event == "DELETE":
             del self._webhooks[key]
-            await self._engine.firing.keep([Document(kind=WEBHOOK, key=key, body=None)])
+            await self._commit([Document(kind=WEBHOOK, key=key, body=None)])
         elif event == "UPDATE":
             await self._keep(key, {**known, "secret": _secret(params.get("secret"))})
         else:
@@ -245,7 +249,7 @@ class Feeds:
     async def _keep(self, key: str, webhook: dict[str, JSON]) -> None:
         self._webhooks[key] = webhook
         document = Document(kind=WEBHOOK, key=key, body=orjson.dumps(webhook))
-        await self._engine.firing.keep([document])
+        await self._commit([document])
 
     async def hear(self, token: str, headers: Mapping[str, str], body: bytes) -> str | None:
         """A webhook is called: fires its trigger. Returns the trigger's activation, if it has one.
@@ -281,7 +285,7 @@ class Feeds:
             if gone is not None
         ]
         if dropped:
-            self._run(self._engine.firing.keep(dropped))
+            self._run(self._commit(dropped))
 
 
 def _document(key: str, schedule: Schedule) -> Document:

@@ -31,7 +31,7 @@ from .parts import Counters, EngineSettings, Parts
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
-from .tick import Tick
+from .tick import Tick, Unit
 from .timers import Timers
 from .tokens import Place, Tokens
 from .waiters import Ended, Waiters
@@ -39,7 +39,7 @@ from .waiters import Ended, Waiters
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actions import Call, Clock, Ids, Invoker, Opened, Quotas, Store
+    from actions import Call, Clock, Ids, Invoker, Opened, Quotas, Store, Write
     from composer import JSON, Name, Outcome
 
     from .runs import Run
@@ -153,6 +153,12 @@ class Engine:
         """Makes a function of this program an action, for as long as the engine runs."""
         action = Action(name, Inline(function), updated_ms=self._parts.clock.now_ms())
         self._catalog.apply(Change(action, (action,)))
+
+    async def commit(self, write: Write) -> None:
+        """Commits what others than executions have to write, with all else."""
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._tick.submit(Unit(write, [partial(tell, done, True)], partial(tell, done, False)))
+        await done
 
     # --- executions --------------------------------------------------------------------------
 

@@ -76,15 +76,6 @@ class Firing:
         await accepted
         return id
 
-    async def keep(self, documents: Sequence[Document]) -> None:
-        """Commits documents."""
-        unit = self._tick.gathering
-        kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit.effects.append(partial(tell, kept, True))
-        unit.write.documents += documents
-        self._tick.wake()
-        await kept
-
     def _record(
         self, trigger: Trigger, rules: Sequence[Rule], params: dict[str, JSON], now_ms: int
     ) -> str:

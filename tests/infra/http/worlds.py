@@ -13,13 +13,15 @@ import anyio.lowlevel
 import httpx
 from things import StandingClock
 
-from actions import Completion, Quotas
+from actions import Change, Completion, Quotas
 from composer import Failure, Success
 from infra.clock import RandomIds
 from infra.engine import Engine, EngineSettings
+from infra.feeds import Feeds
 from infra.http import Api, Authenticator, create_app
 from infra.namespaces import Namespaces, first_namespaces
 from infra.stores import MemoryStore
+from infra.system import system_entities
 
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
 OPERATOR = "operator:an-operators-key"
@@ -124,11 +126,16 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
     store, clock = store or MemoryStore(), StandingClock()
     hands = Hands(clock)
     async with AsyncExitStack() as stack:
+        feeds = await stack.enter_async_context(Feeds(store, clock))
         engine = Engine(
-            store, {"python:3": hands}, clock=clock, ids=RandomIds(),
+            store, {"python:3": hands, "feed": feeds}, clock=clock, ids=RandomIds(),
             settings=settings or EngineSettings(), secret=b"secret",
         )  # fmt: skip
+        for entity in system_entities(clock):
+            engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
+        stack.callback(feeds.end)
+        await feeds.begin(engine)
         namespaces = Namespaces(store, clock, Quotas(), b"secret")
         await namespaces.load()
         await first_namespaces(namespaces, auth, OPERATOR)
@@ -136,6 +143,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
             engine=engine,
             auth=Authenticator(namespaces),
             namespaces=namespaces,
+            feeds=feeds,
             payload_bytes=PAYLOAD_BYTES,
             metrics=lambda: b"# figures\n",
         )
