@@ -51,6 +51,16 @@ from .ports import (
     Write,
 )
 from .triggers import about_trigger, closed_trigger, fired, not_fired
+from .web import (
+    METHODS,
+    NotAcceptableError,
+    Target,
+    WebRequest,
+    check_exported,
+    target_of,
+    web_parameters,
+    web_response,
+)
 
 __all__ = [
     "ACTIVE",
@@ -64,6 +74,7 @@ __all__ = [
     "INTERVAL",
     "LOST",
     "MAX_SEQUENCE",
+    "METHODS",
     "NODE",
     "NOT_FOUND",
     "ONCE",
@@ -97,6 +108,7 @@ __all__ = [
     "Invocation",
     "Invoker",
     "Limits",
+    "NotAcceptableError",
     "NotFoundError",
     "Opened",
     "Package",
@@ -109,14 +121,17 @@ __all__ = [
     "Schedule",
     "Standing",
     "Store",
+    "Target",
     "ThrottledError",
     "TooLargeError",
     "Trigger",
     "UnauthorizedError",
     "Usage",
+    "WebRequest",
     "Write",
     "about_trigger",
     "check_call",
+    "check_exported",
     "check_payload",
     "closed",
     "closed_trigger",
@@ -130,4 +145,7 @@ __all__ = [
     "scheduled",
     "status_of",
     "summary",
+    "target_of",
+    "web_parameters",
+    "web_response",
 ]

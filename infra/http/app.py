@@ -10,11 +10,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from actions import RefusedError
+from actions import METHODS, RefusedError
 from composer import InvalidNameError
 
 from .errors import UnavailableError, not_served, refused
-from .routes import ROUTES
+from .routes import ANY, ROUTES, WEB
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -45,7 +45,8 @@ def create_app(api: Api) -> ASGIApp:
                 raise UnavailableError("The server is stopping.")
             return await endpoint(request, api)
 
-        return Route(path, endpoint_with_api, methods=[method])
+        methods = list(METHODS) if method == ANY else [method]
+        return Route(path, endpoint_with_api, methods=methods)
 
     handlers: dict[Any, Any] = {
         RefusedError: refused,
@@ -73,10 +74,13 @@ class _Common:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *common]
+                told = {name for name, _ in message["headers"]}
+                added = [header for header in common if header[0] not in told]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        if scope["method"] == "OPTIONS":  # a browser asks what it may do, and shows no key
+        asks = scope["method"] == "OPTIONS" and not scope["path"].startswith(WEB)
+        if asks:  # a browser asks what it may do, and shows no key
             await Response()(scope, receive, send_with_headers)
         else:
             await self._app(scope, receive, send_with_headers)

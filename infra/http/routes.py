@@ -14,6 +14,7 @@ from . import (
     namespaces,
     service,
     triggers,
+    web,
     webhooks,
 )
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 Endpoint: TypeAlias = "Callable[..., Awaitable[Response]]"
 
+ANY = "*"  # any method
 API = "/api/v1"
+WEB = API + "/web/"
 NAMESPACED = API + "/namespaces/{namespace}"
 _ACTION = NAMESPACED + "/actions/{name:path}"
 _EXECUTION = NAMESPACED + "/executions/{id}"
@@ -61,6 +64,7 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("GET", NAMESPACED + "/actions/{package}/", entities.list_package),
     *_COLLECTIONS,
     ("POST", API + "/webhooks/{token}", webhooks.call_webhook),
+    (ANY, WEB + "{namespace}/{package}/{action:path}", web.serve),
     ("POST", API + "/completions/{token}", completions.complete),
     ("GET", API + "/namespaces", service.list_namespaces),
     ("GET", _OPERATED, namespaces.list_all),
