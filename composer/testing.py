@@ -334,7 +334,12 @@ class Simulation:
         given = [params, variables][: main.__code__.co_argcount]
 
         def answer(_: JSON) -> Any:
-            result = main(*given)
+            try:
+                result = main(*given)
+            except (AssertionError, Fail):
+                raise
+            except Exception as error:  # noqa: BLE001  a worker would report it, too
+                return _Set({"error": f"{type(error).__name__}: {error}"}, variables)
             return _Set(params if result is None else result, variables)
 
         return answer

@@ -133,7 +133,7 @@ class WorkerPool:
         job.asked = loop.time()
         self._waiting.setdefault(job.key, deque()).append(job)
         if self._workers.get(job.key):
-            loop.call_later(PATIENCE_S, self._grow, job.key)
+            loop.call_later(PATIENCE_S, self._grow, job)
         else:
             self._start(job.key)
 
@@ -151,15 +151,14 @@ class WorkerPool:
 
     # --- which worker ------------------------------------------------------------------------
 
-    def _grow(self, key: Key) -> None:
-        """Starts one more worker for code that has waited long enough."""
-        waiting = self._waiting.get(key)
-        if not waiting:
-            return
-        starting = sum(worker.uses == 0 for worker in self._workers.get(key, ()))
-        waited = asyncio.get_running_loop().time() - waiting[0].asked
-        if starting < len(waiting) and waited >= PATIENCE_S:
-            self._start(key)
+    def _grow(self, job: Job) -> None:
+        """Starts one more worker for code whose job, or an older one, still waits."""
+        waiting = self._waiting.get(job.key)
+        if waiting and waiting[0].asked <= job.asked and self._starting(job.key) < len(waiting):
+            self._start(job.key)
+
+    def _starting(self, key: Key) -> int:
+        return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
 
     def _start(self, key: Key) -> None:
         if self.size >= self._size:
@@ -238,7 +237,7 @@ class WorkerPool:
         waiting, starved = self._waiting.get(worker.key), self._starved()
         if waiting and (starved is None or not self._unfair(starved, waiting[0])):
             worker.run(waiting.popleft())
-        elif starved is not None or self.size > self._size:
+        elif (starved is not None and self.size >= self._size) or self.size > self._size:
             worker.end()
         else:
             idle = self._idle.pop(worker.key, [])  # put back last: the most recently used
@@ -268,8 +267,17 @@ class WorkerPool:
             self._start(starved)
 
     def _starved(self) -> Key | None:
-        """The code that waits and has no worker; of several, what has waited for longest."""
-        starved = [key for key, jobs in self._waiting.items() if jobs and key not in self._workers]
+        """The code that waits for a worker in vain; of several, what has waited for longest.
+
+        All of its workers may be busy for long, perhaps with what waits for this very job.
+        """
+        late = asyncio.get_running_loop().time() - PATIENCE_S
+        starved = [
+            key
+            for key, jobs in self._waiting.items()
+            if jobs and (key not in self._workers or jobs[0].asked <= late)
+            if not self._starting(key)
+        ]
         return min(starved, key=lambda key: self._waiting[key][0].asked, default=None)
 
     def _unfair(self, starved: Key, job: Job) -> bool:

@@ -197,7 +197,7 @@ function * tarred (raw) {
 
 // --- running it ----------------------------------------------------------------------------------
 
-const failure = (error, code) => JSON.stringify({ error, code })
+const failure = (error, code, variables) => JSON.stringify({ error, code, variables })
 
 // The line that answers a request, whatever user code does short of ending the process.
 async function answer (functions, request, limit) {
@@ -260,7 +260,7 @@ async function inlined (prepare, { params, variables }) {
     return Object.keys(variables).length ? { ...made, variables } : made
   } catch (error) {
     show(error)
-    return failure('Function combinator threw an exception (see log for details)', 'ApplicationError')
+    return failure('Function combinator threw an exception (see log for details)', 'ApplicationError', variables)
   }
 }
 

@@ -253,7 +253,9 @@ def answer(runner: Runner, request: dict[str, Any], limit: int) -> bytes:
         show(error)
         text = said(error) or type(error).__name__
         raw = text.encode()
-        return too_long(raw, limit) if len(raw) > limit else failure(text, "ApplicationError")
+        if len(raw) > limit:
+            return too_long(raw, limit)
+        return failure(text, "ApplicationError", request.get("variables"))
     try:
         fields = {name: encoded(value) for name, value in result.items()}
     except (TypeError, ValueError, RecursionError) as error:
@@ -279,8 +281,15 @@ def too_long(raw: bytes, limit: int) -> bytes:
     )
 
 
-def failure(text: str, code: str) -> bytes:
-    return json.dumps({"error": text, "code": code}).encode()
+def failure(text: str, code: str, variables: Any = None) -> bytes:
+    """The line of a failure, with what the function had set by then, if that can be written."""
+    document = {"error": text, "code": code}
+    if variables:
+        try:
+            return json.dumps({**document, "variables": variables}, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            pass
+    return json.dumps(document).encode()
 
 
 def said(error: BaseException) -> str:

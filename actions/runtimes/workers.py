@@ -217,8 +217,11 @@ class Worker:
                 self._initialized = True
                 job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
                 self._process.say(orjson.dumps(self._request(job)))
-            case {"error": error, "code": str(code)} if code in FAILURES:
-                self._finish(Failure(code, error), None)
+            case {"error": error, "code": str(code), **rest} if code in FAILURES:
+                variables = rest.get("variables")
+                self._finish(
+                    Failure(code, error), variables if isinstance(variables, dict) else None
+                )
             case {"failed": str(reason)} if not self._initialized:
                 self.end(Failure(CRASHED, f"Initialization has failed due to: {reason}"))
             case _:

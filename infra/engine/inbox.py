@@ -26,9 +26,7 @@ from actions import (
     merged,
 )
 from composer import (
-    CANCELLED as CANCELLED_CODE,
-)
-from composer import (
+    APPLICATION_ERROR,
     CONDUCTING,
     EXECUTION_FAILED,
     RESUMED,
@@ -42,6 +40,9 @@ from composer import (
     Failure,
     Invoke,
     Success,
+)
+from composer import (
+    CANCELLED as CANCELLED_CODE,
 )
 from composer import (
     PAUSED as PAUSED_ENTRY,
@@ -464,6 +465,10 @@ def _ticket(opened: Opened, completion: Completion) -> dict[str, JSON]:
 def _event(turn: int, outcome: Outcome, variables: JSON) -> Completed | Failed:
     if isinstance(outcome, Success):
         return Completed(turn, outcome.value, variables)
+    if variables and outcome.code == APPLICATION_ERROR:
+        return Completed(
+            turn, {"error": outcome.error}, variables
+        )  # what it had set by then counts
     return Failed(turn, outcome)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 60.0
 NO_PACKAGE = "default"
+GATEWAY = ("whisk.system", "apimgmt")  # where OpenWhisk's clients expect one
 SECRET_HEADER = "x-require-whisk-auth"  # noqa: S105  its name, not what is in it
 SUCCESS, APPLICATION = 0, 1
 
@@ -82,6 +83,11 @@ def _found(request: Request, target: Target, api: Api) -> Action:
         NotFoundError: when there is none, or it is not for the web: nobody is told which.
     """
     namespace, package = request.path_params["namespace"], request.path_params["package"]
+    if (namespace, package) == GATEWAY:
+        raise NotFoundError(
+            "There is no API gateway here: a web action has a URL of its own, "
+            "/api/v1/web/NAMESPACE/PACKAGE/ACTION."
+        )
     path = target.action if package == NO_PACKAGE else f"{package}/{target.action}"
     try:
         action = api.engine.catalog.resolve(Name.parse(f"/{namespace}/{path}"), namespace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -205,6 +206,28 @@ async def test_code_that_has_waited_for_too_long_takes_the_place_of_code_with_a_
         await until(lambda: len(ended_in) == 2)
 
     assert ["A", *ended_in] == [*order]
+
+
+async def test_code_whose_workers_wait_for_it_takes_the_place_of_code_that_is_done(tmp_path):
+    """All places are taken: one of the code that is asked for again, whose run waits for that."""
+    gates = [Gate(tmp_path / name) for name in "ab"]
+    async with opened(size=2) as pool:
+        blocked = ask(pool, python(GATE), {"gate": gates[0].path})
+        other = ask(pool, python(GATE, name="other", parameters=[]), {"gate": gates[1].path},
+                    namespace="other")  # fmt: skip
+        for gate in gates:
+            await gate.wait()
+        again = ask(pool, python(GATE), {"gate": os.devnull})
+        loop = asyncio.get_running_loop()
+        late = loop.time() + pools.PATIENCE_S * 3
+        await until(lambda: loop.time() > late)  # it is sure by now that it finds no place
+
+        await gates[1].open()
+
+        assert isinstance((await other.next()).outcome, Success)
+        assert isinstance((await again.next()).outcome, Success)
+        await gates[0].open()
+        assert isinstance((await blocked.next()).outcome, Success)
 
 
 # --- one harms no other ------------------------------------------------------------------------

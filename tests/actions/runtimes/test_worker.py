@@ -817,6 +817,22 @@ async def test_an_inline_function_without_parameters_is_called_without(pool):
     assert (await inlined(pool, lambda: {"n": 7}, {"n": 1})).outcome == Success({"n": 7})
 
 
+async def test_what_an_inline_function_has_set_before_it_fails_counts(pool):
+    def count(params, variables):
+        variables["n"] += 1
+        raise ValueError("no")
+
+    def spoil(params, variables):
+        variables["n"] = {1, 2}
+        raise ValueError("no")
+
+    completion = await inlined(pool, count, {}, {"n": 1})
+    spoilt = await inlined(pool, spoil, {}, {"n": 1})
+
+    assert completion.outcome == spoilt.outcome == Failure("ApplicationError", "no")
+    assert (completion.variables, spoilt.variables) == ({"n": 2}, None)
+
+
 async def test_an_inline_function_reads_and_sets_variables(pool):
     def count(params, variables):
         variables["n"] += 1
