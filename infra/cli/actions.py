@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import files, output
-from .options import FILE, as_json, connected, parameters, values
+from .options import FILE, as_json, connected, connected_by_host, listed, noted, pages, parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from .client import Client
 
 OK, ACCEPTED = 200, 202
-PAGE = 200
+WEB = click.Choice(["true", "false", "yes", "no", "raw"], case_sensitive=False)
 WAIT_MS = 20_000  # of one look at an activation
 
 
@@ -87,26 +84,38 @@ def _ended(client: Client, name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 @click.group()
 def action() -> None:
-    """Actions: list, get, create, update, delete."""
+    """Actions: create, update, invoke, get, list, delete."""
+
+
+action.add_command(invoke)
 
 
 @action.command("list")
-@click.option("--limit", type=click.IntRange(0), default=PAGE, show_default=True)
-@click.option("--skip", type=click.IntRange(0), default=0)
+@click.argument("package", required=False)
+@pages
 @as_json
 @connected
-def list_(client: Client, limit: int, skip: int, *, as_json: bool) -> None:
-    """List the actions of the namespace."""
-    found = client.ask("GET", "actions", limit=limit, skip=skip)
+def list_(client: Client, package: str | None, *, as_json: bool, **page: int) -> None:
+    """List the actions of the namespace, or of PACKAGE (/NAMESPACE/PACKAGE for another's)."""
+    if package is None:
+        found = client.ask("GET", "actions", **page)
+    else:
+        found = client.ask_action("GET", f"{package.rstrip('/')}/", **page)
     if as_json:
         output.write_json(found)
         return
     rows = [
-        (doc["name"], _kind(doc), doc["version"], output.instant(doc["updated"])) for doc in found
+        (_shown(doc), _kind(doc), doc["version"], output.instant(doc["updated"])) for doc in found
     ]
     output.table(
         ("name", "kind", "version", "updated"), rows, "no actions yet: xingqiao deploy FILE"
     )
+
+
+def _shown(doc: dict[str, Any]) -> str:
+    """The name, with its package."""
+    package = doc["namespace"].partition("/")[2]
+    return f"{package}/{doc['name']}" if package else str(doc["name"])
 
 
 def _kind(doc: dict[str, Any]) -> str:
@@ -115,31 +124,63 @@ def _kind(doc: dict[str, Any]) -> str:
 
 @action.command()
 @click.argument("name")
+@click.argument("field", required=False)
 @click.option("--save", type=FILE, help="Write its code, or its composition, to this file.")
+@click.option("--url", "show_url", is_flag=True, help="Show the URL that it has on the web.")
 @as_json
-@connected
-def get(client: Client, name: str, save: Path | None, *, as_json: bool) -> None:
-    """Show the action NAME."""
+@connected_by_host
+def get(  # noqa: PLR0913  its options
+    client: Client,
+    name: str,
+    field: str | None,
+    *,
+    save: Path | None,
+    show_url: bool,
+    as_json: bool,
+) -> None:
+    """Show the action NAME, or one FIELD of it."""
     found = client.ask_action("GET", name)
     if save is not None:
         save.write_bytes(files.content(found["exec"]))
         output.done(f"{name} is in {save}")
-    elif as_json:
-        output.write_json(found)
-    else:
-        output.document(found)
+        return
+    if show_url:
+        click.echo(_web_url(client, found))
+        return
+    if field is not None:
+        if field not in found:
+            raise click.UsageError(f"{name} has no field {field!r}; it has {', '.join(found)}")
+        found = found[field]
+    output.write_json(found) if as_json else output.document(found)
+
+
+def _web_url(client: Client, doc: dict[str, Any]) -> str:
+    namespace, _, package = doc["namespace"].partition("/")
+    notes = {note["key"]: note["value"] for note in doc["annotations"]}
+    if not notes.get("web-export"):
+        return f"{client.url}/api/v1/namespaces/{namespace}/actions/{_shown(doc)}"
+    return f"{client.url}/api/v1/web/{namespace}/{package or 'default'}/{doc['name']}"
 
 
 def _definition(command: Any) -> Any:
     """The arguments and options of create and update, as if each were written above the command."""
     definition = (
         click.argument("name"),
-        click.argument("file", type=FILE, required=False),
-        click.option("--kind", help="Of the code [python:3]."),
+        click.argument("file", required=False),
+        click.option("--kind", help="Of the code [by the file's name]."),
         click.option("--main", help="Function that is called [main]."),
-        click.option("--annotation", "-a", nargs=2, multiple=True, metavar="NAME VALUE"),
-        click.option("--timeout", type=int, help="Milliseconds that it may take."),
-        click.option("--memory", type=int, help="Megabytes that it may use."),
+        click.option("--sequence", is_flag=True, help="FILE is a list of actions: a,b,c."),
+        click.option("--copy", is_flag=True, help="FILE is the name of an action to copy."),
+        click.option("--web", type=WEB, help="Whether, and how, it can be called from the web."),
+        click.option("--web-secure", help="Callers show this in X-Require-Whisk-Auth, or `true`."),
+        click.option("--timeout", "-t", type=int, help="Milliseconds that it may take."),
+        click.option("--memory", "-m", type=int, help="Megabytes that it may use."),
+        click.option("--logsize", "-l", "logs", type=int, help="Megabytes that it may log."),
+        click.option("--concurrency", "-c", type=int, help="Runs at once in one worker: 1."),
+        click.option("--del-annotation", multiple=True, help="Annotation to remove."),
+        click.option("--docker", hidden=True),
+        click.option("--native", is_flag=True, hidden=True),
+        noted,
         as_json,
         parameters,
     )
@@ -151,8 +192,9 @@ def _definition(command: Any) -> Any:
 @action.command()
 @_definition
 @connected
-def create(client: Client, name: str, file: Path | None, **given: Any) -> None:
-    """Create the action NAME from FILE (.py, .zip or .json)."""
+def create(client: Client, name: str, file: str | None, **given: Any) -> None:
+    """Create the action NAME from FILE (.py, .js, .zip or .json)."""
+    _refuse_containers(given)
     if file is None:
         raise click.UsageError("FILE is missing: an action is made of code or of a composition")
     _put(client, name, file, overwrite=False, **given)
@@ -161,51 +203,68 @@ def create(client: Client, name: str, file: Path | None, **given: Any) -> None:
 @action.command()
 @_definition
 @connected
-def update(client: Client, name: str, file: Path | None, **given: Any) -> None:
+def update(client: Client, name: str, file: str | None, **given: Any) -> None:
     """Update the action NAME: its code if there is a FILE, and whatever options say."""
+    _refuse_containers(given)
     _put(client, name, file, overwrite=True, **given)
 
 
-def _put(  # noqa: PLR0913  the options
-    client: Client,
-    name: str,
-    file: Path | None,
-    *,
-    overwrite: bool,
-    as_json: bool,
-    kind: str | None,
-    main: str | None,
-    annotation: Iterable[tuple[str, str]],
-    params: dict[str, Any],
-    **limits: int | None,
+def _refuse_containers(given: dict[str, Any]) -> None:
+    if given["docker"] or given["native"]:
+        raise click.UsageError("--docker: there are no containers here; give code (.py, .js, .zip)")
+
+
+def _put(
+    client: Client, name: str, file: str | None, *, overwrite: bool, as_json: bool, **given: Any
 ) -> None:
-    document: dict[str, Any] = {} if file is None else {"exec": _exec(file, kind, main)}
-    if params:
-        document["parameters"] = [{"key": key, "value": value} for key, value in params.items()]
-    if notes := values(annotation):
-        document["annotations"] = [{"key": key, "value": value} for key, value in notes.items()]
-    if given := {key: value for key, value in limits.items() if value is not None}:
-        document["limits"] = given
+    document = _document(client, file, given)
     made = client.put_action(name, document, overwrite=overwrite)
     if as_json:
         output.write_json(made)
     else:
-        output.done(f"{made['name']} {made['version']} ({made['exec']['kind']})")
+        output.done(f"{_shown(made)} {made['version']} ({made['exec']['kind']})")
 
 
-def _exec(file: Path, kind: str | None, main: str | None) -> dict[str, Any]:
-    """The `exec` of an action made of one file, whose code is not run here."""
-    if file.suffix == ".json":
-        (document,) = files.read(file, "it").documents().values()
-        return dict(document["exec"])
-    try:
-        content = file.read_bytes()
-        binary = file.suffix == ".zip"
-        code = base64.b64encode(content).decode() if binary else content.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise files.FileError(f"{file}: {error}") from error
-    made: dict[str, Any] = {"kind": kind or "python:3", "code": code, "binary": binary}
-    return made if main is None else {**made, "main": main}
+def _document(client: Client, file: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What the options and the file make."""
+    document: dict[str, Any] = {}
+    if given["copy"] and file is not None:
+        copied = client.ask_action("GET", file)
+        document = {key: copied[key] for key in ("exec", "parameters", "annotations", "limits")}
+    elif file is not None:
+        document = {"exec": _executed(file, given)}
+    if given["params"]:
+        document["parameters"] = listed(given["params"])
+    notes = {**_web(given), **given["notes"]}
+    if notes:
+        document["annotations"] = [*document.get("annotations", []), *listed(notes)]
+    if given["del_annotation"]:
+        document["delAnnotations"] = list(given["del_annotation"])
+    limits = {name: given[name] for name in LIMITS if given[name] is not None}
+    return {**document, "limits": {**document.get("limits", {}), **limits}} if limits else document
+
+
+LIMITS = ("timeout", "memory", "logs", "concurrency")
+
+
+def _web(given: dict[str, Any]) -> dict[str, Any]:
+    """The annotations that `--web` and `--web-secure` stand for."""
+    web, secret = given["web"], given["web_secure"]
+    notes: dict[str, Any] = {}
+    if web is not None:
+        exported, raw = web in ("true", "yes", "raw"), web == "raw"
+        notes = {"web-export": exported, "raw-http": raw, "final": exported}
+    if secret is not None:
+        notes["require-whisk-auth"] = {"true": True, "false": False}.get(secret.lower(), secret)
+    return notes
+
+
+def _executed(file: str, given: dict[str, Any]) -> dict[str, Any]:
+    if given["sequence"]:
+        names = [name.strip() for name in file.split(",") if name.strip()]
+        components = [name if name.startswith("/") else f"/_/{name}" for name in names]
+        return {"kind": "sequence", "components": components}
+    return files.executed(Path(file), given["kind"], given["main"])
 
 
 @action.command()

@@ -17,40 +17,54 @@ if TYPE_CHECKING:
     from .client import Client
 
 LOOK_S = 0.5  # between two looks of `poll`
-SHOWN = 30
+SHOWN, PAGE = 30, 200
+CAUSING = ("sequence", "composition")
 
 
 @click.group()
 def activation() -> None:
-    """Activations, the records of what has run: list, get, logs, result, poll."""
+    """Activations, the records of what has run: list, get, logs, result, poll, cancel."""
 
 
 @activation.command("list")
 @click.argument("name", required=False)
-@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
-@click.option("--skip", type=click.IntRange(0), default=0)
+@click.option("--status", help="success, application error, ..., or 0 to 3.")
+@click.option("--kind", help="Of what ran: python:3, nodejs:20, sequence, composition, trigger.")
+@click.option("--cause", help="Activation that they are steps of.")
 @click.option("--since", type=int, help="Milliseconds since the epoch.")
 @click.option("--upto", type=int, help="Milliseconds since the epoch.")
+@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
+@click.option("--skip", type=click.IntRange(0), default=0)
+@click.option("--full", "-f", is_flag=True, help="Whole records.")
 @as_json
 @connected
-def list_(client: Client, *, as_json: bool, **query: Any) -> None:
+def list_(client: Client, *, as_json: bool, full: bool, **query: Any) -> None:
     """List activations, the newest first, those of the action NAME if it is given."""
-    found = client.ask("GET", "activations", **query)
+    found = client.ask("GET", "activations", docs=full or None, **query)
     if as_json:
         output.write_json(found)
+        return
+    if full:
+        output.document(found)
         return
     rows = (
         (
             output.instant(doc["start"]),
             doc["activationId"],
             doc["name"],
+            _kind(doc),
             output.status("succeeded" if not doc["statusCode"] else "failed"),
-            output.duration(doc["duration"]),
+            output.duration(doc.get("duration")),
         )
         for doc in found
     )
-    columns = ("start", "activation", "action", "status", "duration")
+    columns = ("start", "activation", "action", "kind", "status", "duration")
     output.table(columns, rows, "no activations")
+
+
+def _kind(doc: dict[str, Any]) -> str:
+    notes = {note["key"]: note["value"] for note in doc["annotations"]}
+    return str(notes.get("kind", "trigger"))
 
 
 def _of_one(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,11 +86,49 @@ def _record(client: Client, id: str | None, *, last: bool) -> dict[str, Any]:
 
 
 @activation.command()
-@_of_one
-def get(client: Client, id: str | None, *, last: bool, as_json: bool) -> None:
+@click.argument("id", required=False)
+@click.option("--last", "-l", is_flag=True, help="The last one, in place of ID.")
+@click.option("--tree", is_flag=True, help="What it has caused, and what that has, ...")
+@as_json
+@connected
+def get(client: Client, id: str | None, *, last: bool, tree: bool, as_json: bool) -> None:
     """Show the record ID."""
     record = _record(client, id, last=last)
-    output.write_json(record) if as_json else output.document(record)
+    if tree:
+        made = _tree(client, record)
+        output.write_json(made) if as_json else output.tree(made)
+    else:
+        output.write_json(record) if as_json else output.document(record)
+
+
+def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
+    """A record in short, with what it has caused as `components`, in order."""
+    short = {
+        "activationId": record["activationId"],
+        "name": record["name"],
+        "kind": _kind(record),
+        "statusCode": record.get("statusCode", record.get("response", {}).get("statusCode")),
+        "duration": record.get("duration"),
+    }
+    if short["kind"] not in CAUSING:
+        return short
+    caused: list[dict[str, Any]] = []
+    while True:
+        page = client.ask(
+            "GET", "activations", cause=record["activationId"], limit=PAGE, skip=len(caused)
+        )
+        caused += page
+        if len(page) < PAGE:
+            return {**short, "components": [_tree(client, doc) for doc in reversed(caused)]}
+
+
+@activation.command()
+@click.argument("id")
+@connected
+def cancel(client: Client, id: str) -> None:
+    """Ask the run ID, which has not ended, to stop."""
+    client.ask("DELETE", f"activations/{id}")
+    output.done(f"{id} is asked to stop")
 
 
 @activation.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
@@ -11,11 +10,14 @@ import httpx
 
 from composer import Error
 
+from . import wskprops
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAMESPACES = "/api/v1/namespaces"
-NOT_FOUND = 404
+NO_CONTENT, NOT_FOUND = 204, 404
+ACTIONS = "actions"
 URL = "http://127.0.0.1:3233"
 WAIT_MS = 60_000
 MARGIN_S = 15.0  # over what we ask the server to wait
@@ -28,6 +30,11 @@ class ApiError(Error):
         super().__init__(text if status is None else f"{text} ({status})")
         self.status = status
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether what was asked for is not there."""
+        return self.status == NOT_FOUND
+
 
 class Client:
     """A connection to a server, for one namespace.
@@ -39,7 +46,7 @@ class Client:
 
     def __init__(self, url: str, auth: str) -> None:
         user, _, key = auth.partition(":")
-        self.url = url
+        self.url, self.auth = url, auth
         self._http = httpx.Client(base_url=url, auth=(user, key), timeout=WAIT_MS / 1000 + MARGIN_S)
 
     def __enter__(self) -> Self:
@@ -56,9 +63,28 @@ class Client:
         """
         return self._ask(method, f"{NAMESPACES}/_/{quote(path)}", body, query)[1]
 
+    def entity(
+        self, method: str, collection: str, name: str, *, body: Any = None, **query: Any
+    ) -> Any:
+        """As `ask`, for what has a name: `name`, `package/name`, or in full `/namespace/name`."""
+        return self._ask(method, _path(collection, name), body, query)[1]
+
     def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
-        """As `ask`, for an action: `name`, `package/name`, or in full `/namespace/name`."""
-        return self._ask(method, _path(name), body, query)[1]
+        """As `entity`, for an action."""
+        return self.entity(method, ACTIONS, name, body=body, **query)
+
+    def collection(self, collection: str, namespace: str | None, **query: Any) -> Any:
+        """Those of a namespace, which may be written `/namespace`; of the caller's own when None."""
+        owner = quote((namespace or "_").strip("/"))
+        return self._ask("GET", f"{NAMESPACES}/{owner}/{collection}", None, query)[1]
+
+    def get(self, path: str) -> Any:
+        """As `ask`, for any path of the server."""
+        return self._ask("GET", path, None, {})[1]
+
+    def send(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """As `ask`, for any path of the server, with a body."""
+        return self._ask(method, path, body, query)[1]
 
     def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
         asked = {name: str(value).lower() if isinstance(value, bool) else value
@@ -67,6 +93,8 @@ class Client:
             response = self._http.request(method, path, json=body, params=asked)
         except httpx.HTTPError as error:
             raise ApiError(f"{self.url} cannot be reached: {error}") from error
+        if response.status_code == NO_CONTENT:
+            return NO_CONTENT, None
         try:
             document = response.json()
         except ValueError:
@@ -80,7 +108,7 @@ class Client:
     def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
         """Invokes an action. Returns the status and the answer; 202 with an id when it is not done."""
         query = {"blocking": blocking, "result": result}
-        return self._ask("POST", _path(name), params, query)
+        return self._ask("POST", _path(ACTIONS, name), params, query)
 
     def put_action(self, name: str, document: Any, *, overwrite: bool) -> Any:
         """Creates or updates an action. Returns it as it is then."""
@@ -107,10 +135,10 @@ class Client:
             after = page["next"]
 
 
-def _path(name: str) -> str:
-    """The path of an action's name."""
+def _path(collection: str, name: str) -> str:
+    """The path of a name."""
     namespace, _, rest = name[1:].partition("/") if name.startswith("/") else ("_", "", name)
-    return f"{NAMESPACES}/{quote(namespace)}/actions/{quote(rest)}"
+    return f"{NAMESPACES}/{quote(namespace)}/{collection}/{quote(rest)}"
 
 
 def connect(url: str | None, auth: str | None) -> Client:
@@ -119,9 +147,9 @@ def connect(url: str | None, auth: str | None) -> Client:
     Raises:
         ApiError: when there are no credentials, the URL is none, or the file cannot be read.
     """
-    properties = _wskprops()
-    url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
-    auth = auth or os.environ.get("XINGQIAO_AUTH") or properties.get("AUTH")
+    told = wskprops.read()
+    url = url or os.environ.get("XINGQIAO_URL") or _host(told.get("APIHOST")) or URL
+    auth = auth or os.environ.get("XINGQIAO_AUTH") or told.get("AUTH")
     if not auth:
         raise ApiError(
             "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
@@ -131,18 +159,6 @@ def connect(url: str | None, auth: str | None) -> Client:
         return Client(url.rstrip("/"), auth)
     except httpx.InvalidURL as error:
         raise ApiError(f"{url} is no URL: {error}") from error
-
-
-def _wskprops() -> dict[str, str]:
-    path = Path(os.environ.get("WSK_CONFIG_FILE", Path.home() / ".wskprops"))
-    if not path.is_file():
-        return {}
-    try:
-        text = path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise ApiError(f"{path}: {error}") from error
-    pairs = (line.partition("=") for line in text.splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _host(apihost: str | None) -> str | None:

@@ -6,10 +6,12 @@ import base64
 import importlib.util
 import json
 import sys
+import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import composer
+from actions import NODE, PYTHON
 from composer import ActionFunction, Composition, CompositionError, Error
 
 if TYPE_CHECKING:
@@ -82,8 +84,39 @@ def content(runtime: dict[str, JSON]) -> bytes:
     return base64.b64decode(code) if runtime.get("binary") else code.encode()
 
 
+def executed(path: Path, kind: str | None, main: str | None) -> dict[str, JSON]:
+    """The `exec` of an action made of one file, whose code is not run here.
+
+    Raises:
+        FileError: when it cannot be read.
+    """
+    if path.suffix == ".json":
+        (document,) = read(path, "it").documents().values()
+        return dict(document["exec"])
+    try:
+        content = path.read_bytes()
+        binary = path.suffix == ".zip"
+        code = base64.b64encode(content).decode() if binary else content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: {error}") from error
+    made: dict[str, JSON] = {"kind": kind or _kind(path), "code": code, "binary": binary}
+    return made if main is None else {**made, "main": main}
+
+
+def _kind(path: Path) -> str:
+    """The kind of code in a file: by its name, or by what is in an archive."""
+    if path.suffix == ".zip":
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        except zipfile.BadZipFile as error:
+            raise FileError(f"{path}: {error}") from error
+        return NODE if {"package.json", "index.js"} & set(names) else PYTHON
+    return NODE if path.suffix in (".js", ".mjs", ".cjs") else PYTHON
+
+
 def read(path: Path, name: str | None = None) -> Contents:
-    """What a file defines: `.py`, `.json` (a composition), or `.zip` (a Python action).
+    """What a file defines: `.py`, `.json` (a composition), `.js` or `.zip` (an action).
 
     Args:
         path: of the file.
@@ -94,14 +127,12 @@ def read(path: Path, name: str | None = None) -> Contents:
     """
     if not path.is_file():
         raise FileError(f"{path}: there is no such file")
-    if path.suffix == ".zip":
-        code = base64.b64encode(path.read_bytes()).decode()
-        document = {"exec": {"kind": "python:3", "code": code, "binary": True}}
-        return Contents(actions={name or path.stem: document})
+    if path.suffix in (".zip", ".js"):
+        return Contents(actions={name or path.stem: {"exec": executed(path, None, None)}})
     if path.suffix == ".json":
         return Contents(compositions={name or path.stem: _composition(path)})
     if path.suffix != ".py":
-        raise FileError(f"{path}: only .py, .json and .zip files can be used")
+        raise FileError(f"{path}: only .py, .js, .json and .zip files can be used")
     return _python(path, name)
 
 

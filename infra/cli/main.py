@@ -22,11 +22,19 @@ COMMANDS = {  # and the modules that they are in
     "deploy": "actions",
     "invoke": "actions",
     "action": "actions",
+    "package": "packages",
+    "trigger": "triggers",
+    "rule": "rules",
     "activation": "activations",
     "execution": "executions",
     "run": "local",
     "show": "local",
+    "namespace": "namespaces",
+    "property": "properties",
+    "list": "namespaces",
+    "api": "refused",
 }
+NAMED = {"property": "property_", "list": "get"}  # functions of another name than their command
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
@@ -44,7 +52,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f".{COMMANDS[cmd_name]}", __package__)
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, NAMED.get(cmd_name, cmd_name))
         return command
 
 

@@ -23,14 +23,34 @@ FILE = click.Path(path_type=Path)
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
 
 
+def pages(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `--limit` and `--skip`."""
+    limit = click.option("--limit", type=click.IntRange(0, 200), default=200, show_default=True)
+    return limit(click.option("--skip", type=click.IntRange(0), default=0)(command))
+
+
 def connected(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--url` and `--auth`, and, as its first argument, a client made of them."""
+    return _connected(command, "--url", "--apihost")
 
-    @click.option("--url", help="Of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
-    @click.option("--auth", metavar="UUID:KEY", help="Credentials [XINGQIAO_AUTH; else .wskprops].")
+
+def connected_by_host(command: Callable[..., Any]) -> Callable[..., Any]:
+    """As `connected`, for a command that has another `--url`."""
+    return _connected(command, "--apihost")
+
+
+def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    @click.option(
+        *names,
+        "server",
+        help="Of the server [XINGQIAO_URL; else .wskprops; else http://127.0.0.1:3233].",
+    )
+    @click.option(
+        "--auth", "-u", metavar="UUID:KEY", help="Credentials [XINGQIAO_AUTH; else .wskprops]."
+    )
     @wraps(command)
-    def with_client(*args: Any, url: str | None, auth: str | None, **options: Any) -> Any:
-        with connect(url, auth) as client:
+    def with_client(*args: Any, server: str | None, auth: str | None, **options: Any) -> Any:
+        with connect(server, auth) as client:
             return command(client, *args, **options)
 
     return with_client
@@ -53,10 +73,41 @@ def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_params(
         *args: Any, pairs: Iterable[tuple[str, str]], param_file: Path | None, **options: Any
     ) -> Any:
-        params = {} if param_file is None else _object(param_file)
+        params = {} if param_file is None else _object(param_file, "--param-file")
         return command(*args, params={**params, **values(pairs)}, **options)
 
     return with_params  # fmt: skip
+
+
+def noted(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `--annotation` and `--annotation-file`, and what they make as `notes`."""
+
+    @click.option(
+        "--annotation",
+        "-a",
+        "note_pairs",
+        nargs=2,
+        multiple=True,
+        metavar="NAME VALUE",
+        help="An annotation; its value is JSON, or else text.",
+    )
+    @click.option("--annotation-file", "-A", type=FILE, help="A JSON object of annotations.")
+    @wraps(command)
+    def with_notes(
+        *args: Any,
+        note_pairs: Iterable[tuple[str, str]],
+        annotation_file: Path | None,
+        **options: Any,
+    ) -> Any:
+        notes = {} if annotation_file is None else _object(annotation_file, "--annotation-file")
+        return command(*args, notes={**notes, **values(note_pairs)}, **options)
+
+    return with_notes
+
+
+def listed(values: dict[str, JSON]) -> list[dict[str, JSON]]:
+    """Parameters or annotations as the API takes them."""
+    return [{"key": key, "value": value} for key, value in values.items()]
 
 
 def values(pairs: Iterable[tuple[str, str]]) -> dict[str, JSON]:
@@ -71,13 +122,13 @@ def _value(text: str) -> JSON:
         return text
 
 
-def _object(file: Path) -> dict[str, JSON]:
+def _object(file: Path, option: str) -> dict[str, JSON]:
     try:
         document = _loaded(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"--param-file {file}: {error}") from error
+        raise click.UsageError(f"{option} {file}: {error}") from error
     if not isinstance(document, dict):
-        raise click.UsageError(f"--param-file {file}: it must hold a JSON object")
+        raise click.UsageError(f"{option} {file}: it must hold a JSON object")
     return {name: _sound(name, value) for name, value in document.items()}
 
 

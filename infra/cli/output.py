@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 from composer import timeline
 
@@ -73,12 +74,30 @@ def status(text: str) -> Text:
 
 def activation(record: dict[str, Any]) -> None:
     """A record in one line, and its log."""
-    took = duration(record["end"] - record["start"])
+    took = duration(record["end"] - record["start"]) if "end" in record else ""
     about = f"{instant(record['start'])}  {record['activationId']}  {record['name']}  "
     ended = status("succeeded" if record["response"]["success"] else "failed")
     console().print(Text(about) + ended + Text(f"  {took}"))
     for line in record["logs"]:
         print(f"  {line}", flush=True)
+
+
+def tree(activation: dict[str, Any]) -> None:
+    """An activation and what it has caused, drawn."""
+
+    def label(doc: dict[str, Any]) -> Text:
+        ended = status("succeeded" if not doc["statusCode"] else "failed")
+        took = duration(doc["duration"])
+        about = Text(f"{doc['name']}  ") + Text(doc["kind"], style="dim") + Text("  ")
+        return about + ended + Text(f"  {took}  ") + Text(doc["activationId"], style="dim")
+
+    def grow(branch: Tree, doc: dict[str, Any]) -> None:
+        for part in doc.get("components", ()):
+            grow(branch.add(label(part)), part)
+
+    made = Tree(label(activation))
+    grow(made, activation)
+    console().print(made)
 
 
 def instant(at_ms: int) -> str:

@@ -25,6 +25,7 @@ class Server:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
+        self.data = data
         self.said = self.process.stdout.readline()
         found = re.search(r"serves at (\S+)", self.said)
         if found is None:

@@ -82,7 +82,7 @@ def test_an_archive_is_deployed(xingqiao, tmp_path):
         ("empty.py", "x = 1", "it has no composition, no @composer.action and no function 'main'"),
         ("broken.py", "def", "SyntaxError"),
         ("raises.py", "1 / 0", "ZeroDivisionError: division by zero"),
-        ("notes.txt", "hello", "only .py, .json and .zip files can be used"),
+        ("notes.txt", "hello", "only .py, .js, .json and .zip files can be used"),
         ("broken.json", "{", "Expecting property name"),
         ("other.json", '{"kind": "nonsense"}', "a composition is an object with a 'type'"),
     ],

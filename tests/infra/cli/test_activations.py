@@ -28,7 +28,7 @@ def test_activations_are_listed_for_people_and_for_programs(xingqiao, action):
     table = xingqiao("activation", "list", "--limit", "2").out.splitlines()
     documents = xingqiao("activation", "list", "listed", "--json").json
 
-    assert table[0].split() == ["start", "activation", "action", "status", "duration"]
+    assert table[0].split() == ["start", "activation", "action", "kind", "status", "duration"]
     assert bad in table[1]
     assert "listed_failing" in table[1]
     assert "failed" in table[1]

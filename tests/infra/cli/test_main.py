@@ -121,7 +121,8 @@ def test_every_command_is_listed_with_a_sentence(command):
     lines = command("--help").out.partition("Commands:\n")[2].splitlines()
 
     assert [line.split()[0] for line in lines] == [
-        "serve", "deploy", "invoke", "action", "activation", "execution", "run", "show",
+        "serve", "deploy", "invoke", "action", "package", "trigger", "rule", "activation",
+        "execution", "run", "show", "namespace", "property", "list",
     ]  # fmt: skip
     assert all(len(line.split()) > 3 for line in lines)
 

@@ -1,0 +1,131 @@
+"""`xingqiao package ...`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import output
+from .options import as_json, connected, listed, noted, pages, parameters
+
+if TYPE_CHECKING:
+    from .client import Client
+
+PACKAGES = "packages"
+SHARED = click.option("--shared", type=click.BOOL, help="Whether every namespace may use it.")
+
+
+@click.group()
+def package() -> None:
+    """Packages: create, update, bind, get, list, delete."""
+
+
+def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: Any) -> None:
+    document: dict[str, Any] = {}
+    if given["params"]:
+        document["parameters"] = listed(given["params"])
+    if given["notes"]:
+        document["annotations"] = listed(given["notes"])
+    if given.get("shared") is not None:
+        document["publish"] = given["shared"]
+    if given.get("binding"):
+        document["binding"] = given["binding"]
+    made = client.entity("PUT", PACKAGES, name, body=document, overwrite=overwrite)
+    output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
+
+
+@package.command()
+@click.argument("name")
+@SHARED
+@noted
+@parameters
+@as_json
+@connected
+def create(client: Client, name: str, **given: Any) -> None:
+    """Create the package NAME."""
+    _put(client, name, overwrite=False, **given)
+
+
+@package.command()
+@click.argument("name")
+@SHARED
+@noted
+@parameters
+@as_json
+@connected
+def update(client: Client, name: str, **given: Any) -> None:
+    """Update the package NAME, or create it."""
+    _put(client, name, overwrite=True, **given)
+
+
+@package.command()
+@click.argument("provider")
+@click.argument("name")
+@noted
+@parameters
+@as_json
+@connected
+def bind(client: Client, provider: str, name: str, **given: Any) -> None:
+    """Make NAME another name for the package PROVIDER (/NAMESPACE/PACKAGE), with parameters."""
+    namespace, _, bound = provider.removeprefix("/").rpartition("/")
+    binding = {"namespace": namespace or "_", "name": bound}
+    _put(client, name, overwrite=False, binding=binding, **given)
+
+
+@package.command()
+@click.argument("name")
+@click.option("--summary", is_flag=True, help="Its actions and feeds, in a table.")
+@as_json
+@connected
+def get(client: Client, name: str, *, summary: bool, as_json: bool) -> None:
+    """Show the package NAME."""
+    found = client.entity("GET", PACKAGES, name)
+    if as_json:
+        output.write_json(found)
+    elif summary:
+        inside = [("action", doc) for doc in found["actions"]]
+        inside += [("feed", doc) for doc in found["feeds"]]
+        rows = [(what, doc["name"], doc["version"], _about(doc)) for what, doc in inside]
+        output.table(("", "name", "version", "description"), rows, "it is empty")
+    else:
+        output.document(found)
+
+
+def _about(doc: dict[str, Any]) -> str:
+    notes = {note["key"]: note["value"] for note in doc["annotations"]}
+    return str(notes.get("description", ""))
+
+
+@package.command("list")
+@click.argument("namespace", required=False)
+@pages
+@as_json
+@connected
+def list_(client: Client, namespace: str | None, *, as_json: bool, **page: int) -> None:
+    """List the packages of the namespace, or the public ones of another (/whisk.system)."""
+    found = client.collection(PACKAGES, namespace, **page)
+    if as_json:
+        output.write_json(found)
+        return
+    rows = [
+        (
+            f"/{doc['namespace']}/{doc['name']}",
+            "shared" if doc["publish"] else "private",
+            "" if not doc["binding"] else "/{namespace}/{name}".format(**doc["binding"]),
+            doc["version"],
+        )
+        for doc in found
+    ]
+    output.table(("package", "", "binding of", "version"), rows, "no packages")
+
+
+@package.command()
+@click.argument("name")
+@click.option("--force", is_flag=True, help="With all that is in it.")
+@as_json
+@connected
+def delete(client: Client, name: str, *, force: bool, as_json: bool) -> None:
+    """Delete the package NAME."""
+    gone = client.entity("DELETE", PACKAGES, name, force=force)
+    output.write_json(gone) if as_json else output.done(f"{name} is deleted")

@@ -1,0 +1,123 @@
+"""`xingqiao rule ...`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import output
+from .options import as_json, connected, pages
+
+if TYPE_CHECKING:
+    from .client import Client
+
+RULES = "rules"
+
+
+@click.group()
+def rule() -> None:
+    """Rules: create, update, enable, disable, status, get, list, delete."""
+
+
+def _put(client: Client, names: tuple[str, str, str], *, overwrite: bool, as_json: bool) -> None:
+    name, trigger, action = names
+    document = {"trigger": _full(trigger), "action": _full(action)}
+    made = client.entity("PUT", RULES, name, body=document, overwrite=overwrite)
+    output.write_json(made) if as_json else output.done(f"{made['name']} is {made['status']}")
+
+
+def _full(name: str) -> str:
+    return name if name.startswith("/") else f"/_/{name}"
+
+
+@rule.command()
+@click.argument("name")
+@click.argument("trigger")
+@click.argument("action")
+@as_json
+@connected
+def create(client: Client, name: str, trigger: str, action: str, *, as_json: bool) -> None:
+    """Create the rule NAME: when TRIGGER fires, ACTION is invoked."""
+    _put(client, (name, trigger, action), overwrite=False, as_json=as_json)
+
+
+@rule.command()
+@click.argument("name")
+@click.argument("trigger")
+@click.argument("action")
+@as_json
+@connected
+def update(client: Client, name: str, trigger: str, action: str, *, as_json: bool) -> None:
+    """Update the rule NAME, or create it."""
+    _put(client, (name, trigger, action), overwrite=True, as_json=as_json)
+
+
+def _switch(client: Client, name: str, status: str) -> None:
+    client.entity("POST", RULES, name, body={"status": status})
+    output.done(f"{name} is {status}")
+
+
+@rule.command()
+@click.argument("name")
+@connected
+def enable(client: Client, name: str) -> None:
+    """Activate the rule NAME."""
+    _switch(client, name, "active")
+
+
+@rule.command()
+@click.argument("name")
+@connected
+def disable(client: Client, name: str) -> None:
+    """Deactivate the rule NAME."""
+    _switch(client, name, "inactive")
+
+
+@rule.command()
+@click.argument("name")
+@connected
+def status(client: Client, name: str) -> None:
+    """Show whether the rule NAME is active."""
+    click.echo(client.entity("GET", RULES, name)["status"])
+
+
+@rule.command()
+@click.argument("name")
+@as_json
+@connected
+def get(client: Client, name: str, *, as_json: bool) -> None:
+    """Show the rule NAME."""
+    found = client.entity("GET", RULES, name)
+    output.write_json(found) if as_json else output.document(found)
+
+
+@rule.command("list")
+@pages
+@as_json
+@connected
+def list_(client: Client, *, as_json: bool, **page: int) -> None:
+    """List the rules of the namespace."""
+    found = client.collection(RULES, None, **page)
+    if as_json:
+        output.write_json(found)
+        return
+    rows = [
+        (doc["name"], doc["status"], doc["trigger"]["name"], _shown(doc["action"])) for doc in found
+    ]
+    output.table(("rule", "status", "trigger", "action"), rows, "no rules")
+
+
+def _shown(link: dict[str, Any]) -> str:
+    return f"/{link['path']}/{link['name']}"
+
+
+@rule.command()
+@click.argument("name")
+@click.option("--disable", is_flag=True, help="Accepted, as OpenWhisk's command has it.")
+@as_json
+@connected
+def delete(client: Client, name: str, *, disable: bool, as_json: bool) -> None:  # noqa: ARG001
+    """Delete the rule NAME."""
+    gone = client.entity("DELETE", RULES, name)
+    output.write_json(gone) if as_json else output.done(f"{name} is deleted")

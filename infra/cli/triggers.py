@@ -1,0 +1,158 @@
+"""`xingqiao trigger ...`. A trigger with a feed is made, changed and ended together with what feeds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import output
+from .client import ApiError
+from .options import as_json, connected, listed, noted, pages, parameters
+
+if TYPE_CHECKING:
+    from .client import Client
+
+TRIGGERS = "triggers"
+
+
+@click.group()
+def trigger() -> None:
+    """Triggers: create, update, fire, get, list, delete."""
+
+
+@trigger.command()
+@click.argument("name")
+@click.option("--feed", help="Action that feeds it, like /whisk.system/alarms/alarm.")
+@noted
+@parameters
+@as_json
+@connected
+def create(
+    client: Client, name: str, feed: str | None, *, as_json: bool, **given: dict[str, Any]
+) -> None:
+    """Create the trigger NAME; with --feed, parameters are the feed's."""
+    notes = given["notes"] if feed is None else {**given["notes"], "feed": feed}
+    document = {"annotations": listed(notes)}
+    if feed is None:
+        document["parameters"] = listed(given["params"])
+    made = client.entity("PUT", TRIGGERS, name, body=document)
+    if feed is not None:
+        try:
+            told = _ask_feed(client, feed, "CREATE", name, given["params"])
+        except ApiError:
+            client.entity("DELETE", TRIGGERS, name)
+            raise
+        if "path" in told:
+            output.done(f"it fires when this is posted to: {client.url}{told['path']}")
+    output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
+
+
+@trigger.command()
+@click.argument("name")
+@noted
+@parameters
+@as_json
+@connected
+def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any]) -> None:
+    """Update the trigger NAME, or create it; with a feed, parameters are the feed's."""
+    document: dict[str, Any] = {}
+    if given["notes"]:
+        document["annotations"] = listed(given["notes"])
+    feed = _feed(client, name)
+    if feed is None and given["params"]:
+        document["parameters"] = listed(given["params"])
+    made = client.entity("PUT", TRIGGERS, name, body=document, overwrite=True)
+    if feed is not None and given["params"]:
+        _ask_feed(client, feed, "UPDATE", name, given["params"])
+    output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
+
+
+@trigger.command()
+@click.argument("name")
+@parameters
+@as_json
+@connected
+def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) -> None:
+    """Fire the trigger NAME."""
+    told = client.entity("POST", TRIGGERS, name, body=params)
+    if as_json:
+        output.write_json(told)
+    elif told is None:
+        output.done(f"{name} has no active rule: nothing has happened")
+    else:
+        output.done(f"{name} has the activation {told['activationId']}")
+
+
+@trigger.command()
+@click.argument("name")
+@as_json
+@connected
+def get(client: Client, name: str, *, as_json: bool) -> None:
+    """Show the trigger NAME, and what feeds it."""
+    found = client.entity("GET", TRIGGERS, name)
+    feed = _noted(found).get("feed")
+    if feed is not None:
+        found["feed"] = _ask_feed(client, feed, "READ", name, {})
+    output.write_json(found) if as_json else output.document(found)
+
+
+@trigger.command("list")
+@pages
+@as_json
+@connected
+def list_(client: Client, *, as_json: bool, **page: int) -> None:
+    """List the triggers of the namespace."""
+    found = client.collection(TRIGGERS, None, **page)
+    if as_json:
+        output.write_json(found)
+        return
+    rows = [
+        (doc["name"], _noted(doc).get("feed", ""), doc["version"], output.instant(doc["updated"]))
+        for doc in found
+    ]
+    output.table(("trigger", "feed", "version", "updated"), rows, "no triggers")
+
+
+@trigger.command()
+@click.argument("name")
+@as_json
+@connected
+def delete(client: Client, name: str, *, as_json: bool) -> None:
+    """Delete the trigger NAME. Its rules are inactive from then on."""
+    feed = _feed(client, name)
+    if feed is not None:
+        _ask_feed(client, feed, "DELETE", name, {})
+    gone = client.entity("DELETE", TRIGGERS, name)
+    output.write_json(gone) if as_json else output.done(f"{name} is deleted")
+
+
+def _feed(client: Client, name: str) -> str | None:
+    try:
+        feed: str | None = _noted(client.entity("GET", TRIGGERS, name)).get("feed")
+    except ApiError as error:
+        if not error.is_missing:
+            raise
+        return None
+    return feed
+
+
+def _ask_feed(
+    client: Client, feed: str, event: str, name: str, params: dict[str, Any]
+) -> dict[str, Any]:
+    """What a feed answers.
+
+    Raises:
+        ApiError: when it fails.
+    """
+    full = name if name.startswith("/") else f"/_/{name}"
+    asked = {**params, "lifecycleEvent": event, "triggerName": full, "authKey": client.auth}
+    _, answer = client.invoke(feed, asked, blocking=True, result=True)
+    if not isinstance(answer, dict) or "error" in answer:
+        text = answer.get("error") if isinstance(answer, dict) else answer
+        raise ApiError(f"the feed {feed} refuses: {text}")
+    return answer
+
+
+def _noted(doc: dict[str, Any]) -> dict[str, Any]:
+    return {note["key"]: note["value"] for note in doc["annotations"]}
