@@ -122,9 +122,9 @@ def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> 
         notes["initTime"] = closed.init_ms
     if row.cause is not None:
         notes["causedBy"] = "sequence"
-    if closed.memory_mb is not None:
-        notes["limits"] = {**notes["limits"], "memory": closed.memory_mb}
     if closed.billed_ms is not None:
+        memory_mb = closed.memory_mb or notes["limits"]["memory"]
+        notes["limits"] = {**notes["limits"], "memory": memory_mb}
         notes |= {"topmost": row.cause is None, "billedDuration": closed.billed_ms}
         if about.get("conducts", True):
             notes["conductor"] = True

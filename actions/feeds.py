@@ -177,7 +177,8 @@ def _back(feed: str, params: dict[str, JSON], now_ms: int, due_ms: int) -> int:
         every_ms: int = params["minutes"] * MINUTE_MS
         newest_ms = due_ms + (now_ms - due_ms) // every_ms * every_ms
         return newest_ms - (CAUGHT_UP - 1) * every_ms
-    at_ms: int = min(now_ms, params.get("stopDate", now_ms) - 1) + 1
+    last_ms: int = min(now_ms, params.get("stopDate", now_ms + 1) - 1)
+    at_ms = (last_ms // 1000 + 1) * 1000  # times are whole seconds
     for _ in range(CAUGHT_UP):
         before_ms = _cron(params, at_ms, back=True)
         if before_ms is None or before_ms < due_ms:

@@ -292,8 +292,6 @@ class Simulation:
                         if not (item[2] == fiber and getattr(item[3], "turn", None) == turn)
                     ]
                     heapq.heapify(self._queue)
-                case Spawn():
-                    pass  # begun with the commit
         for stored in changes.fibers.values():
             self._arm(stored)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from things import python
+from things import named, python
 
 from actions import ActivationRow, Completion, Conducted, Opened, record, status_of, summary
 from actions import closed as kept
+from actions.definitions import define_action
 from composer import Failure, Success
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -24,7 +25,14 @@ def closed(opened, completion, conducted=None):
     status = status_of(completion.outcome)
     name = opened.name or opened.action.name.name
     row = ActivationRow(
-        opened.id, opened.namespace, name, completion.started_ms, status, opened.cause, b""
+        opened.id,
+        opened.namespace,
+        name,
+        completion.started_ms,
+        status,
+        opened.cause,
+        b"",
+        opened.kind or "",
     )
     return record(row, json.loads(opened.action.about), kept(opened, completion, conducted))
 
@@ -125,3 +133,16 @@ def test_a_summary_has_the_status_but_no_response_and_no_logs(cause):
     assert {key: shown[key] for key in short if key != "statusCode"} == {
         key: value for key, value in short.items() if key != "statusCode"
     }
+
+
+def test_a_sequence_is_no_conductors_and_what_ran_says_its_own_kind():
+    conducted = Conducted(duration_ms=5, billed_ms=1.0, memory_mb=256)
+    sequence = define_action(
+        named("s"), {"exec": {"kind": "sequence", "components": ["a"]}}, None, 1
+    )
+
+    shown = closed(opened(action=sequence), completion(), conducted)
+    assert "conductor" not in notes(shown)
+    assert notes(shown)["kind"] == "sequence"
+    inline = closed(opened(kind="nodejs:20"), completion())
+    assert notes(inline)["kind"] == "nodejs:20"

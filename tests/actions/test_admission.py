@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from things import python
 
-from actions import Quotas, ThrottledError, TooLargeError, Usage, check_payload
+from actions import (
+    InvalidError,
+    Quotas,
+    ThrottledError,
+    TooLargeError,
+    Usage,
+    check_call,
+    check_payload,
+)
 
 MINUTE = 60_000
 
@@ -86,3 +95,30 @@ def test_a_payload_over_the_limit_is_refused_with_both_figures():
         check_payload(1025, Quotas(payload_bytes=1024))
 
     assert str(refusal.value) == "Request larger than allowed: 1025 > 1024 bytes."
+
+
+def test_triggers_fire_so_often_in_a_minute_and_no_more():
+    usage, quotas = Usage(), Quotas(fires_per_minute=2)
+    for _ in range(2):
+        usage.admit_fire(quotas, MINUTE - 1)
+
+    with pytest.raises(ThrottledError) as refusal:
+        usage.admit_fire(quotas, MINUTE - 1)
+
+    assert str(refusal.value) == ("Too many requests in the last minute (count: 3, allowed: 2).")
+    usage.admit_fire(quotas, MINUTE)
+    usage.admit(quotas, MINUTE)
+    Usage().admit_fire(Quotas(), 0)
+
+
+def test_a_call_may_set_what_is_not_final_and_is_not_too_large():
+    parameters = [{"key": "a", "value": 1}]
+    final = python(parameters=parameters, annotations=[{"key": "final", "value": True}])
+    quotas = Quotas(payload_bytes=10)
+
+    check_call(python(parameters=parameters), {"a": 2}, 10, quotas)
+    check_call(final, {"b": 2}, 10, quotas)
+    with pytest.raises(InvalidError, match="Request defines parameters that are not allowed"):
+        check_call(final, {"a": 2}, 10, quotas)
+    with pytest.raises(TooLargeError, match="11 > 10 bytes"):
+        check_call(final, {"b": 2}, 11, quotas)

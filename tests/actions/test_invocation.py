@@ -30,3 +30,9 @@ def test_a_call_does_not_change():
 
     with pytest.raises(FrozenInstanceError):
         call.namespace = "other"
+
+
+def test_an_invocation_knows_the_code_it_needs():
+    action = python("x = 1")
+
+    assert invocation(action).code is action.exec

@@ -284,3 +284,24 @@ def test_limits_can_be_set():
 def test_a_composition_is_checked_before_it_runs():
     with pytest.raises(CompositionError):
         simulate(composer.sequence(7))
+
+
+def test_what_an_inline_function_has_set_before_it_fails_counts():
+    def fail(params, variables):
+        variables["n"] += 1
+        raise ValueError("no")
+
+    def told(params, variables):
+        return {"n": variables["n"], **params}
+
+    run = simulate(composer.let({"n": 1}, composer.do(fail, told)))
+
+    assert run.value == {"n": 2, "error": "ValueError: no"}
+
+
+def test_an_assertion_in_an_inline_function_is_the_tests_own():
+    def check(params):
+        raise AssertionError("it is not so")
+
+    with pytest.raises(AssertionError, match="it is not so"):
+        simulate(composer.function(check))

@@ -1,0 +1,94 @@
+"""What a PUT makes of packages, bindings, triggers and rules, and of all that has a name."""
+
+from __future__ import annotations
+
+import pytest
+from things import named, python
+
+from actions import InvalidError, TooLargeError
+from actions.definitions import (
+    MAX_PARAMETER_BYTES,
+    define_action,
+    define_package,
+    define_rule,
+    define_trigger,
+)
+from actions.model import entity_from_json
+
+LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("define", "doc"),
+    [
+        (define_package, {"parameters": [{"key": "a", "value": 1}], "publish": True}),
+        (define_package, {"binding": {"namespace": "_", "name": "other"}}),
+        (define_package, {"binding": {"name": "other"}}),
+        (define_trigger, {"annotations": [{"key": "feed", "value": "/ns/p/f"}]}),
+        (define_rule, LINKS),
+        (define_action, {"exec": {"kind": "python:3", "code": "x"},
+                         "annotations": [{"key": "a", "value": [1]}]}),
+        (define_action, {"exec": {"kind": "sequence", "components": ["/_/a"]}}),
+    ],
+)  # fmt: skip
+def test_what_is_defined_comes_back_from_the_store(define, doc):
+    made = define(named("it"), doc, None, 7)
+
+    assert entity_from_json(made.to_json()) == made
+    assert (made.version, made.updated_ms) == ("0.0.1", 7)
+
+
+def test_an_update_keeps_what_it_does_not_name():
+    before = define_rule(named("r"), LINKS, None, 1)
+    after = define_rule(named("r"), {"trigger": "other", "action": None, "status": ""}, before, 2)
+    package = define_package(named("p"), {"binding": {"name": "b"}}, None, 1)
+
+    assert (after.trigger, after.action) == (named("other"), named("p/a"))
+    assert (after.status, after.version) == ("active", "0.0.2")
+    assert define_package(named("p"), {"binding": {}}, package, 2).binding == named("b")
+
+
+@pytest.mark.parametrize(
+    ("define", "doc", "why"),
+    [
+        (define_package, [], "the body must be an object"),
+        (define_package, {"binding": "b"}, "'binding' must be an object"),
+        (define_package, {"binding": {"name": "a/b/c/d"}}, "'binding': "),
+        (define_package, {"publish": "yes"}, "'publish' must be true or false"),
+        (define_trigger, {"annotations": [{"key": "feed", "value": "a/b/c/d"}]},
+         "Feed name is not valid"),
+        (define_trigger, {"annotations": [{"key": "feed", "value": 5}]}, "Feed name is not valid"),
+        (define_trigger, {"delAnnotations": "x"}, "'delAnnotations' must be a list"),
+        (define_rule, {}, "rule requires a valid trigger and a valid action"),
+        (define_rule, {"trigger": "t"}, "rule requires a valid trigger and a valid action"),
+        (define_rule, {**LINKS, "trigger": 5}, "'trigger': "),
+        (define_rule, {**LINKS, "action": {"path": "x"}, "trigger": "a b/"}, "'trigger': "),
+    ],
+)  # fmt: skip
+def test_what_is_malformed_is_refused_by_its_name(define, doc, why):
+    with pytest.raises(InvalidError, match=why):
+        define(named("it"), doc, None, 1)
+
+
+def test_a_package_may_not_be_called_default():
+    with pytest.raises(InvalidError, match="Package name 'default' is reserved"):
+        define_package(named("default"), {}, None, 1)
+
+
+@pytest.mark.parametrize("field", ["parameters", "annotations"])
+def test_parameters_and_annotations_are_so_large_and_no_larger(field):
+    fits = "x" * (MAX_PARAMETER_BYTES - len('{"k": ""}'))
+    define_trigger(named("t"), {field: [{"key": "k", "value": fits}]}, None, 1)
+
+    with pytest.raises(TooLargeError, match="larger than allowed: 1048577 > 1048576 bytes"):
+        define_trigger(named("t"), {field: [{"key": "k", "value": fits + "x"}]}, None, 1)
+
+
+def test_a_sequence_shows_its_components_as_a_parameter_that_is_none():
+    doc = {"exec": {"kind": "sequence", "components": ["/_/a"]},
+           "parameters": [{"key": "_actions", "value": ["/_/b"]}, {"key": "x", "value": 1}]}  # fmt: skip
+    made = define_action(named("s"), doc, None, 1)
+
+    assert made.parameters == {"x": 1}
+    assert made.to_json()["parameters"][-1] == {"key": "_actions", "value": ["/guest/a"]}
+    assert python().components == []
