@@ -292,11 +292,11 @@ def test_what_an_inline_function_has_set_before_it_fails_counts():
         raise ValueError("no")
 
     def told(params, variables):
-        return {"n": variables["n"], **params}
+        return {"n": variables["n"], "why": params["error"]}
 
     run = simulate(composer.let({"n": 1}, composer.do(fail, told)))
 
-    assert run.value == {"n": 2, "error": "ValueError: no"}
+    assert run.value == {"n": 2, "why": "ValueError: no"}
 
 
 def test_an_assertion_in_an_inline_function_is_the_tests_own():
