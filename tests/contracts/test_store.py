@@ -669,3 +669,71 @@ def test_every_store_does_as_the_one_in_memory(name, batches):
 
     with tempfile.TemporaryDirectory() as path:
         asyncio.run(compare(Path(path)))
+
+
+# --- what is old is deleted --------------------------------------------------------------------
+
+
+def timed(ms, name="x"):
+    """An id that begins with its time, as those of executions do."""
+    return f"{ms:012x}" + name.ljust(20, "0")
+
+
+async def test_records_that_are_old_enough_are_deleted_the_oldest_first(store):
+    rows = [activation(timed(n), started_ms=n) for n in range(1, 6)]
+    await store.commit([Write(activations=rows)])
+
+    await store.commit([Write(expired=(4, 2))])
+    assert await found(store) == [timed(n) for n in (5, 4, 3)]
+    for _ in range(2):
+        await store.commit([Write(expired=(4, 2))])
+    assert await found(store) == [timed(5), timed(4)]
+
+
+async def test_an_execution_goes_with_its_history_and_values_after_its_activations(store):
+    old, running, step = timed(1, "old"), timed(2, "running"), timed(1, "step")
+    await store.commit([
+        Write(
+            executions=[execution(old, started_ms=1, ended_ms=3, status="done"),
+                        execution(running, started_ms=2)],
+            history=[(old, 1, b"[1]"), (running, 1, b"[1]")],
+            values=[(old, "k", b"1"), (running, "k", b"1")],
+            activations=[activation(step, started_ms=2, cause=old),
+                         activation(old, started_ms=1)],
+        )
+    ])  # fmt: skip
+
+    await store.commit([Write(expired=(2, 10))])  # the step is not old enough yet
+    assert await found(store) == [step]
+    assert await store.values(old, ["k"]) == {"k": b"1"}
+    assert await store.load(old) is not None
+
+    await store.commit([Write(expired=(10, 10))])
+    assert await found(store) == []
+    assert await store.load(old) is None
+    assert await store.history(old, 0, 10) == []
+    assert await store.values(old, ["k"]) == {}
+    assert (await store.load(running)).execution.id == running
+    assert await store.values(running, ["k"]) == {"k": b"1"}
+
+
+async def test_the_value_of_an_action_by_itself_goes_with_its_activation(store):
+    await store.commit(
+        [Write(activations=[activation(timed(1), started_ms=1)], values=[(timed(1), "k", b"1")])]
+    )
+
+    await store.commit([Write(expired=(1, 10))])
+    assert await store.values(timed(1), ["k"]) == {"k": b"1"}
+    await store.commit([Write(expired=(2, 10))])
+    assert await store.values(timed(1), ["k"]) == {}
+
+
+async def test_activations_are_found_by_kind(store):
+    kinds = {"1": "python:3", "2": "trigger", "3": "python:3"}
+    rows = [activation(id, kind=kind) for id, kind in kinds.items()]
+    await store.commit([Write(activations=rows)])
+
+    assert await found(store, kind=ActivationRow) == ["3", "2", "1"]
+    query = Query(namespace="guest", kind="python:3")
+    assert [row.id for row in await store.find(ActivationRow, query)] == ["3", "1"]
+    assert await store.count(ActivationRow, query) == 2

@@ -13,12 +13,29 @@ from actions import ActivationRow, Query
 from composer import Failure, path, var
 from infra.stores import MemoryStore, SqliteStore
 
+PLAN = ("a", "inner", "fails", "nobody", "b")  # what the conductor action names, one by one
+
+
+def lead(params):
+    """A conductor action: the state says how far it has come."""
+    step = params.get("step", 0)
+    if step == len(PLAN):
+        return {"params": {"done": params["done"], "b": params["b"]}}
+    done = [*params.get("done", []), params.get("error", "fine")]
+    return {"action": f"/_/{PLAN[step]}", "params": {}, "state": {"step": step + 1, "done": done}}
+
+
 ANSWERS = {
+    "main": lead,
+    "lead": lead,
     "a": lambda params: {**params, "a": 1},
     "b": lambda params: {**params, "b": 2},
     "fails": Failure("Broken", "broken"),
     "undo": {"undone": True},
 }
+CODE = {"kind": "python:3", "code": "..."}
+LEADING = {"exec": CODE, "annotations": [{"key": "conductor", "value": True}]}
+ROW = {"exec": {"kind": "sequence", "components": ["/_/b", "/_/a"]}}
 COUNT = composer.function(lambda params, variables: variables.update(n=variables["n"] + 1))
 COMPOSITIONS = {
     "sequence": composer.sequence("a", "b", "a"),
@@ -41,12 +58,18 @@ COMPOSITIONS = {
         composer.merge(composer.select({})), composer.asynchronous("a"), "b"
     ),
     "failing": composer.sequence("a", composer.parallel("b", "fails")),
+    "conductor action": LEADING,
+    "nested conductor action": composer.sequence("a", "lead", "b"),
+    "sequence of sequences": {
+        "exec": {"kind": "sequence", "components": ["/_/a", "/_/row", "/_/lead", "/_/b"]}
+    },
 }
 INNER = composer.sequence("b", "a")
 
 
 async def deploy(world, part):
-    await world.put(a=None, b=None, fails=None, undo=None, inner=INNER, main=part)
+    await world.put(a=None, b=None, fails=None, undo=None, inner=INNER, lead=LEADING)
+    await world.put(row=ROW, main=part)
 
 
 async def calm(part):
@@ -108,7 +131,7 @@ async def test_whatever_commit_it_dies_at(name, when):
     assert at >= 2
 
 
-@pytest.mark.parametrize("name", ["sequence", "branches", "nested"])
+@pytest.mark.parametrize("name", ["sequence", "branches", "nested", "conductor action"])
 async def test_it_may_die_again_and_again(name):
     part, expected = COMPOSITIONS[name], await calm(COMPOSITIONS[name])
     kept, id = MemoryStore(), None

@@ -126,18 +126,19 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
     store, clock = store or MemoryStore(), StandingClock()
     hands = Hands(clock)
     async with AsyncExitStack() as stack:
+        namespaces = Namespaces(store, clock, Quotas(), b"secret")
+        await namespaces.load()
+        settings = settings or EngineSettings(quotas=namespaces.quotas)
         feeds = await stack.enter_async_context(Feeds(store, clock))
         engine = Engine(
             store, {"python:3": hands, "feed": feeds}, clock=clock, ids=RandomIds(),
-            settings=settings or EngineSettings(), secret=b"secret",
+            settings=settings, secret=b"secret",
         )  # fmt: skip
         for entity in system_entities(clock):
             engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
         stack.callback(feeds.end)
         await feeds.begin(engine)
-        namespaces = Namespaces(store, clock, Quotas(), b"secret")
-        await namespaces.load()
         await first_namespaces(namespaces, auth, OPERATOR)
         api = Api(
             engine=engine,

@@ -1,0 +1,187 @@
+"""Namespaces, their keys and limits; actions' keys; parameters at rest."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography.fernet import Fernet
+
+from actions import Action, Quotas
+from composer import Name
+from infra.engine import EngineSettings
+from infra.namespaces import Namespaces
+from infra.stores import MemoryStore
+from infra.vault import Vault, VaultError
+from tests.infra.http.worlds import OPERATOR
+from tests.infra.http.worlds import world as opened
+
+OPERATED = "/api/v1/operator/namespaces"
+HOME = "/api/v1/namespaces/_"
+CODE = {"exec": {"kind": "python:3", "code": "echo"}}
+
+
+def credentials(text):
+    return tuple(text.split(":", 1))
+
+
+@pytest.fixture
+def operator(world):
+    return world.caller(auth=credentials(OPERATOR))
+
+
+async def test_the_operator_makes_limits_rotates_and_ends_namespaces(world, operator):
+    made = (await operator.put(f"{OPERATED}/team", json={})).json()
+    client = world.caller(auth=credentials(made["auth"]))
+    assert (await client.put(f"{HOME}/actions/a", json=CODE)).status_code == 200
+    assert [n["name"] for n in (await operator.get(OPERATED)).json()] == [
+        "guest", "team", "whisk.system",
+    ]  # fmt: skip
+
+    limits = {"limits": {"firesPerMinute": 7}}
+    await operator.put(f"{OPERATED}/team", params={"overwrite": "true"}, json=limits)
+    assert (await client.get(f"{HOME}/limits")).json() == {
+        "firesPerMinute": 7, "allowedKinds": ["python:3"],
+    }  # fmt: skip
+
+    again = (await operator.post(f"{OPERATED}/team/rotate")).json()
+    assert (await client.get(f"{HOME}/actions")).status_code == 401
+    client = world.caller(auth=credentials(again["auth"]))
+    assert len((await client.get(f"{HOME}/actions")).json()) == 1
+
+    assert (await operator.delete(f"{OPERATED}/team")).json()["name"] == "team"
+    assert (await client.get(f"{HOME}/actions")).status_code == 401
+    assert world.engine.catalog.find(Action, Name("team", None, "a")) is None
+    assert (await operator.get(f"{OPERATED}/team")).status_code == 404
+    assert (await operator.put(f"{OPERATED}/team", json={})).status_code == 409
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+async def test_nobody_else_does(world, client, method):
+    caller = world.caller(auth=client.auth)
+
+    assert (await caller.request(method, f"{OPERATED}/guest")).status_code == 403
+    assert (await world.caller().request(method, f"{OPERATED}/guest")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "status"),
+    [
+        ("guest", {}, 409),
+        ("a b ", {}, 400),
+        ("n\u00e4me", {}, 400),
+        ("new", {"unknown": 1}, 400),
+        ("new", {"firesPerMinute": -1}, 400),
+        ("new", {"firesPerMinute": True}, 400),
+    ],
+)
+async def test_a_namespace_that_cannot_be_is_refused(operator, name, limits, status):
+    answer = await operator.put(f"{OPERATED}/{name}", json={"limits": limits})
+
+    assert answer.status_code == status, answer.text
+
+
+async def test_each_has_limits_of_its_own(world, operator):
+    body = {"limits": {"invocationsPerMinute": 1}}
+    made = (await operator.put(f"{OPERATED}/few", json=body)).json()
+    client = world.caller(auth=credentials(made["auth"]))
+    await client.put(f"{HOME}/actions/a", json=CODE)
+
+    assert (await client.post(f"{HOME}/actions/a")).status_code == 202
+    refused = await client.post(f"{HOME}/actions/a")
+
+    assert (refused.status_code, refused.json()["error"]) == (
+        429, "Too many requests in the last minute (count: 2, allowed: 1).",
+    )  # fmt: skip
+    for _ in range(3):
+        await world.client.put("/actions/a", params={"overwrite": "true"}, json=CODE)
+        assert (await world.client.post("/actions/a")).status_code == 202
+
+
+# --- keys of actions ---------------------------------------------------------------------------
+
+
+async def test_the_key_of_an_action_is_its_namespaces_for_as_long_as_it_may_run(world):
+    namespaces, clock = world.api.namespaces, world.clock
+    key = namespaces.action_key("guest", clock.now_ms() + 1000)
+    client = world.caller(auth=credentials(key))
+
+    assert (await client.get("/api/v1/namespaces")).json() == ["guest"]
+    clock.ms += 61_000
+    assert (await client.get("/api/v1/namespaces")).status_code == 200
+    clock.ms += 1
+    assert (await client.get("/api/v1/namespaces")).status_code == 401
+    assert namespaces.action_key("nobody", 0) == ""
+
+
+async def test_the_key_of_an_action_cannot_be_made_or_lengthened(world):
+    namespaces, clock = world.api.namespaces, world.clock
+    user, _, key = namespaces.action_key("guest", clock.now_ms()).partition(":")
+    _, until, signature = key.split("-")
+    forged = (
+        f"action-{int(until, 16) + 1:x}-{signature}",
+        f"action-{until}-{'0' * 64}",
+        f"action-{until}-{signature}0",
+        f"action-{until}",
+    )
+    for key in forged:
+        assert namespaces.authenticated(user, key) is None
+
+    await namespaces.rotate("guest")
+    assert namespaces.authenticated(user, f"action-{until}-{signature}") is None
+
+
+# --- parameters at rest ------------------------------------------------------------------------
+
+KEYS = [Fernet.generate_key().decode() for _ in range(2)]
+
+
+async def stored(store):
+    return b"".join([doc.body async for doc in store.documents("entity")])
+
+
+async def test_parameters_are_sealed_and_opened_with_a_newer_key_before_the_old():
+    store = MemoryStore()
+    doc = {**CODE, "parameters": [{"key": "password", "value": "open sesame"}]}
+    async with opened(store, EngineSettings(vault=Vault(KEYS[:1]))) as world:
+        for path in ("/actions/a", "/triggers/t", "/packages/p"):
+            assert (await world.client.put(path, json=doc)).status_code == 200
+    assert b"sesame" not in await stored(store)
+
+    async with opened(store, EngineSettings(vault=Vault([KEYS[1], KEYS[0]]))) as world:
+        for path in ("/actions/a", "/triggers/t", "/packages/p"):
+            shown = (await world.client.get(path)).json()
+            assert shown["parameters"] == doc["parameters"]
+
+    for keys, why in (([], "are sealed: set"), (KEYS[1:], "with a key that is not among")):
+        with pytest.raises(VaultError, match=why):
+            async with opened(store, EngineSettings(vault=Vault(keys))):
+                pass
+
+
+def test_what_was_sealed_for_one_is_not_opened_for_another():
+    vault = Vault(KEYS)
+    sealed = vault.sealed("/guest/a", {"parameters": [{"key": "k", "value": 1}]})
+
+    assert vault.opened("/guest/a", sealed) == {"parameters": [{"key": "k", "value": 1}]}
+    with pytest.raises(VaultError, match="are those of /guest/a"):
+        vault.opened("/guest/b", sealed)
+    assert vault.sealed("/guest/a", {"parameters": []}) == {"parameters": []}
+
+
+@pytest.mark.parametrize("key", ["short", "x" * 44, ""])
+def test_a_key_that_is_none_is_refused_with_how_to_make_one(key):
+    with pytest.raises(VaultError, match="make one with"):
+        Vault([key])
+
+
+async def test_namespaces_are_read_again_at_a_start():
+    store = MemoryStore()
+    async with opened(store) as world:
+        made = await world.api.namespaces.create("team", {"concurrentInvocations": 3})
+        await world.api.namespaces.delete("team")
+        kept = await world.api.namespaces.create("more", {"concurrentInvocations": 3})
+    again = Namespaces(store, world.clock, Quotas(), b"secret")
+    await again.load()
+
+    assert again.quotas("more").concurrent == 3
+    assert again.authenticated(*credentials(kept)) == "more"
+    assert again.authenticated(*credentials(made)) is None
