@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import shutil
 from pathlib import Path
 
 import anyio.lowlevel
+import pytest
 
 from actions import Action, Inline, Invocation, Limits
 from actions.definitions import define_action
@@ -74,6 +77,20 @@ def python(code="def main(params):\n    return params\n", *, name="hello", **fie
     return define_action(
         named(name), {"exec": {"kind": "python:3", "code": code}, **fields}, None, 1
     )
+
+
+def node(code="function main(params) { return params }", *, name="hello", **fields):
+    """An action of JavaScript, as a PUT makes it."""
+    document = {"exec": {"kind": "nodejs:default", "code": code}, **fields}
+    return define_action(named(name), document, None, 1)
+
+
+def needed(program):
+    """Skips a test without a program that it needs; on CI that is a failure."""
+    if shutil.which(program) is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{program} is not installed")
+        pytest.skip(f"{program} is not installed")
 
 
 def composed(*functions, limits=None, name="composition"):

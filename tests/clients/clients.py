@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from things import needed
 
 HERE = Path(__file__).parent
 DEADLINE_S = 300
@@ -57,14 +57,6 @@ class Driver:
         self.process.stdin.close()
         self.process.wait(DEADLINE_S)
         self.process.stdout.close()
-
-
-def needed(program):
-    """Skips without a program; on CI that is a failure."""
-    if shutil.which(program) is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{program} is not installed")
-        pytest.skip(f"{program} is not installed")
 
 
 def installed(directory):

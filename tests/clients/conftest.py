@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from clients import Driver, installed, needed
+from clients import Driver, installed
+from things import needed
 
 from tests.infra.servers import AUTH, running
 

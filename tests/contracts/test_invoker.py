@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from things import Answers, StandingClock, inline, invocation, python
+from things import Answers, StandingClock, inline, invocation, needed, node, python
 
 from actions.runtimes import Bounds, InlineInvoker, Sandbox, WorkerPool, WorkerSettings
 from composer import Failure, Success
@@ -72,6 +72,7 @@ async def echo_later(params):
     return params
 
 
+WORKERS = ("worker", "node")
 ECHO = "def main(params):\n    return params\n"
 HANG = "import threading\ndef main(params):\n    threading.Event().wait()\n"
 
@@ -122,11 +123,20 @@ ACTIONS = {
         ),
         "cancelled": ("import asyncio\ndef main(params):\n    raise asyncio.CancelledError\n"),
     },
+    "node": {
+        "echo": "function main(params) { return params }",
+        "hang": "function main() { for (;;); }",
+        "fail": "function main() { return Promise.reject('no') }",
+        "leave": "function main() { process.exit(3) }",
+        "cancelled": "function main() { throw new DOMException('stop', 'AbortError') }",
+    },
 }
 
 
 def opened(name):
-    if name == "worker":
+    if name == "node":
+        needed("node")
+    if name in WORKERS:
         return WorkerPool(Sandbox(), StandingClock(), WorkerSettings(), Bounds(size=2))
     return InlineInvoker(StandingClock())
 
@@ -134,9 +144,10 @@ def opened(name):
 def action(kind, name, timeout_ms=60_000):
     """An action that does as its name says, for this invoker."""
     what = ACTIONS[kind][name]
-    if kind != "worker":
+    if kind not in WORKERS:
         return inline(what, timeout_ms=timeout_ms)
-    return python(what, limits={"timeout": timeout_ms})
+    make = node if kind == "node" else python
+    return make(what, limits={"timeout": timeout_ms})
 
 
 @pytest.fixture(params=sorted(ACTIONS))
@@ -358,7 +369,7 @@ async def test_when_it_is_closed_everything_is_answered_once(kind):
         for answers in asked:
             answers.invoke(invoker, invocation(action(kind, "hang")))
         asked[0].invoke(invoker, invocation(action(kind, "echo")))
-        first = await asked[0].next() if kind != "worker" else None
+        first = await asked[0].next() if kind not in WORKERS else None
 
     for answers in asked[1:]:
         assert isinstance((await answers.next()).outcome, Failure)
