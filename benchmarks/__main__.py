@@ -1,15 +1,15 @@
-"""`python -m benchmarks [--json] [--smoke] [NAME ...]`: sequence, fanout, payload, start, recovery, waiting."""
+"""Workloads: `python -m benchmarks [--json] [--smoke] [NAME ...]`; `--help` names them."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import platform
 import sqlite3
+import sys
 
 import uvloop
 
-from . import engine, server
+from . import engine, platform, server
 from .figures import HEADER, row
 from .floors import floor
 
@@ -20,6 +20,9 @@ WORKLOADS = {
     "start": server.starts,
     "recovery": server.recoveries,
     "waiting": engine.waiting,
+    "platform": platform.sequences,
+    "cold": platform.colds,
+    "list": platform.lists,
 }
 SMOKE = 0.01
 
@@ -38,7 +41,7 @@ def main() -> None:
     reached = floor()
     if not arguments.json:
         print(
-            f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}; floor, synced: "
+            f"Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}; floor, synced: "
             f"{reached['commits_per_s']:,.0f} commits/s of one row, "
             f"{reached['rows_per_s']:,.0f} rows/s at 50 a commit\n\n{HEADER}"
         )

@@ -154,8 +154,16 @@ class WorkerPool:
     def _grow(self, job: Job) -> None:
         """Starts one more worker for code whose job, or an older one, still waits."""
         waiting = self._waiting.get(job.key)
-        if waiting and waiting[0].asked <= job.asked and self._starting(job.key) < len(waiting):
+        if not waiting or waiting[0].asked > job.asked or self._starting(job.key) >= len(waiting):
+            return
+        if self.size < self._size or job.key not in self._workers or self._late(waiting[0]):
             self._start(job.key)
+        else:  # others would have to go, and come back: that costs more than a moment
+            asyncio.get_running_loop().call_later(FAIR_S, self._grow, job)
+
+    @staticmethod
+    def _late(job: Job) -> bool:
+        return asyncio.get_running_loop().time() - job.asked > FAIR_S
 
     def _starting(self, key: Key) -> int:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
@@ -271,19 +279,18 @@ class WorkerPool:
 
         All of its workers may be busy for long, perhaps with what waits for this very job.
         """
-        late = asyncio.get_running_loop().time() - PATIENCE_S
         starved = [
             key
             for key, jobs in self._waiting.items()
-            if jobs and (key not in self._workers or jobs[0].asked <= late)
+            if jobs and (key not in self._workers or self._late(jobs[0]))
             if not self._starting(key)
         ]
         return min(starved, key=lambda key: self._waiting[key][0].asked, default=None)
 
     def _unfair(self, starved: Key, job: Job) -> bool:
         """Whether a job would be run before one of other code that has waited for too long."""
-        asked = self._waiting[starved][0].asked
-        return asked < job.asked and asyncio.get_running_loop().time() - asked > FAIR_S
+        oldest = self._waiting[starved][0]
+        return oldest.asked < job.asked and self._late(oldest)
 
     def _reap(self, worker: Worker, uses: int) -> None:
         if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):

@@ -219,7 +219,7 @@ async def test_code_whose_workers_wait_for_it_takes_the_place_of_code_that_is_do
             await gate.wait()
         again = ask(pool, python(GATE), {"gate": os.devnull})
         loop = asyncio.get_running_loop()
-        late = loop.time() + pools.PATIENCE_S * 3
+        late = loop.time() + pools.FAIR_S * 1.5
         await until(lambda: loop.time() > late)  # it is sure by now that it finds no place
 
         await gates[1].open()
