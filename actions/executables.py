@@ -157,6 +157,15 @@ def _sequence(components: JSON, namespace: str) -> Composed:
     return Composed(SEQUENCE, names, composer.compile(composer.sequence(*names)))
 
 
+def forwarding(names: list[str]) -> Program:
+    """A sequence that forwards: a component is given all there was before it, the later over the earlier.
+
+    That is the sequence's parameters and the results so far; the result is the last component's.
+    """
+    *before, last = names
+    return composer.compile(composer.sequence(*map(composer.merge, before), last))
+
+
 def exec_to_json(execution: Exec, *, code: bool) -> dict[str, JSON]:
     """As OpenWhisk shows it; without the code when `code` is False."""
     if isinstance(execution, Inline):

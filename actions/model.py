@@ -18,7 +18,7 @@ from composer import (
     truthy,
 )
 
-from .executables import Code, Composed, code_of, exec_to_json, parsed_exec
+from .executables import Code, Composed, code_of, exec_to_json, forwarding, parsed_exec
 from .kinds import SEQUENCE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
@@ -87,7 +87,7 @@ class Action(Named):
         if function is None:
             return self.exec if isinstance(self.exec, Code) else None
         if function not in self._codes:
-            program = self.exec.program if isinstance(self.exec, Composed) else self.joined
+            program = self.program if isinstance(self.exec, Composed) else self.joined
             assert program is not None  # noqa: S101  or there would be no such function
             self._codes[function] = code_of(program, function)
         return self._codes[function]
@@ -105,7 +105,8 @@ class Action(Named):
     def program(self) -> Program | None:
         """What the conductor runs of it; None when it is code, and nothing else."""
         if isinstance(self.exec, Composed):
-            return self.exec.program
+            forwards = self.components and self.marked("forward")
+            return forwarding(self.components) if forwards else self.exec.program
         return CONDUCTING if self.marked("conductor") and isinstance(self.exec, Code) else None
 
     @cached_property

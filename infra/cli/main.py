@@ -32,9 +32,14 @@ COMMANDS = {  # and the modules that they are in
     "namespace": "namespaces",
     "property": "properties",
     "list": "namespaces",
+    "api-host": "service",
     "api": "refused",
 }
-NAMED = {"property": "property_", "list": "get"}  # functions of another name than their command
+NAMED = {
+    "property": "property_",
+    "list": "get",
+    "api-host": "api_host",
+}  # functions of another name than their command
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 

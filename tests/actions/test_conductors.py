@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from things import python
+from things import named, python
 
-from composer import CONDUCTING
+from actions.definitions import define_action
+from composer import CONDUCTING, Completed, Execution, Limits, Success
 
 TREE = {
     "type": "parallel",
@@ -46,6 +47,24 @@ def test_what_composer_branches_is_joined_by_the_conductor_unless_a_redis_is_nam
     assert action.code_of(function).kind == "nodejs:20"
     assert action.invoker_kind(function) == "nodejs:20"
     assert action.code_of(function) is action.code_of(function)
+
+
+@pytest.mark.parametrize(("forward", "seen"), [(False, {"b": 2}), (True, {"n": 1, "a": 1, "b": 2})])
+def test_a_sequence_forwards_what_was_before_where_its_annotation_asks(forward, seen):
+    doc = {
+        "exec": {"kind": "sequence", "components": ["a", "b", "c"]},
+        "annotations": [{"key": "forward", "value": forward}],
+    }
+    sequence = define_action(named("s"), doc, None, 1)
+    execution, asked = Execution("0" * 32, sequence.program, Limits()), []
+    changes = execution.begin({"n": 1}, 0)
+    for result in ({"a": 1}, {"b": 2}, {"c": 3}):
+        ((fiber, command),) = changes.commands
+        asked.append(command.params)
+        changes = execution.deliver(fiber, Completed(command.turn, result), 1)
+
+    assert (asked[-1], changes.outcome) == (seen, Success({"c": 3}))
+    assert sequence.programs == [sequence.program]
 
 
 def test_a_tree_that_cannot_be_read_is_left_to_its_code():

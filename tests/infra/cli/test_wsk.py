@@ -236,6 +236,15 @@ def test_properties_are_kept_in_wskprops(command, server, tmp_path):
     assert command("namespace", "list").code == 1
 
 
+def test_the_host_says_what_it_is(xingqiao, server):
+    shown = ok(xingqiao("api-host")).out
+
+    assert server.url in shown
+    assert "python:3" in shown
+    assert "sequence length" in shown
+    assert ok(xingqiao("api-host", "--json")).json["url"] == server.url
+
+
 def test_the_operator_makes_and_ends_namespaces(xingqiao, server, hello):
     data = server.data
     made = ok(xingqiao("namespace", "create", "team", "--per-minute", "2", "--data", data)).out
