@@ -48,11 +48,7 @@ class Usage:
             ThrottledError: when it is one too many; it is then not counted.
         """
         self._turn(now_ms)
-        if quotas.per_minute is not None and self._count >= quotas.per_minute:
-            raise ThrottledError(
-                "Too many requests in the last minute "
-                f"(count: {self._count + 1}, allowed: {quotas.per_minute})."
-            )
+        _check_rate(self._count, quotas.per_minute)
         if quotas.concurrent is not None and self.running >= quotas.concurrent:
             raise ThrottledError(
                 "Too many concurrent requests in flight "
@@ -68,17 +64,20 @@ class Usage:
             ThrottledError: when it is one too many; it is then not counted.
         """
         self._turn(now_ms)
-        if quotas.fires_per_minute is not None and self._fires >= quotas.fires_per_minute:
-            raise ThrottledError(
-                "Too many requests in the last minute "
-                f"(count: {self._fires + 1}, allowed: {quotas.fires_per_minute})."
-            )
+        _check_rate(self._fires, quotas.fires_per_minute)
         self._fires += 1
 
     def _turn(self, now_ms: int) -> None:
         minute = now_ms // 60_000
         if minute != self._minute:
             self._minute, self._count, self._fires = minute, 0, 0
+
+
+def _check_rate(count: int, allowed: int | None) -> None:
+    if allowed is not None and count >= allowed:
+        raise ThrottledError(
+            f"Too many requests in the last minute (count: {count + 1}, allowed: {allowed})."
+        )
 
 
 def check_call(action: Action, params: dict[str, JSON], size: int, quotas: Quotas) -> None:

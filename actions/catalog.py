@@ -157,6 +157,8 @@ class Catalog:
             InvalidError: naming the field that is malformed.
             TooLargeError: for code or parameters over their limit.
         """
+        if name.package is not None and kind is not Action:
+            raise NotFoundError  # only actions stand in packages
         before = None
         if self._namespaces.get(name.namespace, {}).get(name.path) is not None:
             before = self.get(kind, name)

@@ -167,6 +167,14 @@ def test_a_package_that_is_not_empty_is_deleted_by_force_only(world):
     assert world.catalog.find(Package, named("p")) is None
 
 
+@pytest.mark.parametrize("kind", [Package, Trigger, Rule])
+def test_only_actions_stand_in_packages(world, kind):
+    world.put(Package, "p")
+
+    with pytest.raises(NotFoundError):
+        world.put(kind, "p/it")
+
+
 def test_a_name_stands_for_one_thing(world):
     world.action("it")
 
