@@ -54,12 +54,14 @@ def counted(run: Run, action: Action | Failure, command: Invoke) -> Action | Fai
     account = run.origin.account
     if account is None or isinstance(action, Failure):
         return action
-    if command.action is None:
-        account.consultations += 1
-    elif action.program is not CONDUCTING:
-        account.components += 1
-    if account.components > MAX_COMPONENTS or account.consultations > MAX_CONSULTATIONS:
+    consults, counts = command.action is None, action.program is not CONDUCTING
+    spent = (consults and account.consultations >= MAX_CONSULTATIONS) or (
+        not consults and counts and account.components >= MAX_COMPONENTS
+    )
+    if spent:
         return Failure(LIMIT_EXCEEDED, "Too many actions in the composition.")
+    account.consultations += consults
+    account.components += counts and not consults
     return action
 
 
