@@ -331,6 +331,13 @@ async function run (request) {
   write(line)
 }
 
+// Does what takes time the first time, before it is asked for anything: it may have been started ahead.
+async function prepare () {
+  const init = { name: 'nothing', code: 'function main (p) { return p }', main: 'main', functions: {} }
+  await answer(await load(init), { env: { NOTHING: null }, params: {} }, HEAD_BYTES)
+  JSON.parse(JSON.stringify(init))
+}
+
 function main () {
   const lines = []
   let partial = ''
@@ -354,4 +361,4 @@ function main () {
   socket.on('close', () => process.exit(0))
 }
 
-main()
+prepare().then(main)
