@@ -337,7 +337,7 @@ def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budg
 
 def prepare() -> None:
     """Does what takes time before it is asked for anything: it may have been started ahead."""
-    try:
+    try:  # noqa: SIM105  contextlib would have to be imported
         import resource  # noqa: F401
     except ImportError:
         pass
