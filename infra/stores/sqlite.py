@@ -97,7 +97,7 @@ class SqliteStore:
 
     def _lock(self, opening: ExitStack) -> None:
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds keys
             lock = opening.enter_context((self._directory / "lock").open("w"))
         except OSError as error:
             raise StoreError(f"{self._directory} cannot be used: {error.strerror}") from error

@@ -356,3 +356,8 @@ async def test_a_commit_that_fails_in_the_middle_leaves_nothing(tmp_path, beside
         assert await store.load("e1") is None
         assert await store.commit([good]) == []
         assert (await store.load("e1")).execution == execution()
+
+
+async def test_nobody_else_may_look_into_the_directory(tmp_path):
+    async with SqliteStore(tmp_path / "new"):
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
