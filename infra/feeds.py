@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 from actions import (
+    INTERNAL_ERROR,
     ONCE,
     Completion,
     ConflictError,
@@ -112,7 +113,7 @@ class Feeds:
         await self._engine.commit(Write(documents=documents))
 
     def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = self._tasks.create_task(coroutine)
+        task = self._tasks.create_task(_guarded(coroutine))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
@@ -132,6 +133,9 @@ class Feeds:
             outcome = Success(await self._asked(invocation))
         except Error as error:
             outcome = Failure(APPLICATION_ERROR, str(error))
+        except Exception:
+            log.exception("the feed %s has failed by a mistake of ours", invocation.action.name)
+            outcome = Failure(INTERNAL_ERROR, "The feed could not be asked; the log says why.")
         done(Completion(outcome, started_ms, self._clock.now_ms()))
 
     async def _asked(self, invocation: Invocation) -> JSON:
@@ -159,9 +163,11 @@ class Feeds:
     async def _alarm(self, event: str, key: str, feed: str, params: dict[str, JSON]) -> JSON:
         now_ms, known = self._clock.now_ms(), self._schedules.get(key)
         if event == "CREATE":
-            if known is not None:
+            asked = scheduled(feed, params, now_ms)
+            if known is None:
+                await self._put(key, asked)
+            elif (known.feed, known.params) != (feed, asked.params):  # else it was asked twice
                 raise ConflictError(f"the trigger {key} has an alarm: delete or update that")
-            await self._put(key, scheduled(feed, params, now_ms))
             return DONE
         if known is None or known.feed != feed:
             raise NotFoundError(f"the trigger {key} has no alarm of the feed '{feed}'")
@@ -286,6 +292,14 @@ class Feeds:
         ]
         if dropped:
             self._run(self._commit(dropped))
+
+
+async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:
+    """A mistake of ours in one feed ends no other."""
+    try:
+        await coroutine
+    except Exception:
+        log.exception("a feed has failed by a mistake of ours")
 
 
 def _document(key: str, schedule: Schedule) -> Document:

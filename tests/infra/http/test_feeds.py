@@ -70,6 +70,7 @@ async def test_there_is_one_alarm_for_a_trigger_and_it_is_of_one_feed(alarms):
     when = alarms.world.clock.now_ms() + 10**9
     await alarms.ask("once", "CREATE", date=when)
 
+    assert await alarms.ask("once", "CREATE", date=when) == {"status": "success"}
     again = await alarms.ask("alarm", "CREATE", cron="* * * * *")
     other = await alarms.ask("alarm", "READ")
     changed = await alarms.ask("once", "UPDATE", trigger_payload={"x": 1})
