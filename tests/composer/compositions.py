@@ -231,7 +231,7 @@ FORKS = 2 * [
 ]
 TIMED = 2 * [
     # Never 0: at one instant a timer and a step that takes no time may be answered in either order.
-    lambda g: composer.sequence(composer.wait(g.one(0.5, 1, 2, 3)), g.part()),
+    lambda g: composer.sequence(composer.wait(g.one(0.25, 1, 2, 3)), g.part()),
     lambda g: composer.ensure(g.part(), composer.sequence(composer.wait(g.one(1, 3)), g.part())),
     lambda g: composer.timeout(g.one(0.5, 2.5, 6.5, 11.5, 18.5), *g.parts(1, 2)),
     lambda g: composer.timeout(g.one(0.5, 2.5, 6.5, 11.5), composer.ensure(g.part(), g.part())),

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib import resources
 
 import pytest
@@ -361,3 +362,20 @@ async def test_a_commit_that_fails_in_the_middle_leaves_nothing(tmp_path, beside
 async def test_nobody_else_may_look_into_the_directory(tmp_path):
     async with SqliteStore(tmp_path / "new"):
         assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path):
+    """Its actions become entities; its activations have no kind of their own."""
+    first = resources.files("infra.stores").joinpath("migrations", "0001.sql").read_text("utf-8")
+    with closing(sqlite3.connect(tmp_path / FILE)) as db:
+        db.executescript(f"{first} PRAGMA user_version=1;")
+        db.execute("INSERT INTO documents VALUES ('action', '/guest/a', 3, x'7b7d')")
+        db.execute("INSERT INTO activations VALUES ('a1', 'guest', 'a', 1, 0, NULL, x'7b7d')")
+        db.commit()
+
+    async with SqliteStore(tmp_path) as store:
+        (document,) = [d async for d in store.documents("entity")]
+        (row,) = await store.find(ActivationRow, Query(namespace="guest"))
+
+    assert (document.key, document.version) == ("/guest/a", 3)
+    assert (row.id, row.kind) == ("a1", "")
