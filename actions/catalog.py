@@ -49,7 +49,9 @@ class Catalog:
     def __init__(self, entities: Iterable[Entity] = (), kinds: Collection[str] = RUNTIMES) -> None:
         self.kinds = kinds
         self._namespaces: dict[str, dict[str, Entity]] = {}
+        # What was looked up since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
+        self._linked: dict[str, list[Rule]] = {}
         for entity in entities:
             self.apply(Change(entity, (entity,)))
 
@@ -139,10 +141,11 @@ class Catalog:
 
     def rules_of(self, trigger: Name) -> list[Rule]:
         """The rules that link a trigger, in order of name."""
-        rules = self.all(Rule, trigger.namespace)
-        return sorted(
-            (rule for rule in rules if rule.trigger == trigger), key=lambda r: r.name.name
-        )
+        found = self._linked.get(str(trigger))
+        if found is None:
+            rules = (rule for rule in self.all(Rule, trigger.namespace) if rule.trigger == trigger)
+            found = self._linked[str(trigger)] = sorted(rules, key=lambda rule: rule.name.name)
+        return found
 
     # --- changing ----------------------------------------------------------------------------
 
@@ -221,6 +224,7 @@ class Catalog:
     def apply(self, change: Change) -> None:
         """Takes in what has been stored."""
         self._resolved.clear()
+        self._linked.clear()
         for entity in change.put:
             self._namespaces.setdefault(entity.name.namespace, {})[entity.name.path] = entity
         for entity in change.gone:
