@@ -169,22 +169,24 @@ class WorkerPool:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
 
     def _start(self, key: Key) -> None:
-        if self.size >= self._size:
-            self._make_room()
-        if self.size >= self._size:
-            return  # `idle` and `ended` give it a place, or have given it one just now
         kind, memory_mb = self._waiting[key][0].code.kind, key.memory_mb
-        worker = self._stem(kind, memory_mb)
-        ahead = worker is not None
-        if worker is None:
-            worker = self._made(kind)
-        worker.key = key
-        self._workers.setdefault(key, set()).add(worker)
-        if ahead:
-            self.idle(worker)
+        ahead = self._stem(kind, memory_mb)
+        if ahead is not None:
+            self._take(ahead, key)
+            self.idle(ahead)
         else:
+            if self.size >= self._size:
+                self._make_room()
+            if self.size >= self._size:
+                return  # `idle` and `ended` give it a place, or have given it one just now
+            worker = self._made(kind)
+            self._take(worker, key)
             self._tasks.create_task(self._started(worker, memory_mb))
         self._refill(kind)
+
+    def _take(self, worker: Worker, key: Key) -> None:
+        worker.key = key
+        self._workers.setdefault(key, set()).add(worker)
 
     def _made(self, kind: str) -> Worker:
         return Worker(self._languages[kind], self._settings, self._clock, self)
