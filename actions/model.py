@@ -182,8 +182,10 @@ class Action(Named):
 
     @property
     def final(self) -> frozenset[str]:
-        """Parameters that a call may not set."""
-        return frozenset(self.parameters) if self.marked("final") else frozenset()
+        """Parameters that a call may not set: those that have a value."""
+        if not self.marked("final"):
+            return frozenset()
+        return frozenset(name for name, value in self.parameters.items() if value is not None)
 
     def to_json(self, *, code: bool = True) -> dict[str, JSON]:
         """As OpenWhisk shows it, and as it is stored; without the code when `code` is False."""

@@ -1,21 +1,26 @@
 """Web actions: what a request becomes for an action, and what its result becomes for a browser.
 
-The rules and texts are those of OpenWhisk's docs/webactions.md and its controller.
+The rules, texts and statuses are those of OpenWhisk's docs/webactions.md and its controller
+(WebActions.scala); docs/openwhisk.md says where they differ, and why.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
-from .errors import InvalidError, NotFoundError, RefusedError
+from composer import flaw
+
+from .errors import InvalidError, NotFoundError, RefusedError, UnauthorizedError
+from .media import FORM, JSON_TYPE, MediaType, accepts, media_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from composer import JSON
 
@@ -23,23 +28,25 @@ if TYPE_CHECKING:
 
 Headers = list[tuple[str, str]]
 
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+METHODS = ("OPTIONS", "GET", "DELETE", "POST", "PUT", "HEAD", "PATCH")
 RESERVED = ("__ow_method", "__ow_headers", "__ow_path", "__ow_user", "__ow_query", "__ow_body")
-FORM = "application/x-www-form-urlencoded"
-JSON_TYPE = "application/json"
+SECRET_HEADER = "x-require-whisk-auth"  # noqa: S105  its name, not what is in it
+CORS_HEADERS = "Authorization, Origin, X-Requested-With, Content-Type, Accept, User-Agent"
 MESSAGE = "message/http"
+HTML, TEXT, SVG = "text/html", "text/plain", "image/svg+xml"
 OK, NO_CONTENT = 200, 204
 BODILESS = (204, 205, 304)
 LEAST_STATUS, MOST_STATUS = 200, 599
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
-_TEXTUAL = re.compile(
-    r"text/.*|.*[/+](json|xml)|application/(javascript|ecmascript|graphql)|" + FORM
-)
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_STATUS = re.compile(r"[0-9]{3}")
+_JSON_WORD = re.compile(r"null|true|[0-9]+")  # JSON that looks like base64
 # The server says these itself.
-_OURS = {"content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "trailer"}
+_OURS = {
+    "connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade",
+    "x-openwhisk-activation-id", "x-request-id",
+}  # fmt: skip
 
 
 class NotAcceptableError(RefusedError):
@@ -52,15 +59,10 @@ class WebRequest:
 
     method: str
     path: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     query: str = ""
     body: bytes = b""
     user: str | None = None
-
-    @property
-    def media(self) -> str:
-        """The type of the body, without its parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ class WebResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which action a path asks for, as which medium, and what follows it."""
+    """Which action a path asks for, as which medium, and what follows it, as it came."""
 
     action: str
     medium: str
@@ -85,10 +87,11 @@ class Target:
 
 
 def target_of(path: str) -> Target:
-    """Reads `action[.medium][/path]`; `http` when there is no medium."""
-    name, slash, rest = path.partition("/")
-    stem, dot, medium = name.rpartition(".")
-    if not dot or not stem or medium not in MEDIA:
+    """Reads `action[.medium][/path]`, percent-encoded; `http` when there is no medium."""
+    segment, slash, rest = path.partition("/")
+    name = unquote(segment)
+    stem, _, medium = name.rpartition(".")
+    if not stem or medium not in MEDIA:
         stem, medium = name, "http"
     return Target(action=stem, medium=medium, path=slash + rest)
 
@@ -99,8 +102,54 @@ def check_exported(action: Action) -> None:
     Raises:
         NotFoundError: as if it were not there.
     """
-    if not action.marked("web-export"):
+    if not _says(action, "web-export"):
         raise NotFoundError
+
+
+def cors_headers(action: Action, headers: Mapping[str, str]) -> Headers:
+    """What a browser is told that other sites may do: anything, with the headers that it names.
+
+    Nothing when the action answers OPTIONS, and says so, itself.
+    """
+    if _says(action, "web-custom-options"):
+        return []
+    return [
+        ("access-control-allow-origin", "*"),
+        ("access-control-allow-methods", ", ".join(METHODS)),
+        (
+            "access-control-allow-headers",
+            headers.get("access-control-request-headers", CORS_HEADERS),
+        ),
+    ]
+
+
+def check_admitted(action: Action, request: WebRequest) -> None:
+    """Lets in whoever the action's annotation `require-whisk-auth` lets in.
+
+    That is for `true` every namespace, for a text or a number whoever shows it; for anything else
+    that is not `false` nobody. A browser that asks what it may do shows nothing.
+
+    Raises:
+        UnauthorizedError: with OpenWhisk's text.
+    """
+    wanted = action.annotations.get("require-whisk-auth", False)
+    if wanted is False or request.method == "OPTIONS":
+        return
+    if wanted is True:
+        admitted = request.user is not None
+    else:
+        admitted = _same(wanted, request.headers.get(SECRET_HEADER))
+    if not admitted:
+        raise UnauthorizedError(
+            "The resource requires authentication, which was not supplied with the request"
+        )
+
+
+def _same(wanted: JSON, shown: str | None) -> bool:
+    if shown is None or not isinstance(wanted, (str, int, float)):
+        return False
+    secret = wanted if isinstance(wanted, str) else json.dumps(wanted)
+    return hmac.compare_digest(shown.encode("latin-1"), secret.encode())
 
 
 def web_parameters(request: WebRequest, action: Action) -> dict[str, JSON]:
@@ -111,51 +160,70 @@ def web_parameters(request: WebRequest, action: Action) -> dict[str, JSON]:
     """
     context: dict[str, JSON] = {
         "__ow_method": request.method.lower(),
-        "__ow_headers": request.headers,
+        "__ow_headers": dict(request.headers),
         "__ow_path": request.path,
     }
     if request.user is not None:
         context["__ow_user"] = request.user
-    if action.marked("raw-http"):
+    if _says(action, "raw-http"):
         return {**context, "__ow_query": request.query, "__ow_body": _raw(request)}
-    given = {**dict(parse_qsl(request.query, keep_blank_values=True)), **_fields(request)}
-    extra = {name: given.pop(name) for name in ("__ow_body",) if type(given.get(name)) is _Body}
+    fields, whole = _content(request)
+    given = {**_pairs(request.query), **fields}
     if not (action.final | set(RESERVED)).isdisjoint(given):
         raise InvalidError(
             "Request defines parameters that are not allowed (e.g., reserved properties)."
         )
-    return {**given, **context, **{name: body.value for name, body in extra.items()}}
+    return {**given, **context, **whole}
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """A body that has no fields: it is handed on as a whole."""
-
-    value: JSON
+def _says(action: Action, annotation: str) -> bool:
+    """Whether an annotation is `true`, and not something that only looks like it."""
+    return action.annotations.get(annotation) is True
 
 
-def _fields(request: WebRequest) -> dict[str, Any]:
+def _content(request: WebRequest) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    """The fields of a body, and a body that has none as a whole."""
     if not request.body:
-        return {}
-    if request.media == JSON_TYPE:
-        try:
-            document = json.loads(request.body)
-        except (ValueError, RecursionError) as error:
-            raise InvalidError(f"The request content was malformed:\n{error}") from None
-        return document if isinstance(document, dict) else {"__ow_body": _Body(document)}
-    if request.media == FORM:
-        return dict(parse_qsl(request.body.decode("utf-8", "replace"), keep_blank_values=True))
-    return {"__ow_body": _Body(_raw(request))}
+        return {}, {}
+    kind = _kind(request)
+    if kind.json:
+        document = _document(request.body)
+        return (document, {}) if isinstance(document, dict) else ({}, {"__ow_body": document})
+    if kind.name == FORM:
+        return _pairs(request.body.decode("utf-8", "replace")), {}
+    return {}, {"__ow_body": _raw(request)}
+
+
+def _document(body: bytes) -> JSON:
+    try:
+        document = json.loads(body)
+        why = flaw(document)
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    if why:
+        raise InvalidError(f"The request content was malformed:\n{why}")
+    return document
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    """What a query or a form says; the last of equal names counts."""
+    return dict(parse_qsl(text, keep_blank_values=True))
 
 
 def _raw(request: WebRequest) -> str:
     """A body as text, or in base64 when it is binary, or JSON."""
-    if _TEXTUAL.fullmatch(request.media) and request.media != JSON_TYPE:
+    kind = _kind(request)
+    if kind.text and not kind.json:
         try:
             return request.body.decode()
         except UnicodeDecodeError:
             pass  # it is not what it says
     return b64encode(request.body).decode()
+
+
+def _kind(request: WebRequest) -> MediaType:
+    told = media_type(request.headers.get("content-type", ""))
+    return told or MediaType("application/octet-stream")
 
 
 # --- what is answered --------------------------------------------------------------------------
@@ -173,155 +241,220 @@ def web_response(target: Target, result: JSON, *, failed: bool, accept: str = ""
     Raises:
         NotFoundError: when the result has not what the path asks for.
         InvalidError: when it is not what the medium must be.
-        NotAcceptableError: when it is JSON, and the caller takes none.
+        NotAcceptableError: when it is of no kind that the caller takes.
     """
     medium = MEDIA[target.medium]
-    wanted = list(medium.projection)
-    if medium.projects and target.path.strip("/"):
-        wanted = target.path.strip("/").split("/")
+    names = [unquote(name) for name in target.path.split("/") if name]
     if failed:
-        wanted = ["error"]
-    for name in wanted:
-        if not isinstance(result, dict) or name not in result:
-            raise NotFoundError("Response does not include requested property.")
-        result = result[name]
-    made = medium.write(result)
-    if ("content-type", JSON_TYPE) in made.headers and not _takes_json(accept):
-        raise NotAcceptableError(
-            f"Resource representation is only available with these types:\n{JSON_TYPE}"
-        )
+        made = medium.write(_default(medium, _failure(medium, result)))
+    elif medium.picks and names:
+        made = medium.write(_picked(result, names))
+    else:
+        made = medium.write(_default(medium, result))
+    if made.body:
+        _check_accepted(accept, made)
     return made
 
 
-def _takes_json(accept: str) -> bool:
-    kinds = [kind.partition(";")[0].strip().lower() for kind in accept.split(",") if kind.strip()]
-    return not kinds or any(kind in ("*/*", "application/*", JSON_TYPE) for kind in kinds)
+def _failure(medium: _Medium, result: Any) -> JSON:
+    """What the error of a failure holds. An object that is no response is not sent as an empty one."""
+    error = result["error"]
+    if medium.picks or not isinstance(error, dict):
+        return error
+    if not {"statusCode", "headers", "body"} & error.keys():
+        raise _invalid(MESSAGE)
+    return error
+
+
+def _picked(result: JSON, names: list[str]) -> JSON:
+    for name in names:
+        if not isinstance(result, dict) or name not in result:
+            raise _not_included()
+        result = result[name]
+    return result
+
+
+def _default(medium: _Medium, result: JSON) -> JSON:
+    """What a medium takes of an object when no path says it: its body, or what is called as it."""
+    if medium.field is None or not isinstance(result, dict):
+        return result
+    for name in ("body", medium.field):
+        if name in result:
+            return result[name]
+    if medium.field == "text":
+        raise _not_included()
+    return None
+
+
+def _not_included() -> NotFoundError:
+    return NotFoundError("Response does not include requested property.")
+
+
+def _check_accepted(accept: str, made: WebResponse) -> None:
+    shown = next(value for name, value in made.headers if name == "content-type")
+    if not accepts(accept, shown.partition(";")[0].strip().lower()):
+        raise NotAcceptableError(
+            f"Resource representation is only available with these types:\n{shown}"
+        )
 
 
 def _as_json(result: JSON) -> WebResponse:
     if not isinstance(result, (dict, list)):
         raise _invalid(JSON_TYPE)
-    return _typed(JSON_TYPE, json.dumps(result, ensure_ascii=False).encode())
+    return _typed(JSON_TYPE, _json(result))
 
 
 def _as_text(result: JSON) -> WebResponse:
-    if result is None:
-        raise _invalid("text/plain")
-    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, indent=2)
-    return _typed("text/plain; charset=UTF-8", text.encode())
+    return _typed(f"{TEXT}; charset=UTF-8", result if isinstance(result, str) else _json(result))
 
 
-def _as(media: str, shown: str) -> Callable[[JSON], WebResponse]:
-    def write(result: JSON) -> WebResponse:
-        if not isinstance(result, str):
-            raise _invalid(media)
-        return _typed(shown, result.encode())
+def _as_html(result: JSON) -> WebResponse:
+    if not isinstance(result, str):
+        raise _invalid(HTML)
+    return _typed(f"{HTML}; charset=UTF-8", result)
 
-    return write
+
+def _as_svg(result: JSON) -> WebResponse:
+    if not isinstance(result, str):
+        raise _invalid(SVG)
+    return _typed(SVG, result)
 
 
 def _as_http(result: JSON) -> WebResponse:
     """A result says its own status, headers and body."""
     if not isinstance(result, dict):
         raise _invalid(MESSAGE)
-    headers = _headers(result.get("headers"))
+    all_headers = _headers(result.get("headers"))
+    told = next((value for name, value in all_headers if name.lower() == "content-type"), None)
+    headers = [header for header in all_headers if header[0].lower() != "content-type"]
     body, code = result.get("body"), _status(result.get("statusCode"))
     if body is None or body == "" or code in BODILESS:
         return WebResponse(status=code or NO_CONTENT, headers=headers)
-    told = next((value for name, value in headers if name.lower() == "content-type"), None)
-    if told is not None and not _TYPE.fullmatch(told.partition(";")[0].strip()):
-        raise InvalidError("Response did not specify a known content-type.")
-    media = (told or "").partition(";")[0].strip().lower()
-    if not isinstance(body, str):
-        if told is not None and media != JSON_TYPE:
-            raise InvalidError("Response type in header did not match generated content type.")
-        others = [(name, value) for name, value in headers if name.lower() != "content-type"]
-        written = _typed(JSON_TYPE, json.dumps(body, ensure_ascii=False).encode())
-        return WebResponse(
-            status=code or OK, headers=[*others, *written.headers], body=written.body
-        )
-    if told is None:
-        headers.append(("content-type", "text/html; charset=UTF-8"))
-    return WebResponse(status=code or OK, headers=headers, body=_content(media, body))
+    kind, content = _text_body(body, told) if isinstance(body, str) else _json_body(body, told)
+    return WebResponse(
+        status=code or OK, headers=[*headers, ("content-type", kind)], body=content
+    )  # fmt: skip
 
 
-def _content(media: str, body: str) -> bytes:
-    if not media or _TEXTUAL.fullmatch(media):
-        return body.encode("utf-8", "replace")
+def _json_body(body: JSON, told: str | None) -> tuple[str, bytes]:
+    """A body that is no text is JSON, and its type must not say otherwise."""
+    kind = media_type(JSON_TYPE if told is None else told)
+    if kind is None or not kind.json:
+        raise _mismatched()
+    return kind.name, _encoded(_json(body))
+
+
+def _text_body(body: str, told: str | None) -> tuple[str, bytes]:
+    """A body that is a text is sent as it is, or is base64 of what is sent: its type says which."""
+    shown = HTML if told is None else told
+    kind = media_type(shown)
+    if kind is None:
+        raise _unknown()
+    packed = _unpacked(body) if _may_be_packed(kind, body) else None
+    if packed is not None:
+        return shown, packed
+    if not kind.text and not kind.xml:
+        raise _mismatched()
+    if kind.text and not kind.json and kind.charset is None:
+        shown += "; charset=UTF-8"
+    return shown, _encoded(body, kind.charset or "utf-8")
+
+
+def _may_be_packed(kind: MediaType, body: str) -> bool:
+    """Whether a body may be base64; that of JSON may for the sake of actions from OpenWhisk's youth."""
+    if kind.json:
+        return len(body) % 4 == 0 and not _JSON_WORD.fullmatch(body)
+    return not kind.text
+
+
+def _unpacked(body: str) -> bytes | None:
     try:
-        return b64decode(body, validate=True)
+        return b64decode(body + "=" * (-len(body) % 4), validate=True)
     except ValueError:
-        raise _invalid(MESSAGE) from None
+        return None
 
 
 def _status(code: JSON) -> int | None:
-    if isinstance(code, str) and code.isascii() and code.isdigit():
-        code = int(code)
+    """A status of a final response; None when none is told."""
     if code is None:
         return None
-    if isinstance(code, bool) or not isinstance(code, (int, float)) or int(code) != code:
+    if isinstance(code, str) and _STATUS.fullmatch(code):
+        code = int(code)
+    if isinstance(code, bool) or not isinstance(code, (int, float)):
         raise _invalid(MESSAGE)
-    if not LEAST_STATUS <= code <= MOST_STATUS:
+    if not LEAST_STATUS <= code <= MOST_STATUS or code != int(code):
         raise _invalid(MESSAGE)
     return int(code)
 
 
 def _headers(doc: JSON) -> Headers:
-    """Headers of a result: a value, or a list of values, each a text, a number or a boolean."""
+    """Headers of a result: a value, or a list of values, each a text, a number or a boolean.
+
+    Raises:
+        InvalidError: for one that cannot be sent: nothing in a value may look like another header.
+    """
     if doc is None:
         return []
     if not isinstance(doc, dict):
         raise _invalid(MESSAGE)
-    return [
-        (name, text)
-        for name, value in doc.items()
-        for text in _values(value)
-        if _sound(name, text) and name.lower() not in _OURS
-    ]
-
-
-def _values(value: JSON) -> Iterable[str]:
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, bool):
-            yield "true" if item else "false"
-        elif isinstance(item, (str, int, float)):
-            yield str(item)
-        else:
-            raise _invalid(MESSAGE)
-
-
-def _sound(name: str, value: str) -> bool:
-    """Whether it can be sent: nothing in a value may look like another header."""
-    try:
-        value.encode("latin-1")
-    except UnicodeEncodeError:
-        raise _invalid(MESSAGE) from None
-    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+    headers = [(name, text.strip(" \t")) for name, value in doc.items() for text in _texts(value)]
+    if not all(_NAME.fullmatch(name) and _VALUE.fullmatch(text) for name, text in headers):
         raise _invalid(MESSAGE)
-    return True
+    return [header for header in headers if header[0].lower() not in _OURS]
 
 
-def _typed(media: str, body: bytes) -> WebResponse:
-    return WebResponse(status=OK, headers=[("content-type", media)], body=body)
+def _texts(value: JSON) -> Iterable[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, (int, float)):
+        yield json.dumps(value)
+    else:
+        raise _invalid(MESSAGE)
+
+
+def _json(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _typed(media: str, text: str) -> WebResponse:
+    return WebResponse(status=OK, headers=[("content-type", media)], body=_encoded(text))
+
+
+def _encoded(text: str, charset: str = "utf-8") -> bytes:
+    try:
+        return text.encode(charset, "replace")
+    except (LookupError, ValueError):
+        raise _unknown() from None
 
 
 def _invalid(media: str) -> InvalidError:
     return InvalidError(f"Response is not valid '{media}'.")
 
 
+def _unknown() -> InvalidError:
+    return InvalidError("Response did not specify a known content-type.")
+
+
+def _mismatched() -> InvalidError:
+    return InvalidError("Response type in header did not match generated content type.")
+
+
 @dataclass(frozen=True, slots=True)
 class _Medium:
-    """How a result is written; whether the path picks from it; what is picked when it does not."""
+    """How a result is written; which field of it; whether a path picks another."""
 
     write: Callable[[JSON], WebResponse]
-    projects: bool = True
-    projection: tuple[str, ...] = ()
+    field: str | None = None
+    picks: bool = True
 
 
 MEDIA = {
-    "http": _Medium(_as_http, projects=False),
+    "http": _Medium(_as_http, picks=False),
     "json": _Medium(_as_json),
-    "html": _Medium(_as("text/html", "text/html; charset=UTF-8"), projection=("html",)),
-    "svg": _Medium(_as("image/svg+xml", "image/svg+xml"), projection=("svg",)),
-    "text": _Medium(_as_text, projection=("text",)),
+    "html": _Medium(_as_html, "html"),
+    "svg": _Medium(_as_svg, "svg"),
+    "text": _Medium(_as_text, "text"),
 }

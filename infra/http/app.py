@@ -70,11 +70,12 @@ class _Common:
             return
         transaction = _transaction(scope)
         scope["transaction"] = transaction.decode("latin-1")
-        common = [(b"x-request-id", transaction), *_CORS]
+        scope["cors"] = _CORS  # what may be asked from other sites; an endpoint may say otherwise
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 told = {name for name, _ in message["headers"]}
+                common = [(b"x-request-id", transaction), *scope["cors"]]
                 added = [header for header in common if header[0] not in told]
                 message["headers"] = [*message["headers"], *added]
             await send(message)

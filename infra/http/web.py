@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from starlette.responses import Response
 
 from actions import (
-    METHODS,
     Action,
     Call,
     NotFoundError,
@@ -16,7 +16,9 @@ from actions import (
     Target,
     UnauthorizedError,
     WebRequest,
+    check_admitted,
     check_exported,
+    cors_headers,
     status_of,
     target_of,
     web_parameters,
@@ -25,99 +27,109 @@ from actions import (
 from composer import InvalidNameError, Name
 
 from . import reading
-from .errors import failed
-from .responses import Json
+from .errors import failed, refused
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from actions import WebResponse
+    from infra.engine import Ended
 
     from .api import Api
 
 WAIT_S = 60.0
 NO_PACKAGE = "default"
 GATEWAY = ("whisk.system", "apimgmt")  # where OpenWhisk's clients expect one
-SECRET_HEADER = "x-require-whisk-auth"  # noqa: S105  its name, not what is in it
 SUCCESS, APPLICATION = 0, 1
+_PREFIX = "/api/v1/web/"
 
 
 async def serve(request: Request, api: Api) -> Response:
     """Invokes a web action, waits for it, and answers as it says."""
-    target = target_of(request.path_params["action"])
-    action = _found(request, target, api)
-    if request.method == "OPTIONS" and not action.marked("web-custom-options"):
-        return _options(request)
-    user = _user(request, action, api)
-    asked = WebRequest(
-        method=request.method,
-        path=target.path,
-        headers={name.lower(): value for name, value in request.headers.items()},
-        query=request.url.query,
-        body=bytes(await reading.content(request, api.payload_bytes)),
-        user=user,
-    )
-    params = web_parameters(asked, action)
-    call = Call(name=action.listed_as, params=params, namespace=request.path_params["namespace"])
+    namespace, action, target = _found(request, api)
+    asked = _asked(request, target, api)
+    cors = cors_headers(action, asked.headers)
+    request.scope["cors"] = _raw(cors)
+    if request.method == "OPTIONS" and cors:
+        return Response()
+    check_admitted(action, asked)
+    asked = replace(asked, body=bytes(await reading.content(request, api.payload_bytes)))
+    call = Call(name=action.listed_as, params=web_parameters(asked, action), namespace=namespace)
     invoked = await api.engine.invoke(call, wait_s=WAIT_S)
-    headers = {"x-openwhisk-activation-id": invoked.activation}
     if invoked.ended is None:
-        code = request.scope["transaction"]
-        return Json({"error": "Response not yet ready.", "code": code}, 202, headers)
-    status = status_of(invoked.ended.outcome)
-    if status > APPLICATION:
-        return failed(request, 400, "There was an error processing your request.", headers)
-    accept = request.headers.get("accept", "")
-    made = web_response(
-        target, invoked.ended.outcome.value, failed=status != SUCCESS, accept=accept
-    )
-    response = Response(made.body, made.status, headers)
-    response.raw_headers += [
-        (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in made.headers
-    ]
+        response: Response = failed(request, 202, "Response not yet ready.")
+    else:
+        response = _answered(request, target, invoked.ended)
+    response.headers["x-openwhisk-activation-id"] = invoked.activation
     return response
 
 
-def _found(request: Request, target: Target, api: Api) -> Action:
-    """The action that is asked for.
+def _found(request: Request, api: Api) -> tuple[str, Action, Target]:
+    """The namespace and the action that are asked for, and how.
+
+    The path is taken apart before it is decoded: `%2F` is no place where it parts.
 
     Raises:
         NotFoundError: when there is none, or it is not for the web: nobody is told which.
     """
-    namespace, package = request.path_params["namespace"], request.path_params["package"]
+    path = request.scope["raw_path"].decode("latin-1").removeprefix(_PREFIX)
+    namespace, package, rest = (*path.split("/", 2), "", "")[:3]
+    namespace, package, target = unquote(namespace), unquote(package), target_of(rest)
     if (namespace, package) == GATEWAY:
         raise NotFoundError(
             "There is no API gateway here: a web action has a URL of its own, "
             "/api/v1/web/NAMESPACE/PACKAGE/ACTION."
         )
-    path = target.action if package == NO_PACKAGE else f"{package}/{target.action}"
+    parts = [namespace, *([] if package == NO_PACKAGE else [package]), target.action]
+    if any("/" in part for part in parts):
+        raise NotFoundError
     try:
-        action = api.engine.catalog.resolve(Name.parse(f"/{namespace}/{path}"), namespace)
+        action = api.engine.catalog.resolve(Name.parse("/" + "/".join(parts)), namespace)
     except (RefusedError, InvalidNameError):
         raise NotFoundError from None
     check_exported(action)
-    return action
+    return namespace, action, target
 
 
-def _user(request: Request, action: Action, api: Api) -> str | None:
-    """The namespace that asks, if the action wants to know.
+def _asked(request: Request, target: Target, api: Api) -> WebRequest:
+    """The request without its body. A namespace's key stays here: the action is told whose it is."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    user = _user(request, api)
+    if user is not None:
+        del headers["authorization"]
+    return WebRequest(
+        method=request.method,
+        path=target.path,
+        headers=headers,
+        query=request.scope["query_string"].decode("utf-8", "replace"),
+        user=user,
+    )
 
-    Raises:
-        UnauthorizedError: when it must be one, or must know the action's secret, and does not.
-    """
-    wanted = action.annotations.get("require-whisk-auth")
-    if wanted is None or wanted is False:
-        return None
-    if wanted is True:
+
+def _user(request: Request, api: Api) -> str | None:
+    try:
         return api.auth.caller(request)
-    shown = request.headers.get(SECRET_HEADER, "")
-    if isinstance(wanted, (str, int)) and hmac.compare_digest(shown.encode(), str(wanted).encode()):
+    except UnauthorizedError:
         return None
-    raise UnauthorizedError("The supplied authentication is invalid")
 
 
-def _options(request: Request) -> Response:
-    """What a browser may do: anything, with the headers that it names."""
-    named = request.headers.get("access-control-request-headers")
-    headers = {"access-control-allow-methods": ", ".join(METHODS)}
-    if named:
-        headers["access-control-allow-headers"] = named
-    return Response(headers=headers)
+def _answered(request: Request, target: Target, ended: Ended) -> Response:
+    status = status_of(ended.outcome)
+    if status > APPLICATION:
+        return failed(request, 400, "There was an error processing your request.")
+    accept = request.headers.get("accept", "")
+    try:
+        made = web_response(target, ended.outcome.value, failed=status != SUCCESS, accept=accept)
+    except RefusedError as error:
+        return refused(request, error)
+    return _written(made)
+
+
+def _written(made: WebResponse) -> Response:
+    response = Response(made.body, made.status)
+    response.raw_headers += _raw(made.headers)
+    return response
+
+
+def _raw(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
