@@ -64,7 +64,7 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("GET", NAMESPACED + "/actions/{package}/", entities.list_package),
     *_COLLECTIONS,
     ("POST", API + "/webhooks/{token}", webhooks.call_webhook),
-    (ANY, WEB + "{namespace}/{package}/{action:path}", web.serve),
+    (ANY, WEB + "{path:path}", web.serve),
     ("POST", API + "/completions/{token}", completions.complete),
     ("GET", API + "/namespaces", service.list_namespaces),
     ("GET", _OPERATED, namespaces.list_all),
