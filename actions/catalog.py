@@ -87,7 +87,7 @@ class Catalog:
 
     def public_packages(self) -> list[Package]:
         """The packages that every namespace may use."""
-        return [p for ns in self._namespaces for p in self.all(Package, ns) if p.publish]
+        return [p for ns in self._namespaces for p in self.all(Package, ns) if p.public]
 
     def resolve(self, name: Name, caller: str) -> Action:
         """The action of this name as `caller` may run it: through a binding, if the name is one's.
@@ -130,14 +130,20 @@ class Catalog:
             if found is None and asked is not None:
                 raise NotFoundError
             return self.get(Package, name)
-        if found is None or not found.publish:
+        if found is None or not found.public:
             raise ForbiddenError(_shown(asked or name))
         return found
 
     def contents(self, package: Package) -> list[Action]:
-        """The actions that a package, or what it binds, has."""
-        home = package.binding or package.name
-        return self.all(Action, home.namespace, home.name)
+        """The actions that a package, or what it binds, has.
+
+        Raises:
+            NotFoundError: when it binds what is not there any more.
+            ForbiddenError: when it binds what is another's, and not public any more.
+        """
+        if package.binding is not None:
+            package = self.package(package.binding, package.name.namespace)
+        return self.all(Action, package.name.namespace, package.name.name)
 
     def rules_of(self, trigger: Name) -> list[Rule]:
         """The rules that link a trigger, in order of name."""
@@ -274,17 +280,16 @@ class Catalog:
 
     def _package(self, name: Name, doc: JSON, before: Package | None, now_ms: int) -> Package:
         package = define_package(name, doc, before, now_ms)
-        if package.binding is None:
+        if package.binding is None or not doc.get("binding"):
             return package
         if before is not None and before.binding is None:
             raise ConflictError("Resource is a package and cannot be converted into a binding.")
-        bound = package.binding
-        if self.find(Package, bound) is None and self.find(Action, bound) is not None:
-            raise ConflictError("Cannot bind to a resource that is not a package.")
         try:
-            provider = self.package(bound, name.namespace)
+            provider = self.package(package.binding, name.namespace)
         except NotFoundError:
             raise InvalidError("Binding references a package that does not exist.") from None
+        except ConflictError:
+            raise ConflictError("Cannot bind to a resource that is not a package.") from None
         if provider.binding is not None:
             raise InvalidError("Cannot bind to another package binding.")
         return package

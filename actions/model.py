@@ -221,6 +221,11 @@ class Package(Named):
 
     binding: Name | None = None
 
+    @property
+    def public(self) -> bool:
+        """Whether every namespace may use it. A binding is its owner's only, as OpenWhisk has it."""
+        return self.publish and self.binding is None
+
     def contains(self, name: Name) -> bool:
         return (name.namespace, name.package) == (self.name.namespace, self.name.name)
 

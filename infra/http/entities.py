@@ -53,7 +53,7 @@ async def list_entities(collection: Collection, request: Request, api: Api) -> J
         raise ForbiddenError(f"{namespace}/{collection.name}")
     found = api.engine.catalog.all(collection.kind, namespace)
     if namespace != caller:
-        found = [package for package in found if package.publish]
+        found = [package for package in found if package.public]
     elif collection.kind is Package and reading.flag(request.query_params, "public"):
         found = api.engine.catalog.public_packages()
     return _listed(request, found, collection.name)

@@ -117,6 +117,26 @@ def test_a_binding_to_what_has_become_private_is_shut(world):
 
     with pytest.raises(ForbiddenError):
         world.catalog.resolve(named("bound/act"), "guest")
+    with pytest.raises(ForbiddenError):
+        world.catalog.contents(world.catalog.get(Package, named("bound")))
+
+
+def test_a_binding_to_what_is_gone_has_no_contents(world):
+    world.put(Package, "mine")
+    world.put(Package, "bound", binding={"name": "mine"})
+    world.remove(Package, "mine")
+
+    with pytest.raises(NotFoundError):
+        world.catalog.contents(world.catalog.get(Package, named("bound")))
+
+
+def test_a_binding_is_its_owners_only(world):
+    bound = {"binding": {"namespace": "other", "name": "open"}}
+    world.put(Package, "bound", bound, publish=True)
+
+    assert [package.name.name for package in world.catalog.public_packages()] == ["open"]
+    with pytest.raises(ForbiddenError):
+        world.catalog.resolve(named("/guest/bound/act"), "third")
 
 
 # --- packages ----------------------------------------------------------------------------------

@@ -75,6 +75,23 @@ def is_small_and_n(params):
     return {"value": params["n"] < 20, "n": params["n"]}
 
 
+def no(params):
+    return {"value": False}
+
+
+def put_three(params, variables):
+    variables["k"] = 3
+
+
+def add_j_to_k(params, variables):
+    variables["k"] += variables["j"]
+    variables["j"] = 9
+
+
+def append_to_k(params, variables):
+    variables["k"]["of"].append(params["n"])
+
+
 def same(params):
     return params
 
@@ -93,6 +110,7 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
     "value_boxed": (lambda: c.value(42), {}, {"value": 42}),
     "function_no_result": (lambda: c.function(set_seven), {"n": 1}, {"n": 7}),
     "function_boxed": (lambda: c.function(lambda p: [1, 2]), {}, {"value": [1, 2]}),
+    "function_boxed_text": (lambda: c.function(lambda p: "星桥"), {}, {"value": "星桥"}),
     "function_error": (
         lambda: c.function(lambda p: {"error": "no", "n": 1}), {}, {"error": "no"},
     ),
@@ -101,6 +119,11 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
     "if_saves": (
         lambda: c.when(lambda p: {"value": True, "lost": 1}, same), {"n": 3}, {"n": 3},
     ),
+    "if_without_else": (lambda: c.when(no, "double"), {"n": 3}, {"n": 3}),
+    "if_zero": (
+        lambda: c.when(lambda p: {"value": 0}, "double", "increment"), {"n": 3}, {"n": 4},
+    ),
+    "if_test_fails": (lambda: c.when("fail", "double", "increment"), {"n": 3}, FAILED),
     "if_nosave": (
         lambda: c.when_nosave(is_big_and_n, same, c.literal({"small": True})),
         {"n": 5}, {"value": True, "n": 5},
@@ -113,6 +136,11 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
     "dowhile_nosave": (
         lambda: c.doloop_nosave("double", is_small_and_n), {"n": 3}, {"value": False, "n": 24},
     ),
+    "while_body_fails": (
+        lambda: c.loop(lambda p: {"value": True}, "fail"), {"n": 1}, FAILED,
+    ),
+    "repeat_never": (lambda: c.repeat(0, "increment"), {"n": 1}, {"n": 1}),
+    "repeat_nested": (lambda: c.repeat(2, c.repeat(2, "increment")), {"n": 0}, {"n": 4}),
     "repeat": (lambda: c.repeat(3, "increment", "double"), {"n": 0}, {"n": 14}),
     "try_ok": (lambda: c.do("increment", c.literal({"caught": True})), {"n": 1}, {"n": 2}),
     "try_error": (lambda: c.do("fail", caught), {"n": 1}, {"caught": "failed"}),
@@ -129,6 +157,14 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
         lambda: c.ensure("fail", lambda p: {"seen": p["error"]}), {"n": 1}, {"seen": "failed"},
     ),
     "finally_rethrows": (lambda: c.ensure("fail", c.empty()), {"n": 1}, FAILED),
+    "finally_fails": (lambda: c.ensure("increment", "fail"), {"n": 1}, FAILED),
+    "finally_nested": (
+        lambda: c.ensure(
+            c.ensure("fail", lambda p: {"error": p["error"] + " twice"}),
+            lambda p: {"seen": p["error"]},
+        ),
+        {"n": 1}, {"seen": "failed twice"},
+    ),
     "sequence_stops": (lambda: c.sequence("fail", "increment"), {"n": 1}, FAILED),
     "let_reads": (
         lambda: c.let({"k": 3}, lambda p, v: {"n": p["n"] * v["k"]}), {"n": 2}, {"n": 6},
@@ -146,6 +182,25 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
     "let_mask_outer": (
         lambda: c.let({"k": 1}, c.let({"k": 2}, c.mask(put_nine)), read_k), {}, {"k": 9},
     ),
+    "let_twice": (
+        lambda: c.let({"k": 1}, c.let({"j": 2}, add_j_to_k), read_k), {}, {"k": 3},
+    ),
+    "let_null": (lambda: c.let({"k": None}, put_three, read_k), {}, {"k": 3}),
+    "let_of_objects": (
+        lambda: c.let({"k": {"of": [1]}}, append_to_k, read_k), {"n": 2}, {"k": {"of": [1, 2]}},
+    ),
+    "let_ends_with_an_error": (
+        lambda: c.let({"k": 1}, c.do(c.let({"k": 2}, "fail"), read_k)), {"n": 1}, {"k": 1},
+    ),
+    "let_kept_over_an_error": (
+        lambda: c.let({"k": 1}, c.do(c.sequence(put_nine, "fail"), read_k)), {"n": 1}, {"k": 9},
+    ),
+    "mask_twice": (
+        lambda: c.let(
+            {"k": 1}, c.let({"k": 2}, c.let({"k": 3}, c.mask(c.mask(put_nine)))), read_k
+        ),
+        {}, {"k": 9},
+    ),
     "retain": (
         lambda: c.retain("increment"), {"n": 1}, {"params": {"n": 1}, "result": {"n": 2}},
     ),
@@ -154,6 +209,10 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
         lambda: c.retain_catch("fail"), {"n": 1}, {"params": {"n": 1}, "result": FAILED},
     ),
     "merge": (lambda: c.merge(lambda p: {"m": p["n"]}), {"n": 1}, {"n": 1, "m": 1}),
+    "merge_over": (
+        lambda: c.merge(lambda p: {"n": 0, "m": p["n"]}), {"n": 1}, {"n": 0, "m": 1},
+    ),
+    "retry_never": (lambda: c.retry(0, "fail"), {"n": 1}, FAILED),
     "retry_succeeds": (
         lambda: c.let({"left": 2}, c.retry(3, attempt)), {"n": 4}, {"tries": 2, "n": 4},
     ),
@@ -164,6 +223,23 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
             c.dynamic(),
         ),
         {"n": 1}, {"n": 2},
+    ),
+    "dynamic_elsewhere": (
+        lambda: c.sequence(
+            lambda p: {"type": "action", "name": "/whisk.system/utils/echo", "params": {"n": 5}},
+            c.dynamic(),
+        ),
+        {}, {"n": 5},
+    ),
+    "names": (
+        lambda: c.sequence(
+            "/_/increment", "/guest/increment", "pack/increment", "/_/pack/increment"
+        ),
+        {"n": 0}, {"n": 4},
+    ),
+    "nested": (lambda: c.sequence("inner", "double"), {"n": 1}, {"n": 40}),
+    "nested_fails": (
+        lambda: c.do(c.sequence("inner_fails", "double"), caught), {"n": 1}, {"caught": "failed"},
     ),
     "async": (
         lambda: c.sequence(c.asynchronous("increment"), lambda p: {"method": p["method"]}),
@@ -190,6 +266,19 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
         ),
         {"n": 3}, {"value": [{"n": 5}, {"n": 6}]},
     ),
+    "parallel_empty": (c.parallel, {"n": 3}, {"value": []}),
+    "parallel_tries": (
+        lambda: c.do(
+            c.sequence(
+                c.parallel(
+                    c.do("fail", lambda p: {"n": 0}), c.let({"k": 5}, lambda p, v: {"n": v["k"]})
+                ),
+                lambda p: {"error": [branch["n"] for branch in p["value"]]},
+            ),
+            caught,
+        ),
+        {"n": 3}, {"caught": [0, 5]},
+    ),
     "map": (
         lambda: c.map("increment"),
         {"value": [{"n": 1}, {"n": 2}]}, {"value": [{"n": 2}, {"n": 3}]},
@@ -199,6 +288,23 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
         {"value": [1, 2]}, {"value": [{"n": 2}, {"n": 3}]},
     ),
     "map_empty": (lambda: c.map("increment"), {"value": []}, {"value": []}),
+    "map_nothing": (lambda: c.map("increment"), {"n": 1}, {"value": []}),
+    "map_errors": (
+        lambda: c.map(
+            lambda p: {"error": "too big"} if p["value"] > 1 else {"n": p["value"]},
+            errors="collect",
+        ),
+        {"value": [1, 2]}, {"value": [{"n": 1}, {"error": "too big"}]},
+    ),
+    "map_let": (
+        lambda: c.let({"k": 10}, c.map(lambda p, v: {"n": p["value"] + v["k"]})),
+        {"value": [1, 2]}, {"value": [{"n": 11}, {"n": 12}]},
+    ),
+    "map_nested": (
+        lambda: c.map(c.map(lambda p: {"n": p["value"] * 2})),
+        {"value": [[1, 2], []]},
+        {"value": [{"value": [{"n": 2}, {"n": 4}]}, {"value": []}]},
+    ),
     "map_in_sequence": (
         lambda: c.sequence(
             lambda p: {"value": [{"n": p["n"]}, {"n": p["n"] + 1}]},
@@ -213,6 +319,13 @@ CASES = {  # by name: the composition in Python, the input, and what both come t
     ),
     "defined_sequence": (
         lambda: c.action("defined_seq", sequence=["increment", "double"]), {"n": 1}, {"n": 4},
+    ),
+    "defined_limited": (
+        lambda: c.action(
+            "defined_limited", code="function main (p) { return { n: 3 } }", kind="nodejs:20",
+            limits={"timeout": 5000},
+        ),
+        {}, {"n": 3},
     ),
     "deep": (
         lambda: c.sequence(
@@ -235,10 +348,13 @@ FORKS = [name for name in CASES if name.startswith(("par", "map"))]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def actions(client):
-    for name, code in ACTIONS.items():
+def actions(client, driver):
+    client.put("/packages/pack", json={})
+    for name, code in [*ACTIONS.items(), ("pack/increment", ACTIONS["increment"])]:
         document = {"exec": {"kind": "nodejs:default", "code": code}}
         assert client.put(f"/actions/{name}", json=document).status_code == 200
+    for name in ("inner", "inner_fails"):
+        driver.deploy(name)
 
 
 def outcome(client, name, params):
