@@ -129,6 +129,12 @@ def _field(value: Any) -> str:
     return value
 
 
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"must be True or False, not {value!r}")
+    return value
+
+
 def _instant(value: Any) -> Template:
     if isinstance(value, datetime):
         value = value.isoformat()
@@ -172,6 +178,7 @@ DELAY = Kind(_number(0, 366 * 24 * 3600))
 FACTOR = Kind(_number(1, float("inf")))
 SHARE = Kind(_number(0, 1))
 FIELD = Kind(_field)
+FLAG = Kind(_flag)
 
 
 def choice(*choices: str) -> Kind:

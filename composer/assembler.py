@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from .composition import Composition
-    from .program import Instruction
+    from .instructions import Instruction
     from .values import JSON
 
     Lowering: TypeAlias = Callable[["Assembler", Composition], None]

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
-    Neither is the code of the action that the program belongs to: a conductor action's. `variables` are those that an inline function sees; an action sees none.
+    Neither is the code of the action that the program belongs to: a conductor action's. `variables`
+    are those that an inline function sees; an action sees none. `key` is the same each time that the
+    same step of a saga is tried; without one every attempt stands for itself.
     """
 
     turn: int
@@ -24,6 +26,7 @@ class Invoke:
     action: str | None = None
     function: str | None = None
     variables: dict[str, JSON] | None = None
+    key: str | None = None
 
 
 @frozen

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from .assembler import Assembler
 from .errors import CompositionError
+from .instructions import End
 from .lowering import LOWERINGS
 from .names import DEFAULT_NAMESPACE
-from .program import End
 from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:

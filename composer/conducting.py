@@ -7,12 +7,13 @@ which may handle it; a failure of the code is the composition's.
 
 from __future__ import annotations
 
-from . import program as i
+from . import instructions as i
 from .expressions import Template
+from .program import Program
 
 _NO_STATE = Template.of({})
 
-CONDUCTING = i.Program(
+CONDUCTING = Program(
     (
         i.Save(template=_NO_STATE),
         i.Consult(path=""),

@@ -12,10 +12,13 @@ an expired deadline goes on when it is done. A deadline frame turns its own expi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeGuard, assert_never
 
 from . import history
+from .causes import Cancellation, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke
+from .coordinator import UNDISTURBED, Coordinating
 from .cursor import Context, Cursor
 from .events import (
     Accepted,
@@ -31,10 +34,8 @@ from .events import (
 from .fiber import (
     NOWHERE,
     Attempts,
-    Cancellation,
     Cause,
     Deadline,
-    Expiry,
     Fiber,
     Finalizer,
     Finalizing,
@@ -58,8 +59,10 @@ from .values import (
 )
 
 if TYPE_CHECKING:
+    from .fiber import Frame
     from .history import Entry
-    from .program import Attempt, Program
+    from .instructions import Attempt
+    from .program import Program
     from .values import JSON
 
 
@@ -238,12 +241,12 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
     cursor.wait = fiber.wait
     for depth in range(above, len(cursor.frames)):
         frame = cursor.frames[depth]
-        if isinstance(frame, Finalizing):
-            later = Finalizing(_stronger(frame.cause, cause))
+        if isinstance(frame, Finalizing) or _undisturbed(frame):
+            later = replace(frame, cause=stronger(frame.cause, cause))
             cursor.frames = (*cursor.frames[:depth], later, *cursor.frames[depth + 1 :])
             return True
     if isinstance(fiber.wait, Joining):
-        cursor.wait = Joining(_stronger(fiber.wait.cause, cause))
+        cursor.wait = Joining(stronger(fiber.wait.cause, cause))
         cursor.commands.append(CancelMembers(fiber.turn))
         return True
     if isinstance(fiber.wait, Invoking):
@@ -255,13 +258,9 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
     return True
 
 
-def _stronger(
-    held: Cancellation | Expiry | None, new: Cancellation | Expiry
-) -> Cancellation | Expiry:
-    """Of two causes the one that unwinds further."""
-    if isinstance(held, Cancellation) or held is None:
-        return held or new
-    return held if isinstance(new, Expiry) and held.depth < new.depth else new
+def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
+    """A transaction that may have been decided: what stops it goes on when it has ended."""
+    return isinstance(frame, Coordinating) and frame.phase in UNDISTURBED
 
 
 # --- unwinding ---------------------------------------------------------------------------------
@@ -279,6 +278,11 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:
             case Finalizer():
                 cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
                 cursor.value, cursor.pc = _as_failure(cause).value, frame.to
+                return
+            case Coordinating():
+                interrupted = None if isinstance(cause, Failure) else cause
+                cursor.push(frame.aborting(_as_failure(cause), interrupted))
+                cursor.pc = frame.to
                 return
             case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
                 cause = frame.cause  # what failed was only a finalizer on the way

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from . import history
 from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
+from .coordinator import Coordinating
 from .cursor import Context, Cursor, Limits, step_detail
 from .events import Cancelled, Completed, Continued, Event, Joined, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
 from .history import Entry
+from .instructions import Each
+from .instructions import Fork as ForkInstruction
 from .joins import Join
 from .operations import inherited, items_of
-from .program import Each, Program
-from .program import Fork as ForkInstruction
 from .values import CANCELLED, Failure, Outcome, Success, boxed, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .fiber import Frame
+    from .program import Program
     from .values import JSON
 
 NO_TURN = 0
@@ -224,6 +226,14 @@ class Execution:
     def paused(self) -> bool:
         """Whether a fiber waits for an operator."""
         return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
+
+    def decision(self, transaction: str) -> Literal["commit", "abort", "undecided"]:
+        """What this has decided of a transaction of its own; of one that is not there it is to abort."""
+        for fiber in self.fibers.values():
+            for frame in fiber.frames:
+                if type(frame) is Coordinating and frame.transaction == transaction:
+                    return frame.decision
+        return "abort"
 
     @property
     def ready(self) -> bool:

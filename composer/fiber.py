@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from .causes import Cancellation, Expiry, cause_from_json, cause_to_json
+from .coordinator import Coordinating, Member
 from .freezing import frozen
 from .values import JSON, Failure, Outcome, Success
 
@@ -20,20 +22,8 @@ ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
 
 
-@frozen
-class Cancellation:
-    """The execution is being cancelled, or this fiber is no longer wanted."""
-
-
-@frozen
-class Expiry:
-    """The deadline frame at this depth has passed."""
-
-    depth: int
-
-
 Cause: TypeAlias = Failure | Cancellation | Expiry
-"""Why frames are unwound. Handlers and retries see failures only."""
+"""Why frames are unwound."""
 
 
 # --- frames ------------------------------------------------------------------------------------
@@ -104,9 +94,17 @@ class Counter:
     left: int
 
 
+@frozen
+class Stamped:
+    """When the first attempt of a transaction began: an older one goes before a younger one."""
+
+    at_ms: int
+
+
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
-)
+    | Stamped | Coordinating
+)  # fmt: skip
 
 
 # --- waits -------------------------------------------------------------------------------------
@@ -269,7 +267,7 @@ def outcome_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Out
     return Success(load(doc["value"]))
 
 
-def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: PLR0911  a case a kind
     kind: dict[str, JSON] = {"is": type(item).__name__}
     match item:
         case Invoking(ticket):
@@ -283,9 +281,11 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
         case Handler(to, errors):
             return {**kind, "to": to, "errors": list(errors)}
         case Finalizing(cause) | Joining(cause):
-            return {**kind, "cause": _cause_to_json(cause)}
+            return {**kind, "cause": cause_to_json(cause)}
         case Paused(failure):
             return {**kind, "failure": outcome_to_json(failure, keep)}
+        case Coordinating():
+            return {**kind, **_coordinating_to_json(item)}
         case _:
             return {**kind, **{name: getattr(item, name) for name in type(item).__match_args__}}
 
@@ -300,17 +300,30 @@ def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
         case "Handler":
             members["errors"] = tuple(members["errors"])
         case "Finalizing" | "Joining":
-            members["cause"] = _cause_from_json(members["cause"])
+            members["cause"] = cause_from_json(members["cause"])
         case "Paused":
             members["failure"] = outcome_from_json(members["failure"], load)
+        case "Coordinating":
+            members |= _coordinating_from_json(members)
     return _KINDS[doc["is"]](**members)
 
 
-def _cause_to_json(cause: Cancellation | Expiry | None) -> JSON:
-    return cause.depth if isinstance(cause, Expiry) else "cancelled" if cause else None
+def _coordinating_to_json(frame: Coordinating) -> dict[str, JSON]:
+    reason = frame.reason
+    return {
+        **{name: getattr(frame, name) for name in frame.__match_args__},
+        "members": [member.to_json() for member in frame.members],
+        "asked": list(frame.asked),
+        "reason": None if reason is None else [reason.code, reason.error],
+        "cause": cause_to_json(frame.cause),
+    }
 
 
-def _cause_from_json(doc: JSON) -> Cancellation | Expiry | None:
-    if doc is None:
-        return None
-    return Expiry(doc) if isinstance(doc, int) else Cancellation()
+def _coordinating_from_json(doc: dict[str, JSON]) -> dict[str, Any]:
+    reason = doc["reason"]
+    return {
+        "members": tuple(Member.from_json(member) for member in doc["members"]),
+        "asked": tuple(doc["asked"]),
+        "reason": None if reason is None else Failure(*reason),
+        "cause": cause_from_json(doc["cause"]),
+    }

@@ -17,6 +17,7 @@ from .arguments import (
     ERRORS,
     FACTOR,
     FIELD,
+    FLAG,
     INSTANT,
     JSON_VALUE,
     NAME,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from .values import JSON
+
+
+MAX_TRANSACTION_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +204,37 @@ def _forwards(arguments: dict[str, Any]) -> Iterable[str]:
         yield "give at least one part to run on what is taken"
 
 
+_APART = frozenset({
+    "action", "function", "dynamic", "async", "parallel", "map", "race", "graph", "transaction",
+    "participant", "saga", "step",
+})  # fmt: skip
+
+
+def declared(parts: Iterable[Any]) -> bool:
+    """Whether a transaction of these parts knows its operations before it begins."""
+    return all(part.type in ("call", "participant") for part in parts)
+
+
+def _transacts(arguments: dict[str, Any]) -> Iterable[str]:
+    parts = arguments["components"]
+    if not parts:
+        yield "give at least one call"
+    if arguments["seconds"] > MAX_TRANSACTION_S:
+        yield f"'seconds' must be at most {MAX_TRANSACTION_S}: nobody waits for a lock for longer"
+    if declared(parts):
+        if any(part.arguments["expected_version"] is not None for part in parts
+               if part.type == "call"):  # fmt: skip
+            yield "'expected_version' is for calls outside: within, what is read stays as it is"
+        return
+    for part in parts:
+        for node in part.walk():
+            if node.type in _APART:
+                yield (
+                    f"'{node.type}' cannot take part: what is not a call of an entity is not undone "
+                    "when it aborts (several calls alone make a transaction of any participants)"
+                )
+
+
 # --- the table ---------------------------------------------------------------------------------
 
 
@@ -301,4 +336,35 @@ def grammar(kinds: PartKinds) -> dict[str, Rule]:
             _one_bound,
         ),
         "timeout": Rule("timeout", {"seconds": Argument(SECONDS), **body}),
+        "call": Rule(
+            "call",
+            {
+                "entity": Argument(NAME),
+                "key": Argument(TEMPLATE),
+                "operation": Argument(FIELD),
+                "params": Argument(optional(TEMPLATE), None),
+                "read": Argument(FLAG, False),
+                "expected_version": Argument(optional(TEMPLATE), None),
+                "action": Argument(optional(DEFINITION), None),
+            },
+        ),
+        "participant": Rule(
+            "participant",
+            {
+                "prepare": Argument(NAME),
+                "commit": Argument(NAME),
+                "abort": Argument(NAME),
+                "params": Argument(optional(TEMPLATE), None),
+            },
+        ),
+        "transaction": Rule(
+            "transaction",
+            {
+                **body,
+                "retries": Argument(COUNT, 10),
+                "seconds": Argument(SECONDS, 10.0),
+                "conflict": Argument(choice("wait", "nowait"), "wait"),
+            },
+            _transacts,
+        ),
     }

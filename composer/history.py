@@ -33,6 +33,9 @@ BRANCH_FAILED: Final = "BranchFailed"
 SPAWNED: Final = "Spawned"
 PAUSED: Final = "Paused"
 RESUMED: Final = "Resumed"
+TRANSACTION_STARTED: Final = "TransactionStarted"
+TRANSACTION_COMMITTED: Final = "TransactionCommitted"
+TRANSACTION_ABORTED: Final = "TransactionAborted"
 
 NOTHING: Final[Any] = object()
 

@@ -18,7 +18,7 @@ from .values import CANCELLED, Failure, Outcome, Success, failure
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .program import Each, Fork
+    from .instructions import Each, Fork
     from .values import JSON
 
 ALL_FAILED = "AllFailed"

@@ -10,7 +10,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import history, program
+from . import history, instructions
 from .commands import Fork, Invoke, Spawn
 from .errors import InvalidNameError
 from .fiber import (
@@ -28,6 +28,7 @@ from .fiber import (
     Variables,
 )
 from .names import Name
+from .transacting import TRANSACTING, enlist, message_of
 from .values import (
     APPLICATION_ERROR,
     EXPRESSION_ERROR,
@@ -70,7 +71,7 @@ def _bounded(cursor: Cursor, value: JSON, what: str) -> Reaction:
 # --- data --------------------------------------------------------------------------------------
 
 
-def _evaluate(cursor: Cursor, i: program.Evaluate) -> Reaction:
+def _evaluate(cursor: Cursor, i: instructions.Evaluate) -> Reaction:
     filled = i.template.fill(cursor.scope())
     if type(filled) is Failure:
         return filled
@@ -78,7 +79,7 @@ def _evaluate(cursor: Cursor, i: program.Evaluate) -> Reaction:
     return inspect(cursor)
 
 
-def _test(cursor: Cursor, i: program.Test) -> Reaction:
+def _test(cursor: Cursor, i: instructions.Test) -> Reaction:
     held = i.predicate.holds(cursor.scope())
     if type(held) is Failure:
         return held
@@ -86,7 +87,7 @@ def _test(cursor: Cursor, i: program.Test) -> Reaction:
     return None
 
 
-def _assign(cursor: Cursor, i: program.Assign) -> Reaction:
+def _assign(cursor: Cursor, i: instructions.Assign) -> Reaction:
     scope = cursor.scope()
     changes = {}
     for name, template in i.assignments.items():
@@ -98,18 +99,18 @@ def _assign(cursor: Cursor, i: program.Assign) -> Reaction:
     return None
 
 
-def _inspect(cursor: Cursor, _: program.Inspect) -> Reaction:
+def _inspect(cursor: Cursor, _: instructions.Inspect) -> Reaction:
     return inspect(cursor)
 
 
-def _raise(cursor: Cursor, i: program.Raise) -> Reaction:
+def _raise(cursor: Cursor, i: instructions.Raise) -> Reaction:
     message = i.template.fill(cursor.scope())
     if type(message) is Failure:
         return message
     return Failure(APPLICATION_ERROR, {"code": i.code, "message": message})
 
 
-def _save(cursor: Cursor, i: program.Save) -> Reaction:
+def _save(cursor: Cursor, i: instructions.Save) -> Reaction:
     saved = cursor.value if i.template is None else i.template.fill(cursor.scope())
     if type(saved) is Failure:
         return saved
@@ -117,7 +118,7 @@ def _save(cursor: Cursor, i: program.Save) -> Reaction:
     return None
 
 
-def _recall(cursor: Cursor, i: program.Recall) -> Reaction:
+def _recall(cursor: Cursor, i: instructions.Recall) -> Reaction:
     saved = _popped(cursor, Saved).value
     match i.how:
         case "restore":
@@ -144,14 +145,14 @@ def _popped(cursor: Cursor, kind: type[Any]) -> Any:
 # --- control -----------------------------------------------------------------------------------
 
 
-def _jump(cursor: Cursor, i: program.Jump) -> Reaction:
+def _jump(cursor: Cursor, i: instructions.Jump) -> Reaction:
     if i.to < cursor.pc and not cursor.count_step():
         return None
     cursor.pc = i.to
     return None
 
 
-def _branch(cursor: Cursor, i: program.Branch) -> Reaction:
+def _branch(cursor: Cursor, i: instructions.Branch) -> Reaction:
     if i.predicate is None:
         held: bool | Failure = truthy(boxed(cursor.value).get("value"))
     else:
@@ -171,12 +172,12 @@ def _push(make: Callable[[Any, Cursor], Frame]) -> Callable[[Cursor, Any], React
     return operation
 
 
-def _leave(cursor: Cursor, _: program.Leave) -> Reaction:
+def _leave(cursor: Cursor, _: instructions.Leave) -> Reaction:
     cursor.pop()
     return None
 
 
-def _count(cursor: Cursor, i: program.Count) -> Reaction:
+def _count(cursor: Cursor, i: instructions.Count) -> Reaction:
     left = _popped(cursor, Counter).left
     if left > 0:
         cursor.push(Counter(left - 1))
@@ -185,18 +186,18 @@ def _count(cursor: Cursor, i: program.Count) -> Reaction:
     return None
 
 
-def _finalize(cursor: Cursor, _: program.Finalize) -> Reaction:
+def _finalize(cursor: Cursor, _: instructions.Finalize) -> Reaction:
     _popped(cursor, Finalizer)
     cursor.push(Finalizing())
     return None
 
 
-def _finalized(cursor: Cursor, _: program.Finalized) -> Reaction:
+def _finalized(cursor: Cursor, _: instructions.Finalized) -> Reaction:
     cause: Reaction = _popped(cursor, Finalizing).cause
     return cause
 
 
-def _settle(cursor: Cursor, _: program.Settle) -> Reaction:
+def _settle(cursor: Cursor, _: instructions.Settle) -> Reaction:
     frame = cursor.frames[-1]
     policy = cursor.program.instructions[frame.at].policy  # type: ignore[union-attr]
     if policy.until is not None:
@@ -209,7 +210,7 @@ def _settle(cursor: Cursor, _: program.Settle) -> Reaction:
     return None
 
 
-def _end(cursor: Cursor, _: program.End) -> Reaction:
+def _end(cursor: Cursor, _: instructions.End) -> Reaction:
     if failed := inspect(cursor):
         return failed
     cursor.outcome = Success(cursor.value)
@@ -219,18 +220,23 @@ def _end(cursor: Cursor, _: program.End) -> Reaction:
 # --- waits -------------------------------------------------------------------------------------
 
 
-def invocation(cursor: Cursor, i: program.Instruction, turn: int) -> Invoke | Failure:
+def invocation(cursor: Cursor, i: instructions.Instruction, turn: int) -> Invoke | Failure:
     """The command of an instruction that invokes, for the wait of `turn`."""
     activation = cursor.activation_of(turn)
     match i:
-        case program.Invoke():
+        case instructions.Invoke():
             return Invoke(turn, activation, cursor.value, action=i.action)
-        case program.Call():
+        case instructions.Call():
             return Invoke(
                 turn, activation, cursor.value, function=i.function, variables=cursor.variables()
             )
-        case program.Consult():
+        case instructions.Consult():
             return Invoke(turn, activation, cursor.value)
+        case instructions.Operate():
+            message = message_of(cursor, i)
+            if type(message) is Failure:
+                return message
+            return Invoke(turn, activation, message, action=i.action)
         case _:
             return _named(cursor.value, turn, activation)
 
@@ -258,7 +264,11 @@ def _invoke(cursor: Cursor, i: Any) -> Reaction:
     return None
 
 
-def _conduct(cursor: Cursor, i: program.Conduct) -> Reaction:
+def _operate(cursor: Cursor, i: instructions.Operate) -> Reaction:
+    return enlist(cursor, i) or _invoke(cursor, i)
+
+
+def _conduct(cursor: Cursor, i: instructions.Conduct) -> Reaction:
     """OpenWhisk's protocol: docs/conductors.md, and how its controller reads it."""
     answer = boxed(cursor.value)
     _popped(cursor, Saved)
@@ -282,7 +292,7 @@ def _conduct(cursor: Cursor, i: program.Conduct) -> Reaction:
     return None
 
 
-def _sleep(cursor: Cursor, i: program.Sleep) -> Reaction:
+def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
     filled = i.template.fill(cursor.scope())
     if type(filled) is Failure:
         return filled
@@ -319,18 +329,18 @@ def _instant_ms(instant: JSON) -> int | None:
     return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
 
 
-def _fork(cursor: Cursor, i: program.Fork) -> Reaction:
+def _fork(cursor: Cursor, i: instructions.Fork) -> Reaction:
     return _begin_fork(cursor, i.path, len(i.branches), None)
 
 
-def _each(cursor: Cursor, i: program.Each) -> Reaction:
+def _each(cursor: Cursor, i: instructions.Each) -> Reaction:
     items = items_of(cursor, i)
     if type(items) is Failure:
         return items
     return _begin_fork(cursor, i.path, len(items), items)
 
 
-def items_of(cursor: Cursor, i: program.Each) -> list[JSON] | Failure:
+def items_of(cursor: Cursor, i: instructions.Each) -> list[JSON] | Failure:
     """What each member starts with. Composer's map takes no list for an empty one."""
     items = i.items.fill(cursor.scope())
     if items is None or type(items) is Failure:
@@ -353,7 +363,7 @@ def _begin_fork(cursor: Cursor, path: str, width: int, items: list[JSON] | None)
     return None
 
 
-def _spawn(cursor: Cursor, i: program.Spawn) -> Reaction:
+def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
     if not cursor.count_step():
         return None
     cursor.turn += 1
@@ -374,35 +384,39 @@ def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 
 OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
-    program.Evaluate: _evaluate,
-    program.Test: _test,
-    program.Assign: _assign,
-    program.Inspect: _inspect,
-    program.Raise: _raise,
-    program.Save: _save,
-    program.Recall: _recall,
-    program.Jump: _jump,
-    program.Branch: _branch,
-    program.Declare: _push(lambda i, _: Variables(i.variables)),
-    program.Hide: _push(lambda _, __: Mask()),
-    program.Guard: _push(lambda i, _: Handler(i.to, i.errors)),
-    program.Shield: _push(lambda i, _: Finalizer(i.to)),
-    program.Attempt: _push(lambda _, cursor: Attempts(cursor.pc - 1, 1, cursor.value)),
-    program.Limit: _push(lambda i, cursor: Deadline(cursor.now_ms + i.timeout_ms, i.timeout_ms)),
-    program.Repeat: _push(lambda i, _: Counter(i.count)),
-    program.Count: _count,
-    program.Leave: _leave,
-    program.Finalize: _finalize,
-    program.Finalized: _finalized,
-    program.Settle: _settle,
-    program.End: _end,
-    program.Invoke: _invoke,
-    program.Call: _invoke,
-    program.InvokeNamed: _invoke,
-    program.Consult: _invoke,
-    program.Conduct: _conduct,
-    program.Sleep: _sleep,
-    program.Fork: _fork,
-    program.Each: _each,
-    program.Spawn: _spawn,
+    instructions.Evaluate: _evaluate,
+    instructions.Test: _test,
+    instructions.Assign: _assign,
+    instructions.Inspect: _inspect,
+    instructions.Raise: _raise,
+    instructions.Save: _save,
+    instructions.Recall: _recall,
+    instructions.Jump: _jump,
+    instructions.Branch: _branch,
+    instructions.Declare: _push(lambda i, _: Variables(i.variables)),
+    instructions.Hide: _push(lambda _, __: Mask()),
+    instructions.Guard: _push(lambda i, _: Handler(i.to, i.errors)),
+    instructions.Shield: _push(lambda i, _: Finalizer(i.to)),
+    instructions.Attempt: _push(lambda _, cursor: Attempts(cursor.pc - 1, 1, cursor.value)),
+    instructions.Limit: _push(
+        lambda i, cursor: Deadline(cursor.now_ms + i.timeout_ms, i.timeout_ms)
+    ),
+    instructions.Repeat: _push(lambda i, _: Counter(i.count)),
+    instructions.Count: _count,
+    instructions.Leave: _leave,
+    instructions.Finalize: _finalize,
+    instructions.Finalized: _finalized,
+    instructions.Settle: _settle,
+    instructions.End: _end,
+    instructions.Invoke: _invoke,
+    instructions.Call: _invoke,
+    instructions.InvokeNamed: _invoke,
+    instructions.Consult: _invoke,
+    instructions.Operate: _operate,
+    instructions.Conduct: _conduct,
+    instructions.Sleep: _sleep,
+    instructions.Fork: _fork,
+    instructions.Each: _each,
+    instructions.Spawn: _spawn,
+    **TRANSACTING,
 }

@@ -15,7 +15,7 @@ from .errors import Error
 from .events import Completed, Event, Failed, Resumed, TimerFired
 from .execution import Changes, Execution
 from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
-from .program import Invoke as InvokeInstruction
+from .instructions import Invoke as InvokeInstruction
 from .values import Failure, Success
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ has one; an object that would read as one of these stands as `{"$literal": {...}
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import ExpressionError
 from ..values import JSON, MADE_DEPTH, Failure, flaw, measured
@@ -48,6 +48,11 @@ class Template:
     def literal(cls, value: JSON) -> Template:
         """The template that is this value, as it is."""
         return cls(_Literal(value))
+
+    @classmethod
+    def joined(cls, value: Any) -> Template:
+        """The template that objects and lists with templates in them spell."""
+        return cls(_joined(value))
 
     @property
     def selector(self) -> Selector | None:
@@ -145,6 +150,10 @@ Node: TypeAlias = _Literal | _Place | _Object | _Array
 
 def _from_python(value: JSON) -> Node:
     return _Place(value) if isinstance(value, Selector) else _built(value, _from_python)
+
+
+def _joined(value: Any) -> Node:
+    return value.node if isinstance(value, Template) else _built(value, _joined)
 
 
 def _from_json(doc: JSON) -> Node:

@@ -1,0 +1,41 @@
+"""Why frames are unwound, beside a failure. Handlers and retries see failures only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .freezing import frozen
+
+if TYPE_CHECKING:
+    from .values import JSON
+
+
+@frozen
+class Cancellation:
+    """The execution is being cancelled, or this fiber is no longer wanted."""
+
+
+@frozen
+class Expiry:
+    """The deadline frame at this depth has passed."""
+
+    depth: int
+
+
+def stronger(
+    held: Cancellation | Expiry | None, new: Cancellation | Expiry
+) -> Cancellation | Expiry:
+    """Of two causes the one that unwinds further."""
+    if isinstance(held, Cancellation) or held is None:
+        return held or new
+    return held if isinstance(new, Expiry) and held.depth < new.depth else new
+
+
+def cause_to_json(cause: Cancellation | Expiry | None) -> JSON:
+    return cause.depth if isinstance(cause, Expiry) else "cancelled" if cause else None
+
+
+def cause_from_json(doc: JSON) -> Cancellation | Expiry | None:
+    if doc is None:
+        return None
+    return Expiry(doc) if isinstance(doc, int) else Cancellation()

@@ -1,0 +1,182 @@
+"""What the instructions of transactions do: see `operations`, and `coordinator` for the decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import history, instructions
+from .coordinator import MAX_PARTICIPANTS, Coordinating, Member
+from .fiber import Stamped
+from .values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .cursor import Cursor, Reaction
+    from .values import JSON
+
+
+def coordinating(cursor: Cursor) -> Coordinating | None:
+    """The innermost transaction that is under way in this fiber."""
+    for frame in reversed(cursor.frames):
+        if type(frame) is Coordinating:
+            return frame
+    return None
+
+
+def _replace(cursor: Cursor, old: Coordinating, new: Coordinating) -> None:
+    cursor.frames = tuple(new if frame is old else frame for frame in cursor.frames)
+
+
+def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Failure:
+    """What an entity is asked for, as part of the transaction if one is under way."""
+    message = i.message.fill(cursor.scope())
+    if type(message) is Failure:
+        return message
+    frame = coordinating(cursor)
+    made: dict[str, JSON] = message if frame is None else frame.working(i.action, message)
+    return made
+
+
+def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
+    """Counts the operation in before it is asked for: whatever happens, its entity is told the end."""
+    frame = coordinating(cursor)
+    if frame is None:
+        return None
+    message = i.message.fill(cursor.scope())
+    if type(message) is Failure:
+        return message
+    if type(message["key"]) is not str:
+        return failure(EXPRESSION_ERROR, f"call: 'key' must be a string, not {message['key']!r}")
+    more = frame.enlisted(i.action, message["key"], read=message.get("read") is True)
+    if more is None:
+        return _too_many()
+    _replace(cursor, frame, more)
+    return None
+
+
+def _too_many() -> Failure:
+    text = f"a transaction has at most {MAX_PARTICIPANTS} participants"
+    return failure(LIMIT_EXCEEDED, text)
+
+
+def _stamp(cursor: Cursor, _: instructions.Stamp) -> Reaction:
+    cursor.push(Stamped(cursor.now_ms))
+    return None
+
+
+def _open(cursor: Cursor, i: instructions.Open) -> Reaction:
+    members: tuple[Member, ...] = ()
+    if i.calls is not None:
+        calls = i.calls.fill(cursor.scope())
+        if type(calls) is Failure:
+            return calls
+        made = _members(calls)
+        if type(made) is Failure:
+            return made
+        members = made
+    stamped = next(frame for frame in reversed(cursor.frames) if type(frame) is Stamped)
+    frame = Coordinating(
+        to=i.to,
+        transaction=f"tx-{cursor.activation_of(cursor.turn)}",
+        started_ms=stamped.at_ms,
+        deadline_ms=cursor.now_ms + i.timeout_ms,
+        order=i.order,
+        coordinator=f"{cursor.execution}/{cursor.id}",
+        phase="working" if i.calls is None else "locking",
+        members=members,
+    )
+    cursor.push(frame)
+    cursor.note(history.TRANSACTION_STARTED, {"transaction": frame.transaction})
+    return None
+
+
+def _members(calls: list[JSON]) -> tuple[Member, ...] | Failure:
+    """Participants in the order in which they are locked: entities by name and key, then others."""
+    entities: dict[tuple[str, str], list[JSON]] = {}
+    others: list[Member] = []
+    for call in calls:
+        if "actions" in call:
+            alone = [{"index": call["index"]}]
+            others.append(Member(tuple(call["actions"]), None, call["params"], alone, read=False))
+        elif type(call["key"]) is not str:
+            return failure(EXPRESSION_ERROR, f"call: 'key' must be a string, not {call['key']!r}")
+        else:
+            entities.setdefault((call["action"], call["key"]), []).append(call)
+    if len(entities) + len(others) > MAX_PARTICIPANTS:
+        return _too_many()
+    return (*(_entity(*place, entities[place]) for place in sorted(entities)), *others)
+
+
+def _entity(action: str, key: str, calls: list[JSON]) -> Member:
+    asked = [
+        {name: value for name, value in call.items() if name not in ("action", "key")}
+        for call in calls
+    ]
+    return Member((action,), key, calls=asked, read=all(call.get("read") for call in calls))
+
+
+def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
+    frame = cursor.frames[-1]
+    assert type(frame) is Coordinating  # noqa: S101  compiled so
+    _replace(cursor, frame, frame.worked(cursor.value))
+    return None
+
+
+def _coordinate(cursor: Cursor, i: instructions.Coordinate) -> Reaction:
+    frame = cursor.frames[-1]
+    assert type(frame) is Coordinating  # noqa: S101  compiled so
+    before = frame.phase
+    made, messages = frame.next()
+    _replace(cursor, frame, made)
+    if made.phase == "committing" and before != "committing":
+        _decided(cursor, made)
+    if not messages:
+        return _ended(cursor, made, i)
+    tells = made.phase in ("committing", "aborting")
+    if len(messages) == 1:
+        cursor.value = messages[0]
+        if made.phase == "deciding":
+            cursor.pc = i.decide
+        elif tells:
+            cursor.pc = i.tell
+    else:
+        cursor.value = {"value": messages}
+        cursor.pc = i.tell_many if tells else i.many
+    return None
+
+
+def _decided(cursor: Cursor, frame: Coordinating) -> None:
+    about = {"transaction": frame.transaction, "participants": len(frame.members)}
+    cursor.note(history.TRANSACTION_COMMITTED, about)
+
+
+def _ended(cursor: Cursor, frame: Coordinating, i: instructions.Coordinate) -> Reaction:
+    cursor.pop()
+    outcome = frame.outcome()
+    if isinstance(outcome, Failure):
+        about = {"transaction": frame.transaction, "code": outcome.code}
+        cursor.note(history.TRANSACTION_ABORTED, about, outcome.error)
+        return frame.cause or outcome
+    cursor.value, cursor.pc = outcome.value, i.end
+    return frame.lasting
+
+
+def _absorb(cursor: Cursor, i: instructions.Absorb) -> Reaction:
+    frame = cursor.frames[-1]
+    assert type(frame) is Coordinating  # noqa: S101  compiled so
+    made = frame.absorbed(cursor.value)
+    _replace(cursor, frame, made)
+    if made.phase == "committing" and frame.phase != "committing":
+        _decided(cursor, made)
+    cursor.pc = i.to
+    return None
+
+
+TRANSACTING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
+    instructions.Stamp: _stamp,
+    instructions.Open: _open,
+    instructions.Commit: _commit,
+    instructions.Coordinate: _coordinate,
+    instructions.Absorb: _absorb,
+}

@@ -1,0 +1,117 @@
+"""The lock of one entity: shared to read, exclusive to write, granted in order of arrival.
+
+Deadlocks cannot be. A *plain* operation holds nothing while it waits. *Declared* transactions take
+their locks in the order of the keys, so they cannot wait for each other in a circle. Those that ask
+as they go wait only for younger ones (wait-die), so neither can they. And a declared one never waits
+for one of the others: then no circle goes through both. Whoever may not wait is refused, keeps its age
+and tries again; it grows older than the others in time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .protocol import Order
+
+Answer: TypeAlias = Literal["granted", "waits", "refused"]
+Age: TypeAlias = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who wants the lock, and how. `order` None is a plain operation's, whose owner is itself."""
+
+    owner: str
+    exclusive: bool
+    order: Order | None = None
+    age: Age = (0, "")
+
+
+class Lock:
+    """Who holds the entity, and who waits for it."""
+
+    __slots__ = ("_held", "_waiting")
+
+    def __init__(self) -> None:
+        self._held: dict[str, Claim] = {}
+        self._waiting: deque[Claim] = deque()
+
+    @property
+    def free(self) -> bool:
+        """Whether nobody has it and nobody wants it."""
+        return not (self._held or self._waiting)
+
+    def holds(self, owner: str, *, exclusive: bool = False) -> bool:
+        """Whether it is this one's, to write with `exclusive`."""
+        claim = self._held.get(owner)
+        return claim is not None and (claim.exclusive or not exclusive)
+
+    @property
+    def holders(self) -> Iterator[Claim]:
+        return iter(self._held.values())
+
+    @property
+    def waiting(self) -> Iterator[Claim]:
+        """Who waits, the first to come first."""
+        return iter(self._waiting)
+
+    def ask(self, claim: Claim) -> Answer:
+        """Grants the claim, lets it wait its turn, or refuses it."""
+        if self.holds(claim.owner, exclusive=claim.exclusive):
+            return "granted"
+        upgrade = claim.owner in self._held
+        ahead = [] if upgrade else [*self._waiting]
+        others = [held for held in self._held.values() if held.owner != claim.owner]
+        if not ahead and self._compatible(claim):
+            self._held[claim.owner] = claim
+            return "granted"
+        if not _may_wait(claim, [*others, *ahead]):
+            return "refused"
+        if upgrade:  # those behind wait for what it holds already
+            self._waiting.appendleft(claim)
+        else:
+            self._waiting.append(claim)
+        return "waits"
+
+    def take(self, claim: Claim) -> None:
+        """Gives it what it held before a crash."""
+        self._held[claim.owner] = claim
+
+    def release(self, owner: str) -> None:
+        """It is not this one's any more, nor does it wait."""
+        self._held.pop(owner, None)
+        self._waiting = deque(claim for claim in self._waiting if claim.owner != owner)
+
+    def granted(self) -> list[Claim]:
+        """Grants it to those who wait, as far as it goes. Returns them."""
+        found = []
+        while self._waiting and self._compatible(self._waiting[0]):
+            claim = self._waiting.popleft()
+            self._held[claim.owner] = claim
+            found.append(claim)
+        return found
+
+    def _compatible(self, claim: Claim) -> bool:
+        return all(
+            held.owner == claim.owner or not (held.exclusive or claim.exclusive)
+            for held in self._held.values()
+        )
+
+
+def _may_wait(claim: Claim, ahead: list[Claim]) -> bool:
+    """Whether no circle can come of it; see above."""
+    by_age = [other for other in ahead if other.order in ("wait", "nowait")]
+    match claim.order:
+        case None:
+            return True
+        case "declared":
+            return not by_age
+        case "wait":
+            return all(claim.age < other.age for other in by_age)
+        case _:
+            return False
