@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
     Values = tuple[Hashable, ...]
+    Labels = tuple[str, ...]
 
-STRENGTH = {"ww": 0, "wr": 1, "rw": 2, "rw-realtime": 3, "realtime": 4}
-FLOW, ANTI = {"ww", "wr"}, {"rw", "rw-realtime"}
-CYCLES = [({"ww"}, {"ww"}), ({"wr"}, FLOW), ({"rw"}, FLOW), ({"rw"}, FLOW | {"rw"})]
-TIMED = [(first, rest | {"realtime"}) for first, rest in CYCLES]
-SEARCHES = [*CYCLES, *TIMED, (ANTI, FLOW | {"realtime"}), (ANTI, {*STRENGTH})]  # the worst first
-TRIES = 50  # starts of a search for a cycle: enough for a short one, few enough for a large knot
+LABELS = ("ww", "wr", "rw", "rw-realtime", "realtime")
+FLOW, ANTI = LABELS[:2], LABELS[2:4]
+CYCLES = [(("ww",), ("ww",)), (("wr",), FLOW), (("rw",), FLOW), (("rw",), (*FLOW, "rw"))]
+TIMED = [(first, (*rest, "realtime")) for first, rest in CYCLES]
+SEARCHES = [*CYCLES, *TIMED, (ANTI, (*FLOW, "realtime")), (ANTI, LABELS)]  # the worst first
+TRIES = 50  # starts of a search for a short cycle; the latest, for theirs are the stale reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +83,23 @@ def _check(past: _Past, order: Callable[..., None], realtime: bool) -> list[Anom
     graph = _Graph(past, realtime)
     for key in past.reads:
         order(past, graph, key)
-    for knot in graph.knots(range(len(past.txns)), {*STRENGTH}):
-        graph.tell(graph.cycle(knot))
+    for knot in graph.knots(range(len(past.txns)), LABELS):
+        graph.tell(knot)
     return list(dict.fromkeys(past.anomalies))
 
 
 class _Past:
-    """A history by key. Transactions go by their place; `live` are those that took effect."""
+    """A history by key. A place is a transaction's, by when it began; `live` took effect."""
 
     def __init__(self, history: Sequence[Txn], workload: tuple[type, type]) -> None:
-        self.txns = history
-        self.ended = [inf if txn.status == "unknown" else txn.ended for txn in history]
+        self.txns = sorted(history, key=lambda txn: txn.began)
+        self.ended = [inf if txn.status == "unknown" else txn.ended for txn in self.txns]
         self.anomalies: list[Anomaly] = []
         self.writer: dict[tuple[str, Hashable], int] = {}
         self.written: dict[str, dict[int, Values]] = defaultdict(lambda: defaultdict(tuple))
         self.reads: dict[str, list[tuple[int, Values]]] = defaultdict(list)
         self.updates: dict[tuple[str, Values], list[int]] = defaultdict(list)
-        for place, txn in enumerate(history):
+        for place, txn in enumerate(self.txns):
             if self.ended[place] < txn.began:
                 raise ValueError(f"{txn.id} ended at {txn.ended} and began at {txn.began}")
             for op in txn.operations:
@@ -118,8 +119,7 @@ class _Past:
                 self.tell("lost-update", f"{key} read alike and changed", *places)
 
     def tell(self, kind: str, text: str, *places: int) -> None:
-        names = tuple(self.txns[place].id for place in places)
-        self.anomalies.append(Anomaly(kind, f"{', '.join(names)}: {text}", names))
+        self.anomalies.append(Anomaly(kind, text, tuple(self.txns[place].id for place in places)))
 
     def _find_live(self) -> None:
         """Those that committed, and the unknown ones that these, or such unknown ones, have read."""
@@ -169,7 +169,8 @@ def _longest(past: _Past, key: str) -> Values | None:
     first, longest = max(past.reads[key], key=lambda read: len(read[1]))
     odd = {values: place for place, values in past.reads[key] if longest[: len(values)] != values}
     for values, place in odd.items():
-        past.tell("incompatible-order", f"{key} read as {values} and {longest}", place, first)
+        one, other = next(pair for pair in zip(values, longest, strict=False) if len({*pair}) > 1)
+        past.tell("incompatible-order", f"{key}: {one!r} read where also {other!r}", place, first)
     for values, place in [(longest, first), *odd.items()]:
         for value in [value for value, count in Counter(values).items() if count > 1]:
             past.tell("duplicate", f"{value!r} is in {key} more than once", place)
@@ -212,7 +213,7 @@ def _order_register(past: _Past, graph: _Graph, key: str) -> None:
 
 def _timeline(past: _Past, places: Iterable[int]) -> Callable[[int], list[int]]:
     """Who began first when one had ended; any other began when one of these had."""
-    order = sorted(places, key=lambda place: past.txns[place].began)
+    order = sorted(places)
     began = [past.txns[place].began for place in order]
     soonest = [*accumulate((past.ended[place] for place in order[::-1]), min, initial=inf)][::-1]
 
@@ -224,40 +225,40 @@ def _timeline(past: _Past, places: Iterable[int]) -> Callable[[int], list[int]]:
 
 
 class _Graph:
-    """Who comes before whom and why: of two reasons, the stronger."""
+    """Who comes before whom, and why: for each label, from whom to whom by which key."""
 
     def __init__(self, past: _Past, realtime: bool) -> None:
         self.past, self.realtime = past, realtime
-        self.next: list[dict[int, tuple[str, str]]] = [{} for _ in past.txns]
+        self.next = {why: [dict[int, str]() for _ in past.txns] for why in LABELS}
         after = _timeline(past, past.live)
         for place in past.live if realtime else ():
             self.edges("realtime", "", [place], after(place))
 
     def edges(self, why: str, key: str, sources: Iterable[int], targets: Iterable[int]) -> None:
         for source, target in product(sources, targets):
-            known, _ = self.next[source].get(target, (why, key))
-            if source != target and STRENGTH[why] <= STRENGTH[known]:
-                self.next[source][target] = (why, key)
+            if source != target:
+                self.next[why][source].setdefault(target, key)
 
-    def tell(self, cycle: list[int]) -> None:
-        reasons = [self.next[here][there] for here, there in pairwise(cycle)]
-        labels = " ".join(label for label, _ in reasons)
-        kind = ("G1c" if "wr" in labels else "G0", "G-single", "G2")[min(2, labels.count("rw"))]
-        kind += "-realtime" if "realtime" in labels else ""
-        text = "each before the next by " + ", ".join(" ".join(why).rstrip() for why in reasons)
-        self.past.tell(kind, text, *cycle[:-1])
-
-    def cycle(self, knot: set[int]) -> list[int]:
-        """A short cycle of the worst kind that is in a knot."""
+    def tell(self, knot: set[int]) -> None:
+        """Tell of a short cycle of the worst kind that is in a knot."""
         for first, rest in SEARCHES:
-            for part in self.knots(knot, first | rest):
-                starts = [node for node in sorted(part) if self._steps(node, part, first)]
+            for part in self.knots(knot, (*first, *rest)):
+                starts = [node for node in sorted(part)[::-1] if self._steps(node, part, first)]
                 ways = [self._way(node, part, first, rest) for node in starts[:TRIES]]
                 if any(ways):
-                    return min(filter(None, ways), key=len)
-        raise AssertionError("a knot without a cycle")
+                    self._tell_cycle(min(filter(None, ways), key=len), first, rest)
+                    return
 
-    def _way(self, goal: int, inside: set[int], first: set[str], rest: set[str]) -> list[int]:
+    def _tell_cycle(self, cycle: list[int], first: Labels, rest: Labels) -> None:
+        labels, text = "", "each before the next:"
+        for here, there in pairwise(cycle):
+            why = next(why for why in (rest if labels else first) if there in self.next[why][here])
+            labels += f" {why}"
+            text += f" {why}({self.next[why][here][there]})"
+        kind = ("G1c" if "wr" in labels else "G0", "G-single", "G2")[min(2, labels.count("rw"))]
+        self.past.tell(kind + "-realtime" * ("realtime" in labels), text, *cycle[:-1])
+
+    def _way(self, goal: int, inside: set[int], first: Labels, rest: Labels) -> list[int]:
         """The shortest cycle through a node, if there is one."""
         queue = self._steps(goal, inside, first)
         came = dict.fromkeys(queue, goal)
@@ -270,13 +271,12 @@ class _Graph:
             way.append(came[way[-1]])
         return way[::-1]
 
-    def _steps(self, node: int, inside: Collection[int], labels: set[str]) -> list[int]:
-        return [to for to, (why, _) in self.next[node].items() if why in labels and to in inside]
+    def _steps(self, node: int, inside: Collection[int], labels: Labels) -> list[int]:
+        return [to for why in labels for to in self.next[why][node] if to in inside]
 
-    def knots(self, inside: Collection[int], labels: set[str]) -> Iterator[set[int]]:
+    def knots(self, inside: Collection[int], labels: Labels) -> Iterator[set[int]]:
         """The strongly connected components of more than one (Tarjan, with a stack of its own)."""
-        low = {-1: -1}
-        path: list[int] = []
+        low, path = {-1: -1}, list[int]()
         work: list[tuple[int, Iterator[int]]] = [(-1, iter(inside))]
         while work:
             node, steps = work[-1]
@@ -293,7 +293,7 @@ class _Graph:
                 if node in path[at : at + 1]:
                     knot = {*path[at:]}
                     del path[at:]
-                    low.update(dict.fromkeys(knot, len(self.next)))  # beyond the path
+                    low.update(dict.fromkeys(knot, len(self.past.txns)))  # beyond the path
                     if len(knot) > 1:
                         yield knot
                 elif work:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from operator import attrgetter
 from random import Random
 
 import pytest
@@ -17,6 +19,7 @@ from tests.faults.checker import (
 )
 
 MANY = 5_000
+HISTORIES = 1_000
 KEYS = "xyz"
 
 
@@ -177,7 +180,7 @@ def test_an_anomaly_names_who_is_in_it_in_the_order_of_the_cycle():
     [found] = check_lists(LISTS["read skew"][1])
 
     assert found.txns == ("b", "a")
-    assert found.text == "b, a: each before the next by rw y, wr x"
+    assert found.text == "each before the next: rw(y) wr(x)"
 
 
 @pytest.mark.parametrize("kind", ["stale read", "a read from the future", "appends against time"])
@@ -309,6 +312,7 @@ def run(state, transaction):
 class Lists:
     check = staticmethod(check_lists)
     write, read, nothing = Append, Read, ()
+    seen = attrgetter("values")
 
     @staticmethod
     def apply(old, value):
@@ -323,6 +327,7 @@ class Lists:
 class Registers:
     check = staticmethod(check_registers)
     write, read, nothing = Put, Get, None
+    seen = attrgetter("value")
 
     @staticmethod
     def apply(old, value):
@@ -334,7 +339,7 @@ class Registers:
 
 
 def drawn(random):
-    """What up to five transactions are going to do: keys, and a new value for each write."""
+    """What up to four transactions are going to do: keys, and a new value for each write."""
     value = iter(range(1, 99))
     keys = KEYS[: random.randint(2, 3)]
     return [
@@ -342,7 +347,7 @@ def drawn(random):
             (random.choice(keys), next(value) if random.random() < 0.5 else None)
             for _ in range(random.randint(1, 4))
         ]
-        for _ in range(random.randint(2, 5))
+        for _ in range(random.randint(2, 4))
     ]
 
 
@@ -353,70 +358,151 @@ def perform(workload, view, key, value):
     return workload.write(key, value)
 
 
-def serial(workload, random, *, unknown=0.0):
+def ending(workload, random, state, history):
+    """Half of the histories end with a transaction that reads all there is."""
+    reads = tuple(perform(workload, state, key, None) for key in KEYS)
+    return [*history, txn("last", *reads, at=(500, 501))] if random.random() < 0.5 else history
+
+
+def serial(workload, random):
     """One after another, and each in some time around its turn; unknown ones happen or do not."""
     state, history = {}, []
     for turn, plan in enumerate(drawn(random)):
-        status = "unknown" if random.random() < unknown else "committed"
+        status = random.choices(["committed", "unknown", "aborted"], [8, 1, 1])[0]
         view = dict(state)
-        operations = tuple(perform(workload, view, *step) for step in plan)
-        if status == "committed" or random.random() < 0.5:
+        operations = [perform(workload, view, *step) for step in plan]
+        if status == "committed" or (status == "unknown" and random.random() < 0.5):
             state = view
         at = (10 * turn - random.randint(0, 15), 10 * turn + random.randint(0, 15))
-        history.append(Txn(f"t{turn}", operations, status, *at))
+        history.append(txn(f"t{turn}", *operations, status=status, at=at))
+    return ending(workload, random, state, history)
+
+
+def spoiled(workload, random):
+    """A serial history with something wrong in it: some reads, or how one ended."""
+    history = serial(workload, random)
+    at = random.randrange(len(history))
+    old = history[at]
+    operations = [
+        workload.read(op.key, workload.spoil(random, workload.seen(op)))
+        if isinstance(op, workload.read) and random.random() < 0.6
+        else op
+        for op in old.operations
+    ]
+    status = random.choice(["committed", "committed", old.status, "aborted"])
+    history[at] = txn(old.id, *operations, status=status, at=(old.began, old.ended))
     return history
 
 
-def interleaved(workload, random):
-    """With no locks at all: each step at once on the one state, in any order; some then abort."""
+def unlocked(workload, random):
+    """Each step at once on the one state, in any order; whoever aborts takes nothing back."""
     state, plans = {}, drawn(random)
     turns = [turn for turn, plan in enumerate(plans) for _ in plan]
     random.shuffle(turns)
     done = [[] for _ in plans]
-    for turn in turns:
+    times = [[] for _ in plans]
+    for now, turn in enumerate(turns):
+        times[turn].append(now)
         done[turn].append(perform(workload, state, *plans[turn][len(done[turn])]))
-    return [
-        Txn(
+    history = [
+        txn(
             f"t{turn}",
-            tuple(operations),
-            random.choices(["committed", "aborted", "unknown"], [8, 1, 1])[0],
-            turns.index(turn),
-            len(turns) - 1 - turns[::-1].index(turn),
+            *operations,
+            status=random.choices(["committed", "unknown", "aborted"], [8, 1, 1])[0],
+            at=(times[turn][0], times[turn][-1]),
         )
         for turn, operations in enumerate(done)
     ]
+    return ending(workload, random, state, history)
 
 
 def snapshots(workload, random):
-    """Each reads what was there when it began, and writes when it ends, whoever wrote meanwhile."""
+    """Each reads what was there when it began and writes when it ends, whoever wrote meanwhile."""
     plans = drawn(random)
-    moments = [(turn, end) for turn in range(len(plans)) for end in (False, True)]
+    moments = [*range(len(plans))] * 2
     random.shuffle(moments)
-    moments.sort(key=lambda moment: moment[1] * random.randint(0, 6))
-    state, views, began, history = {}, {}, {}, []
-    for now, (turn, end) in enumerate(moments):
-        if turn not in views:
-            views[turn], began[turn] = dict(state), now
+    state, began, history = {}, {}, []
+    for now, turn in enumerate(moments):
+        if turn not in began:
+            began[turn] = now, dict(state)
             continue
-        operations = tuple(perform(workload, views[turn], *step) for step in plans[turn])
+        start, view = began[turn]
+        operations = [perform(workload, view, *step) for step in plans[turn]]
         for key, value in plans[turn]:
             if value is not None:
                 perform(workload, state, key, value)
-        history.append(Txn(f"t{turn}", operations, "committed", began[turn], now))
+        history.append(txn(f"t{turn}", *operations, at=(start, now)))
+    return ending(workload, random, state, history)
+
+
+@pytest.mark.parametrize("workload", [Lists, Registers])
+def test_what_ran_one_after_another_has_no_anomaly(workload):
+    for seed in range(HISTORIES):
+        history = serial(workload, Random(seed))
+
+        assert workload.check(history) == [], (seed, history)
+
+
+@pytest.mark.parametrize("realtime", [False, True])
+@pytest.mark.parametrize("way", [spoiled, unlocked, snapshots])
+def test_lists_have_an_anomaly_exactly_if_no_serial_order_explains_them(way, realtime):
+    answers = Counter()
+    for seed in range(HISTORIES):
+        history = way(Lists, Random(seed))
+        found = check_lists(history, realtime=realtime)
+        answers[bool(found)] += 1
+
+        assert bool(found) != explained(history, realtime=realtime), (seed, history, found)
+    assert min(answers[True], answers[False]) > HISTORIES / 10
+
+
+@pytest.mark.parametrize("way", [spoiled, unlocked, snapshots])
+def test_an_anomaly_is_one_of_real_time_exactly_if_it_is_none_without(way):
+    for seed in range(HISTORIES):
+        history = way(Lists, Random(seed))
+        timeless = {kind for kind in kinds(check_lists(history)) if "realtime" not in kind}
+
+        assert bool(timeless) != explained(history, realtime=False), (seed, history)
+
+
+@pytest.mark.parametrize("realtime", [False, True])
+@pytest.mark.parametrize("way", [spoiled, unlocked, snapshots])
+def test_registers_have_an_anomaly_only_if_no_serial_order_explains_them(way, realtime):
+    """The order of versions is not always known, so that not every wrong history is found."""
+    answers = Counter()
+    for seed in range(HISTORIES):
+        history = way(Registers, Random(seed))
+        found = check_registers(history, realtime=realtime)
+        wrong = not explained(history, realtime=realtime)
+        answers[wrong, bool(found)] += 1
+
+        assert wrong or not found, (seed, history, found)
+    assert answers[True, True] > answers[True, False]
+
+
+# Large histories: a lock held from each transaction's turn on, some running at the same time.
+
+
+def large(workload):
+    random = Random(0)
+    state, history, value = {}, [], iter(range(1, 9 * MANY))
+    for turn in range(MANY):
+        steps = [(f"k{random.randrange(10)}", random.random() < 0.4) for _ in range(4)]
+        operations = [
+            perform(workload, state, key, next(value) if writes else None) for key, writes in steps
+        ]
+        at = (10 * turn - random.randint(0, 200), 10 * turn + random.randint(0, 200))
+        history.append(txn(f"t{turn}", *operations, at=at))
     return history
 
 
-def mutated(workload, random):
-    """A serial history with something wrong in it: a read, or how one ended."""
-    history = serial(workload, random, unknown=0.1)
-    at = random.randrange(len(history))
-    old = history[at]
-    operations = tuple(
-        workload.read(op.key, workload.spoil(random, getattr(op, "values", op.value)))
-        if isinstance(op, workload.read) and random.random() < 0.6
-        else op
-        for op in old.operations
-    )
-    status = random.choice(["committed", "committed", old.status, "aborted"])
-    history[at] = Txn(old.id, operations, status, old.began, old.ended)
-    return history
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("workload", [Lists, Registers])
+def test_a_long_history_is_checked_and_one_stale_read_is_found_in_it(workload):
+    history = large(workload)
+    assert workload.check(history) == []
+
+    stale = workload.read("k0", workload.nothing)
+    assert kinds(workload.check([*history, txn("late", stale, at=(10**6, 10**6))])) == {
+        "G-single-realtime"
+    }
