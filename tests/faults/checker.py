@@ -122,7 +122,7 @@ class _Past:
         self.anomalies.append(Anomaly(kind, text, tuple(self.txns[place].id for place in places)))
 
     def _find_live(self) -> None:
-        """Those that committed, and the unknown ones that these, or such unknown ones, have read."""
+        """Those that committed, and those unknown whose writes any of all these has read."""
         todo = [place for place, txn in enumerate(self.txns) if txn.status == "committed"]
         looked: dict[str, set[Hashable]] = defaultdict(set)
         while todo:
