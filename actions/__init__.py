@@ -3,6 +3,8 @@
 from .activation import Closed, Conducted, Opened, closed, record, summary
 from .admission import Quotas, Usage, check_call, check_payload
 from .catalog import Catalog, Change
+from .documents import Document
+from .entities import EntitySettings
 from .errors import (
     ConflictError,
     ForbiddenError,
@@ -38,7 +40,6 @@ from .parameters import listed, merged
 from .ports import (
     ActivationRow,
     Clock,
-    Document,
     ExecutionRow,
     FiberRow,
     Ids,
@@ -102,6 +103,7 @@ __all__ = [
     "ConflictError",
     "Document",
     "Entity",
+    "EntitySettings",
     "ExecutionRow",
     "FiberRow",
     "ForbiddenError",

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from composer import InvalidNameError, Name, flaw
 
 from . import limits
+from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .executables import parsed_exec
+from .executables import Composed, parsed_exec
 from .kinds import RUNTIMES
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
@@ -50,6 +51,11 @@ def define_action(
     if before is None:
         fields["annotations"].setdefault("provide-api-key", False)
     fields["annotations"]["exec"] = execution.kind
+    if entity_settings(fields["annotations"].get(ENTITY)) and isinstance(execution, Composed):
+        raise InvalidError(
+            "The request content was malformed:\n"
+            "an entity is code: a sequence or composition may call one, and cannot be one"
+        )
     limited = limits.changed(doc.get("limits"), before.limits if before else Limits())
     return Action(**fields, exec=execution, limits=limited)
 

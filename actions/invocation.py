@@ -29,8 +29,8 @@ class Invocation:
     """One run of one action, as an invoker is asked for it.
 
     Args:
-        activation: its id, and its idempotency key: when the same step is sent again after a crash it
-            is the same, and each attempt of a retry is another.
+        activation: its id: when the same step is sent again after a crash it is the same, and each
+            attempt of a retry is another.
         action: what to run; for an inline function the composition that it belongs to.
         params: merged, and its to keep: an invoker may hand them on without copying.
         namespace: of whoever runs it.
@@ -38,6 +38,7 @@ class Invocation:
         function: the hash of an inline function.
         variables: that the inline function sees.
         transaction: the execution that it belongs to, for whoever follows it through logs.
+        key: of a saga's step: the same for each attempt of a retry, too.
     """
 
     activation: str
@@ -48,6 +49,12 @@ class Invocation:
     function: str | None = None
     variables: dict[str, JSON] = field(default_factory=dict)
     transaction: str = ""
+    key: str | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same whenever the same thing is asked for again."""
+        return self.key or self.activation
 
     @property
     def code(self) -> Code | None:

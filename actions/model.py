@@ -18,7 +18,8 @@ from composer import (
     truthy,
 )
 
-from .executables import Code, Composed, code_of, exec_to_json, forwarding, parsed_exec
+from .entities import ENTITY, entity_settings
+from .executables import Code, Composed, Inline, code_of, exec_to_json, forwarding, parsed_exec
 from .kinds import SEQUENCE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
@@ -27,6 +28,7 @@ from .parameters import listed, parsed
 if TYPE_CHECKING:
     from composer import JSON
 
+    from .entities import EntitySettings
     from .executables import Exec
 
 INITIAL = "0.0.1"
@@ -163,6 +165,13 @@ class Action(Named):
     def answers_later(self) -> bool:
         """Whether what it returns is no result: that comes by its completion trigger."""
         return self.annotations.get("completion") == "callback"
+
+    @cached_property
+    def entity(self) -> EntitySettings | None:
+        """What it is as a type of entities; None when it is none."""
+        if not isinstance(self.exec, (Code, Inline)):
+            return None
+        return entity_settings(self.annotations.get(ENTITY))
 
     @cached_property
     def at_most_once(self) -> bool:

@@ -14,6 +14,8 @@ from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, fr
 if TYPE_CHECKING:
     from composer import JSON
 
+    from .documents import Document
+
 CRASHED = "Crashed"
 BAD_RESPONSE = "BadResponse"
 NOT_FOUND = "NotFound"
@@ -66,7 +68,7 @@ class Completion:
     """What an invoker hands back: what came of it, and what can be told about it.
 
     Times are in milliseconds since the epoch; `init_ms` is how long a cold worker took to take the
-    code in. `variables` are those that an inline function has set.
+    code in. `variables` are those that an inline function has set. `documents` are committed with it.
     """
 
     outcome: Success | Failure
@@ -75,6 +77,7 @@ class Completion:
     logs: list[str] = field(default_factory=list)
     init_ms: int | None = None
     variables: dict[str, JSON] | None = None
+    documents: list[Document] = field(default_factory=list)
 
 
 def outcome_of(result: JSON) -> Success | Failure:

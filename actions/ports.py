@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from .documents import Document
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
@@ -75,21 +77,6 @@ class ActivationRow(NamedTuple):
     cause: str | None
     body: bytes
     kind: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """Anything else with a name: an action, a program, a namespace.
-
-    `body` None deletes it. `expected` is the version it must have now, 0 for none; the version after
-    is one more. None writes it whatever there is.
-    """
-
-    kind: str
-    key: str
-    body: bytes | None
-    expected: int | None = None
-    version: int = 0
 
 
 @dataclass(slots=True)

@@ -69,6 +69,7 @@ from .events import (
     Event,
     Failed,
     Joined,
+    Resolved,
     Resumed,
     TimerFired,
 )
@@ -85,13 +86,23 @@ from .fiber import (
 )
 from .freezing import frozen
 from .functions import ActionFunction
-from .history import EXECUTION_FAILED, PAUSED, RESUMED, Entry
+from .history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .languages import forks, read_composer
 from .names import Name, activation_id, check_part
+from .policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .program import Program
 from .redrive import RedriveError, redrive
 from .timelines import Line, timeline
-from .transactional import call, participant, read, semantic_lock, signal, transaction
+from .transactional import (
+    call,
+    participant,
+    read,
+    saga,
+    semantic_lock,
+    signal,
+    step,
+    transaction,
+)
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,
@@ -119,11 +130,15 @@ __all__ = [
     "LIMIT_EXCEEDED",
     "MAX_DEPTH",
     "PAUSED",
+    "RESOLVED",
     "RESUMED",
+    "STUCK",
     "TIMEOUT",
     "Abandon",
     "Accepted",
     "ActionFunction",
+    "AlwaysRevert",
+    "AlwaysRevertAll",
     "Cancelled",
     "CaptureError",
     "Changes",
@@ -141,6 +156,7 @@ __all__ = [
     "Failed",
     "Failure",
     "Fiber",
+    "ForEach",
     "InvalidNameError",
     "Invoke",
     "Invoking",
@@ -151,15 +167,18 @@ __all__ = [
     "Line",
     "Name",
     "Outcome",
+    "ParameterizedForEach",
     "Paused",
     "Program",
     "ProgramError",
     "RedriveError",
+    "Resolved",
     "Resumed",
     "Sleeping",
     "Spawn",
     "Success",
     "TimerFired",
+    "Times",
     "Transition",
     "action",
     "activation_id",
@@ -212,10 +231,12 @@ __all__ = [
     "retain",
     "retain_catch",
     "retry",
+    "saga",
     "select",
     "semantic_lock",
     "sequence",
     "signal",
+    "step",
     "switch",
     "task",
     "then",

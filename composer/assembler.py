@@ -40,6 +40,7 @@ class Assembler:
         self._lowerings, self._namespace = lowerings, namespace
         self._code: list[tuple[type[Instruction], dict[str, Any]]] = []
         self._functions: dict[str, dict[str, JSON]] = {}
+        self._inside: list[str] = []
 
     def emit(self, instruction: type[Instruction], **arguments: Any) -> None:
         """Appends an instruction; a target may be a Label, or a tuple of them.
@@ -87,6 +88,19 @@ class Assembler:
         digest = sha256(text.encode()).hexdigest()
         self._functions[digest] = runtime
         return digest
+
+    @contextmanager
+    def inside(self, what: str) -> Iterator[None]:
+        """Notes what the code that follows stands in."""
+        self._inside.append(what)
+        try:
+            yield
+        finally:
+            self._inside.pop()
+
+    def stands_in(self, what: str) -> bool:
+        """Whether this is the innermost of what the code stands in."""
+        return self._inside[-1:] == [what]
 
     @contextmanager
     def _within(self, where: str) -> Iterator[None]:

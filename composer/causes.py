@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .freezing import frozen
 
@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 @frozen
 class Cancellation:
     """The execution is being cancelled, or this fiber is no longer wanted."""
+
+
+@frozen
+class Exhaustion:
+    """The execution takes more steps than it may: nothing runs any more but what undoes."""
+
+    limit: int
 
 
 @frozen
@@ -31,11 +38,15 @@ def stronger(
     return held if isinstance(new, Expiry) and held.depth < new.depth else new
 
 
-def cause_to_json(cause: Cancellation | Expiry | None) -> JSON:
+def cause_to_json(cause: Cancellation | Expiry | Exhaustion | None) -> JSON:
+    if isinstance(cause, Exhaustion):
+        return [cause.limit]
     return cause.depth if isinstance(cause, Expiry) else "cancelled" if cause else None
 
 
-def cause_from_json(doc: JSON) -> Cancellation | Expiry | None:
+def cause_from_json(doc: JSON) -> Any:
     if doc is None:
         return None
+    if isinstance(doc, list):
+        return Exhaustion(*doc)
     return Expiry(doc) if isinstance(doc, int) else Cancellation()

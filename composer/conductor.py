@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard, assert_never
 
 from . import history
-from .causes import Cancellation, Expiry, stronger
+from .causes import Cancellation, Exhaustion, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke
+from .compensations import REVERT_ALL, Compensating, Compensations, Doing
 from .coordinator import UNDISTURBED, Coordinating
 from .cursor import Context, Cursor
 from .events import (
@@ -28,6 +29,7 @@ from .events import (
     Event,
     Failed,
     Joined,
+    Resolved,
     Resumed,
     TimerFired,
 )
@@ -47,7 +49,9 @@ from .fiber import (
     invoking,
 )
 from .freezing import frozen
-from .operations import OPERATIONS, inspect, invocation
+from .instructions import Operate
+from .operations import OPERATIONS, attempted, inspect, invocation
+from .undoing import compensate, doubt, is_unknown, left_undone, take_logs, undisturbed
 from .values import (
     CANCELLED,
     EXPRESSION_ERROR,
@@ -92,6 +96,7 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
     cursor = Cursor(fiber, program, context)
     if not _receive(cursor, fiber, event):
         return Transition(fiber, [], [], stale=True)
+    _stop_when_exhausted(cursor)
     ran = _run(cursor) if cursor.wait is None and cursor.outcome is None else 0
     return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran)
 
@@ -113,13 +118,24 @@ def _run(cursor: Cursor) -> int:
         cause = OPERATIONS[type(instruction)](cursor, instruction)
         if cause is not None:
             _unwind(cursor, cause)
+        _stop_when_exhausted(cursor)
         if cursor.wait is not None or cursor.outcome is not None:
             return ran
     return cursor.limits.instructions
 
 
+def _stop_when_exhausted(cursor: Cursor) -> None:
+    if cursor.exhausted:
+        cursor.exhausted = False
+        cursor.wait = None
+        _unwind(cursor, Exhaustion(cursor.limits.steps))
+
+
 def _fiber(cursor: Cursor) -> Fiber:
     ended = cursor.outcome is not None
+    if ended and cursor.frames:  # a branch that has succeeded hands over what it has done
+        kept = next((frame for frame in cursor.frames if isinstance(frame, Compensations)), None)
+        cursor.log = kept.log if kept is not None else ()
     return Fiber(
         id=cursor.id,
         pc=NOWHERE if ended else cursor.pc,
@@ -130,6 +146,7 @@ def _fiber(cursor: Cursor) -> Fiber:
         origin=cursor.origin,
         wait=cursor.wait,
         outcome=cursor.outcome,
+        log=cursor.log,
     )
 
 
@@ -159,13 +176,39 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         case TimerFired():
             return _fire(cursor, fiber)
         case Resumed():
-            if isinstance(wait, Paused):
-                cursor.note(history.RESUMED)
-            return isinstance(wait, Paused)
+            return isinstance(wait, Paused) and _resume(cursor, event)
+        case Resolved():
+            return isinstance(wait, Paused) and wait.stuck and _resolve(cursor, event)
         case Cancelled():
             return _interrupt(cursor, fiber, Cancellation(), 0)
         case _:
             assert_never(event)
+
+
+def _resume(cursor: Cursor, event: Resumed) -> bool:
+    cursor.note(history.RESUMED, event.detail)
+    if event.params is not None:
+        frame = next(f for f in reversed(cursor.frames) if isinstance(f, Attempts))
+        cursor.replace(frame, replace(frame, value=event.params))
+        cursor.value = event.params
+    return True
+
+
+def _resolve(cursor: Cursor, event: Resolved) -> bool:
+    """What it is stuck at counts as done: an undo, or a step after the pivot."""
+    depth = max(
+        at for at, frame in enumerate(cursor.frames) if isinstance(frame, (Compensating, Doing))
+    )
+    frame = cursor.frames[depth]
+    cursor.frames = cursor.frames[: depth + 1]
+    cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})})
+    if isinstance(frame, Compensating):
+        cursor.replace(frame, replace(frame, undoing=None))
+        cursor.pc = frame.to
+    else:
+        assert isinstance(frame, Doing)  # noqa: S101  one of the two
+        cursor.value, cursor.pc = {} if event.value is None else event.value, frame.done
+    return True
 
 
 def _complete(cursor: Cursor, event: Completed) -> bool:
@@ -191,8 +234,15 @@ def _fail(cursor: Cursor, event: Failed) -> bool:
         return False
     cursor.note(history.STEP_FAILED, {"code": event.failure.code}, event.failure.error)
     cursor.origin = cursor.turn
+    if is_unknown(event.failure) and not (event.definite or _asks_entity(cursor)):
+        doubt(cursor)
     _unwind(cursor, event.failure)
     return True
+
+
+def _asks_entity(cursor: Cursor) -> bool:
+    """Whether it waits for an entity: what that has not answered it has not done."""
+    return isinstance(cursor.program.instructions[cursor.pc - 1], Operate)
 
 
 def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
@@ -201,6 +251,7 @@ def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
     cursor.pc = cursor.program.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
     failed = event.outcome if isinstance(event.outcome, Failure) else None
     cursor.note(history.JOINED, {"code": failed.code} if failed else None)
+    take_logs(cursor, event.logs)
     if not cursor.count_steps(event.steps):
         return True
     if wait.cause is not None:
@@ -241,9 +292,8 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
     cursor.wait = fiber.wait
     for depth in range(above, len(cursor.frames)):
         frame = cursor.frames[depth]
-        if isinstance(frame, Finalizing) or _undisturbed(frame):
-            later = replace(frame, cause=stronger(frame.cause, cause))
-            cursor.frames = (*cursor.frames[:depth], later, *cursor.frames[depth + 1 :])
+        if isinstance(frame, Finalizing) or _undisturbed(frame) or undisturbed(frame):
+            _later(cursor, depth, cause)
             return True
     if isinstance(fiber.wait, Joining):
         cursor.wait = Joining(stronger(fiber.wait.cause, cause))
@@ -252,10 +302,23 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
     if isinstance(fiber.wait, Invoking):
         cursor.commands.append(Abandon(fiber.turn, fiber.wait.ticket))
         cursor.note(history.STEP_CANCELLED)
+        if not _asks_entity(cursor):
+            doubt(cursor)
         cursor.origin = fiber.turn
     cursor.wait = None
     _unwind(cursor, cause)
     return True
+
+
+def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
+    """Has the cause go on when what is not to be disturbed has ended."""
+    frame = cursor.frames[depth]
+    if isinstance(frame, Doing):  # its saga knows what comes after it
+        frame = next(f for f in reversed(cursor.frames[:depth]) if isinstance(f, Compensations))
+    held = frame.cause  # type: ignore[union-attr]
+    if isinstance(held, (Cancellation, Expiry)):
+        cause = stronger(held, cause)
+    cursor.replace(frame, replace(frame, cause=cause))  # type: ignore[arg-type]
 
 
 def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
@@ -266,7 +329,7 @@ def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(cursor: Cursor, cause: Cause) -> None:
+def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a frame
     while cursor.frames:
         frame = cursor.pop()
         match frame:
@@ -275,12 +338,20 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:
                 return
             case Attempts() if isinstance(cause, Failure) and _try_again(cursor, frame, cause):
                 return
-            case Finalizer():
+            case Doing():
+                left_undone(cursor, frame, cause)
+            case Compensations() if compensate(cursor, frame, cause):
+                return
+            case Compensating():  # only its own code can have failed: see `_stuck`
+                cursor.push(frame)
+                _stuck(cursor, _as_failure(cause))
+                return
+            case Finalizer() if not isinstance(cause, Exhaustion):
                 cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
                 cursor.value, cursor.pc = _as_failure(cause).value, frame.to
                 return
             case Coordinating():
-                interrupted = None if isinstance(cause, Failure) else cause
+                interrupted = cause if isinstance(cause, (Cancellation, Expiry)) else None
                 cursor.push(frame.aborting(_as_failure(cause), interrupted))
                 cursor.pc = frame.to
                 return
@@ -289,6 +360,12 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:
             case Deadline() if cause == Expiry(len(cursor.frames)):
                 cause = failure(TIMEOUT, f"not done within {frame.timeout_ms / 1000:g} seconds")
     cursor.outcome = _as_failure(cause)
+
+
+def _stuck(cursor: Cursor, failed: Failure) -> None:
+    """What undoes has failed for good: an operator must see to it."""
+    cursor.wait = Paused(failed, stuck=True)
+    cursor.note(history.STUCK, {"code": failed.code}, failed.error)
 
 
 def _handles(frame: Handler, cause: Cause) -> bool:
@@ -302,6 +379,9 @@ def _as_failure(cause: Cause) -> Failure:
         return cause
     if isinstance(cause, Cancellation):
         return failure(CANCELLED, "cancelled")
+    if isinstance(cause, Exhaustion):
+        text = f"the execution takes more than {cause.limit} steps"
+        return failure(LIMIT_EXCEEDED, text)
     return failure(TIMEOUT, "an enclosing timeout has passed")
 
 
@@ -309,17 +389,18 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     """Prepares the next attempt, at once, after a delay, or after an operator's word."""
     attempt: Attempt = cursor.program.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
-    if not policy.covers(failed) or (policy.spent(frame.attempt) and not policy.pause):
+    spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)
+    if failed.code == REVERT_ALL or not policy.covers(failed) or (spent and not policy.pause):
         return False
     if not cursor.count_step():
         return True
-    cursor.value, cursor.pc = frame.value, frame.at + 1
-    if policy.spent(frame.attempt):
-        cursor.push(Attempts(frame.at, 1, frame.value))
-        cursor.wait = Paused(failed)
-        cursor.note(history.PAUSED, {"code": failed.code, "attempts": frame.attempt}, failed.error)
+    if spent:
+        cursor.value, cursor.pc = frame.value, frame.at + 1
+        cursor.push(replace(frame, attempt=1, shift=cursor.turn - frame.turn))
+        cursor.wait = Paused(failed, policy.stuck)
+        kind = history.STUCK if policy.stuck else history.PAUSED
+        cursor.note(kind, {"code": failed.code, "attempts": frame.attempt}, failed.error)
         return True
-    cursor.push(Attempts(frame.at, frame.attempt + 1, frame.value))
     seed = f"{cursor.execution}/{cursor.id}/{cursor.turn}"
     wait_ms = policy.wait_ms(frame.attempt, seed)
     cursor.note(
@@ -329,5 +410,8 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     if wait_ms:
         cursor.turn += 1
         cursor.wait = Sleeping(cursor.now_ms + wait_ms)
+    again = replace(frame, attempt=frame.attempt + 1, shift=cursor.turn - frame.turn)
+    cursor.push(again)
+    cursor.value, cursor.pc = attempted(again, attempt), frame.at + 1
     cursor.origin = None
     return True

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import history
+from .compensations import Compensating, Compensations, Doing
+from .coordinator import Coordinating
 from .expressions import Scope
-from .fiber import Invoking, Mask, Variables
+from .fiber import Attempts, Invoking, Mask, Variables
 from .freezing import frozen
 from .history import NOTHING, Entry
 from .names import activation_id
-from .values import LIMIT_EXCEEDED, failure
 
 if TYPE_CHECKING:
     from .commands import Command, Invoke
+    from .compensations import Log
     from .fiber import Cause, Fiber, Frame, Wait
     from .program import Program
     from .values import JSON, Outcome
@@ -44,8 +46,8 @@ class Cursor:
     """A fiber being advanced, and what it has asked for and written down meanwhile."""
 
     __slots__ = (
-        "commands", "entries", "execution", "frames", "generation", "id", "limits", "now_ms", "origin", "outcome",
-        "pc", "program", "steps", "turn", "value", "wait",
+        "commands", "entries", "execution", "exhausted", "frames", "generation", "id", "limits", "log", "now_ms",
+        "origin", "outcome", "pc", "program", "steps", "turn", "value", "wait",
     )  # fmt: skip
 
     def __init__(self, fiber: Fiber, program: Program, context: Context) -> None:
@@ -62,6 +64,8 @@ class Cursor:
         self.origin = fiber.origin
         self.wait: Wait | None = None
         self.outcome: Outcome | None = None
+        self.exhausted = False
+        self.log: Log = ()
         self.commands: list[Command] = []
         self.entries: list[Entry] = []
 
@@ -115,18 +119,42 @@ class Cursor:
         return Scope(self.value, self.variables(), self.limits.value_bytes)
 
     def count_step(self) -> bool:
-        """Counts one step; False when it is one too many: then the fiber has ended."""
+        """Counts one step; False when it is one too many: then nothing more is to be done."""
         return self.count_steps(1)
 
     def count_steps(self, steps: int) -> bool:
-        """Counts so many, of branches that have ended; False as for one."""
+        """Counts so many, of branches that have ended; False when these are too many: it is exhausted."""
         self.steps += steps
-        if self.steps <= self.limits.steps:
+        if self.steps <= self.limits.steps or self._unlimited:
             return True
-        self.outcome = failure(
-            LIMIT_EXCEEDED, f"the execution takes more than {self.limits.steps} steps"
-        )
+        self.exhausted = True
         return False
+
+    @property
+    def _unlimited(self) -> bool:
+        """Whether it undoes something, or tells others what was decided: that must come to its end."""
+        return any(isinstance(frame, (Compensating, Coordinating)) for frame in self.frames)
+
+    def replace(self, old: Frame, new: Frame) -> None:
+        """Puts a frame in place of another."""
+        self.frames = tuple(new if frame is old else frame for frame in self.frames)
+
+    def key_of(self, turn: int) -> str | None:
+        """What the invocation of this turn is known by, however often its saga's step tries it."""
+        shift = 0
+        for frame in reversed(self.frames):
+            match frame:
+                case Attempts():
+                    shift += frame.shift
+                case Doing():
+                    return f"{frame.key}.{turn - shift - frame.turn}"
+                case Compensating(undoing=undo) if undo is not None:
+                    return f"{undo.key}.undo.{turn - shift - frame.turn}"
+                case Compensations(key=key) if key is not None:
+                    return f"{key}.{turn - shift}"
+                case Compensations() | Compensating():
+                    return None
+        return None
 
     def await_action(self, path: str, command: Invoke) -> None:
         """Asks for an action and waits for it; `command` is for the turn after this one."""
@@ -162,4 +190,7 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     """What a history says of a step that is asked for."""
     targets = {"action": command.action, "function": command.function}
     named = {what: name for what, name in targets.items() if name is not None}
-    return {"path": path, **named, "activation": command.activation}
+    detail: dict[str, JSON] = {"path": path, **named, "activation": command.activation}
+    if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:
+        detail |= {"message": about.get("kind"), "key": command.params.get("key")}
+    return detail

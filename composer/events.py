@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from .freezing import frozen
 
 if TYPE_CHECKING:
+    from .compensations import Log
     from .values import JSON, Failure, Outcome
 
 
@@ -26,10 +27,11 @@ class Completed:
 
 @frozen
 class Failed:
-    """The action it waits for failed, or never ran."""
+    """The action it waits for failed, or never ran; `definite` when it has certainly had no effect."""
 
     turn: int
     failure: Failure
+    definite: bool = False
 
 
 @frozen
@@ -45,11 +47,15 @@ class Accepted:
 
 @frozen
 class Joined:
-    """The fibers it waits for have ended, with this as their joint outcome, in so many steps."""
+    """The fibers it waits for have ended, with this as their joint outcome, in so many steps.
+
+    `logs` are what they have done, for the saga that they are branches of.
+    """
 
     turn: int
     outcome: Outcome
     steps: int
+    logs: tuple[Log, ...] = ()
 
 
 @frozen
@@ -59,7 +65,22 @@ class TimerFired:
 
 @frozen
 class Resumed:
-    """An operator lets it go on from where it paused."""
+    """An operator lets it go on from where it paused; with other parameters, if any are given."""
+
+    params: JSON = None
+    detail: dict[str, JSON] | None = None
+
+
+@frozen
+class Resolved:
+    """An operator has dealt by hand with what a saga is stuck at: it goes on as if it were done.
+
+    `how` is `skip` or `resolve`; `value` stands for the result of a step; `detail` says who and why.
+    """
+
+    how: str
+    value: JSON = None
+    detail: dict[str, JSON] | None = None
 
 
 @frozen
@@ -68,5 +89,5 @@ class Cancelled:
 
 
 Event: TypeAlias = (
-    Continued | Completed | Failed | Accepted | Joined | TimerFired | Resumed | Cancelled
+    Continued | Completed | Failed | Accepted | Joined | TimerFired | Resumed | Resolved | Cancelled
 )

@@ -17,13 +17,14 @@ from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
 from .coordinator import Coordinating
 from .cursor import Context, Cursor, Limits, step_detail
-from .events import Cancelled, Completed, Continued, Event, Joined, Resumed
+from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
 from .history import Entry
 from .instructions import Each
 from .instructions import Fork as ForkInstruction
 from .joins import Join
 from .operations import inherited, items_of
+from .undoing import branch_frames
 from .values import CANCELLED, Failure, Outcome, Success, boxed, failure
 
 if TYPE_CHECKING:
@@ -196,13 +197,13 @@ class Execution:
         self._finish(Fiber(id=ROOT, pc=NOWHERE, value=None), outcome, changes, now_ms)
         return self._settled(changes)
 
-    def resume(self, now_ms: int) -> Changes:
-        """Lets every paused fiber try again; stale when none is paused."""
+    def resume(self, now_ms: int, event: Resumed | Resolved | None = None) -> Changes:
+        """Lets every paused fiber go on as the event says: try again; stale when none is paused."""
         changes = Changes()
         context = self._context(now_ms)
         paused = [fiber.id for fiber in self.fibers.values() if isinstance(fiber.wait, Paused)]
         for fiber in paused:
-            self._deliver(fiber, Resumed(), changes, context)
+            self._deliver(fiber, event or Resumed(), changes, context)
         changes.stale = not paused
         return self._settled(changes)
 
@@ -234,6 +235,12 @@ class Execution:
                 if type(frame) is Coordinating and frame.transaction == transaction:
                     return frame.decision
         return "abort"
+
+    @property
+    def stuck(self) -> bool:
+        """Whether a saga waits for an operator."""
+        waits = [fiber.wait for fiber in self.fibers.values()]
+        return any(isinstance(wait, Paused) and wait.stuck for wait in waits)
 
     @property
     def ready(self) -> bool:
@@ -309,13 +316,16 @@ class Execution:
     def _start(self, parent: Fiber, join: Join, members: Iterable[int]) -> None:
         spec = self._spec(parent)
         frames = inherited(parent.frames)
+        cursor = Cursor(parent, self.program, self._context(0))
+        key = cursor.key_of(parent.turn)
         for index in members:
+            log = branch_frames(parent.frames, f"{key}/{index}" if key else None)
             self._add(
                 Fiber(
                     id=member_id(parent.id, parent.turn, index),
                     pc=spec.branches[index] if isinstance(spec, ForkInstruction) else parent.pc,
                     value=join.input(index, parent.value),
-                    frames=frames,
+                    frames=(*log, *frames),
                     steps=parent.steps,
                 )
             )
@@ -339,7 +349,7 @@ class Execution:
                 now_ms, fiber.id, fiber.turn, history.BRANCH_FAILED, detail, outcome.error
             )
             changes.entries.append(entry)
-        to_start, to_cancel = join.end(index, outcome, fiber.steps - parent.steps)
+        to_start, to_cancel = join.end(index, outcome, fiber.steps - parent.steps, fiber.log)
         self._start(parent, join, to_start)
         if not join.over:
             return self._cancelled(parent, to_cancel)
@@ -348,7 +358,7 @@ class Execution:
         members = member_id(parent_id, turn, 0)[:-1]
         for name in [name for name in changes.fibers if name.startswith(members)]:
             del changes.fibers[name]
-        return [(parent_id, Joined(turn, join.outcome(), join.steps))]
+        return [(parent_id, Joined(turn, join.outcome(), join.steps, join.logs))]
 
     def _finish(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
         changes.outcome = outcome
@@ -373,7 +383,7 @@ class Execution:
         names = {member_id(parent.id, parent.turn, index): index for index in range(width)}
         traces = {names[name]: fiber for name, fiber in stored.items() if name in names}
         ended = {
-            index: (fiber.outcome, fiber.steps - parent.steps)
+            index: (fiber.outcome, fiber.steps - parent.steps, fiber.log)
             for index, fiber in traces.items()
             if fiber.outcome is not None
         }

@@ -10,7 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
-from .causes import Cancellation, Expiry, cause_from_json, cause_to_json
+from .causes import Cancellation, Exhaustion, Expiry, cause_from_json, cause_to_json
+from .compensations import (
+    Compensating,
+    Compensations,
+    Doing,
+    Log,
+    log_from_json,
+    log_to_json,
+)
 from .coordinator import Coordinating, Member
 from .freezing import frozen
 from .values import JSON, Failure, Outcome, Success
@@ -22,7 +30,7 @@ ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
 
 
-Cause: TypeAlias = Failure | Cancellation | Expiry
+Cause: TypeAlias = Failure | Cancellation | Expiry | Exhaustion
 """Why frames are unwound."""
 
 
@@ -72,11 +80,18 @@ class Finalizing:
 
 @frozen
 class Attempts:
-    """The attempt under way, of the Attempt instruction at `at`, and the value it starts from."""
+    """The attempt under way, of the Attempt instruction at `at`, and the value it starts from.
+
+    `each` are the values that an attempt differs by; `turn` is where the first one began, `shift` how
+    many turns later this one did.
+    """
 
     at: int
     attempt: int
     value: JSON
+    turn: int = 0
+    shift: int = 0
+    each: JSON = None
 
 
 @frozen
@@ -103,7 +118,7 @@ class Stamped:
 
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
-    | Stamped | Coordinating
+    | Stamped | Coordinating | Compensations | Doing | Compensating
 )  # fmt: skip
 
 
@@ -133,9 +148,10 @@ class Joining:
 
 @frozen
 class Paused:
-    """For an operator, after this failure."""
+    """For an operator, after this failure; `stuck` when it is a saga's, which cannot go on otherwise."""
 
     failure: Failure
+    stuck: bool = False
 
 
 Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
@@ -154,7 +170,8 @@ class Fiber:
     """The continuation. Without a wait and an outcome it is ready to run.
 
     `steps` counts what it has done, its forks' work included; `origin` is the turn whose failure is
-    being dealt with; `pc` is the instruction that runs next.
+    being dealt with; `pc` is the instruction that runs next. `log` is what it has done, when it has
+    ended, for the saga that it is a branch of.
     """
 
     id: str
@@ -166,6 +183,7 @@ class Fiber:
     origin: int | None = None
     wait: Wait | None = None
     outcome: Outcome | None = None
+    log: Log = ()
 
     @property
     def due_ms(self) -> int | None:
@@ -186,7 +204,7 @@ class Fiber:
         """The values that it holds."""
         yield self.value
         for frame in self.frames:
-            if isinstance(frame, (Saved, Attempts)):
+            if isinstance(frame, (Saved, Attempts, Doing)):
                 yield frame.value
             if isinstance(frame, Variables):
                 yield from frame.variables.values()
@@ -203,7 +221,9 @@ class Fiber:
         """As JSON; `keep` writes a value, or a reference to where it is stored."""
         doc: dict[str, JSON] = {"id": self.id, "turn": self.turn, "steps": self.steps}
         if self.outcome is not None:
-            return {**doc, "origin": self.origin, "outcome": outcome_to_json(self.outcome, keep)}
+            ended = {"origin": self.origin, "outcome": outcome_to_json(self.outcome, keep)}
+            log = {"log": log_to_json(self.log, keep)} if self.log else {}
+            return {**doc, **ended, **log}
         return {
             **doc,
             "pc": self.pc,
@@ -218,7 +238,8 @@ class Fiber:
         """What `to_json` wrote; `load` reads what `keep` wrote."""
         if "outcome" in doc:
             outcome = outcome_from_json(doc["outcome"], load)
-            return cls(**{**doc, "pc": NOWHERE, "value": None, "outcome": outcome})
+            log = log_from_json(doc.get("log", ()), load)
+            return cls(**{**doc, "pc": NOWHERE, "value": None, "outcome": outcome, "log": log})
         wait = doc["wait"]
         return cls(
             **{
@@ -276,14 +297,18 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
             return {**kind, "variables": {name: keep(value) for name, value in variables.items()}}
         case Saved(value):
             return {**kind, "value": keep(value)}
-        case Attempts(at, attempt, value):
-            return {**kind, "at": at, "attempt": attempt, "value": keep(value)}
+        case Attempts(at, attempt, value, turn, shift, each):
+            more = {"each": each} if each is not None else {}
+            begun = {"turn": turn, "shift": shift} if turn or shift else {}
+            return {**kind, "at": at, "attempt": attempt, "value": keep(value), **begun, **more}
         case Handler(to, errors):
             return {**kind, "to": to, "errors": list(errors)}
         case Finalizing(cause) | Joining(cause):
             return {**kind, "cause": cause_to_json(cause)}
-        case Paused(failure):
-            return {**kind, "failure": outcome_to_json(failure, keep)}
+        case Paused(failure, stuck):
+            return {**kind, "failure": outcome_to_json(failure, keep), "stuck": stuck}
+        case Compensations() | Doing() | Compensating():
+            return {**kind, **_saga_to_json(item, keep)}
         case Coordinating():
             return {**kind, **_coordinating_to_json(item)}
         case _:
@@ -303,9 +328,48 @@ def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
             members["cause"] = cause_from_json(members["cause"])
         case "Paused":
             members["failure"] = outcome_from_json(members["failure"], load)
+        case "Compensations" | "Compensating" | "Doing":
+            members |= _saga_from_json(members, load)
         case "Coordinating":
             members |= _coordinating_from_json(members)
     return _KINDS[doc["is"]](**members)
+
+
+def _saga_to_json(
+    frame: Compensations | Doing | Compensating, keep: Callable[[JSON], JSON]
+) -> dict[str, JSON]:
+    doc: dict[str, JSON] = {name: getattr(frame, name) for name in frame.__match_args__}
+    match frame:
+        case Doing():
+            doc["value"] = keep(frame.value)
+        case Compensations():
+            doc["log"] = log_to_json(frame.log, keep)
+            doc["cause"] = cause_to_json(frame.cause)
+        case Compensating(cause=cause):
+            undoing = () if frame.undoing is None else (frame.undoing,)
+            doc["left"] = log_to_json(frame.left, keep)
+            doc["undoing"] = log_to_json(undoing, keep)
+            if isinstance(cause, Failure):
+                doc["cause"] = outcome_to_json(cause, keep)
+            else:
+                doc["cause"] = cause_to_json(cause)
+    return doc
+
+
+def _saga_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if "undoing" in doc:
+        made["undoing"] = next(iter(log_from_json(doc["undoing"], load)), None)
+        made["left"] = log_from_json(doc["left"], load)
+    elif "log" in doc:
+        made["log"] = log_from_json(doc["log"], load)
+    else:
+        made["value"] = load(doc["value"])
+    if "cause" in doc:
+        cause = doc["cause"]
+        failed = isinstance(cause, dict)
+        made["cause"] = outcome_from_json(cause, load) if failed else cause_from_json(cause)
+    return made
 
 
 def _coordinating_to_json(frame: Coordinating) -> dict[str, JSON]:

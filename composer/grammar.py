@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
+from . import policies
 from .arguments import (
     ASSIGNMENTS,
     COUNT,
@@ -235,6 +236,88 @@ def _transacts(arguments: dict[str, Any]) -> Iterable[str]:
                 )
 
 
+# A part of a saga that does nothing but to arrange others, or to shape data.
+_ARRANGING = frozenset({
+    "sequence", "if", "if_nosave", "while", "while_nosave", "dowhile", "dowhile_nosave", "repeat",
+    "switch", "eca", "retry", "try", "finally", "timeout", "let", "mask", "retain", "retain_catch",
+    "merge", "forward", "parallel", "race", "graph", "map", "function", "literal", "select",
+    "predicate", "assign", "raise", "wait", "saga", "step",
+})  # fmt: skip
+_IN_ORDER = frozenset({"sequence", "let", "mask", "retain", "merge", "forward", "timeout", "saga"})
+
+
+def _declares(arguments: dict[str, Any]) -> Iterable[str]:
+    how = [name for name in ("undo", "pivot", "retriable", "no_undo") if arguments[name]]
+    if not how:
+        yield (
+            "say how its effect is undone: undo=..., or pivot=True (it decides), retriable=True (it "
+            "is done in the end), or no_undo='why it needs none'"
+        )
+    if arguments["pivot"] and len(how) > 1:
+        yield (
+            f"a pivot is not undone, nor tried until it is done: leave out {how[0]!r}"
+            if (how[0] != "pivot")
+            else f"a pivot is not undone, nor tried until it is done: leave out {how[1]!r}"
+        )
+    if arguments["undo"] and arguments["no_undo"]:
+        yield "give 'undo', or in 'no_undo' why it needs none"
+    if arguments["undo_on_failure"] and not arguments["undo"]:
+        yield "'undo_on_failure' needs an 'undo'"
+    if arguments["pivot"] and arguments["retries"] is not None:
+        yield "a pivot's 'retries' cannot be counted: it is asked until it says yes or no"
+
+
+def _spans(arguments: dict[str, Any]) -> Iterable[str]:
+    if not arguments["components"]:
+        yield "give at least one step"
+    passed = False
+    for part in arguments["components"]:
+        passed, why = _checked(part, passed, in_order=True)
+        if why is not None:
+            yield why
+            return
+
+
+def _checked(node: Any, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
+    """Whether the pivot has passed after a part of a saga, and what is wrong with it."""
+    if node.type == "call" and node.arguments["read"]:
+        return passed, None
+    if node.type not in _ARRANGING:
+        what = node.arguments.get("name") or node.arguments.get("entity") or node.type
+        return passed, f"{what!r} may have an effect: make it a step, step({what!r}, undo=...)"
+    if node.type == "step":
+        return _step_checked(node, passed, in_order=in_order)
+    if node.type == "raise" and passed:
+        return passed, "after the pivot it only goes forward: nothing may raise an error"
+    here = in_order and node.type in _IN_ORDER
+    for _, child in node.children():
+        passed, why = _checked(child, passed, in_order=here)
+        if why is not None:
+            return passed, why
+    return passed, None
+
+
+def _step_checked(node: Any, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
+    if node.arguments["pivot"]:
+        if passed:
+            return (
+                passed,
+                "it has two pivots: once the first has passed, there is no second decision",
+            )
+        if not in_order:
+            return passed, "a pivot stands in the saga's own sequence, not in a branch or a loop"
+        return True, None
+    if passed and not node.arguments["retriable"]:
+        return passed, "after the pivot it only goes forward: every step must be retriable=True"
+    if (
+        not passed
+        and node.arguments["retriable"]
+        and not (node.arguments["undo"] or node.arguments["no_undo"])
+    ):
+        return passed, "a retriable step before the pivot may have to be undone: give its 'undo'"
+    return passed, None
+
+
 # --- the table ---------------------------------------------------------------------------------
 
 
@@ -356,6 +439,32 @@ def grammar(kinds: PartKinds) -> dict[str, Rule]:
                 "abort": Argument(NAME),
                 "params": Argument(optional(TEMPLATE), None),
             },
+        ),
+        "step": Rule(
+            "step",
+            {
+                "do": part,
+                "undo": Argument(optional(kinds.part()), None),
+                "pivot": Argument(FLAG, False),
+                "retriable": Argument(FLAG, False),
+                "no_undo": Argument(optional(FIELD), None),
+                "undo_on_failure": Argument(FLAG, False),
+                "retries": Argument(optional(COUNT), None),
+                "delay": Argument(DELAY, 1.0),
+                "seconds": Argument(optional(SECONDS), None),
+                "undo_retries": Argument(optional(COUNT), 5),
+                "undo_delay": Argument(DELAY, 1.0),
+            },
+            _declares,
+        ),
+        "saga": Rule(
+            "saga",
+            {
+                **body,
+                "retry": Argument(Kind(policies.take, policies.write, policies.read), None),
+                "seconds": Argument(optional(SECONDS), None),
+            },
+            _spans,
         ),
         "transaction": Rule(
             "transaction",

@@ -134,6 +134,62 @@ class Absorb:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Enter:
+    """Pushes a Compensations frame: a saga begins, which the code at `to` undoes.
+
+    With `all` its failure is no other's to try again.
+    """
+
+    to: int
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Pushes a Doing frame: a step of a saga begins. See `compensations.Doing`."""
+
+    done: int
+    path: str
+    undo: int | None = None
+    always: bool = False
+    pivot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Pops the Doing frame: the step is done, and how to undo it goes into the saga's log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complete:
+    """Pops the Compensations frame: the saga is done. What it has done an enclosing one may undo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensate:
+    """Undoes what was done last: the value becomes what its undo takes, or `{"value": [logs]}`.
+
+    Jumps to that undo, or to `group` when it was done in branches. When nothing is left the
+    Compensating frame is popped: what has caused it goes on, or in a branch the code at `end`.
+    """
+
+    group: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensated:
+    """An undo is done: back to the code that undoes the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Pushes a Compensating frame for the log that the value is; jumps to the code that undoes it."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Consult:
     """Runs the code of the action that the program belongs to, a conductor action, on the value."""
 
@@ -212,9 +268,15 @@ class Finalized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Pushes an Attempts frame, with the value to start each attempt from."""
+    """Pushes an Attempts frame, with the value to start each attempt from.
+
+    With `each` there are as many attempts as that makes values, and the value has the next of them in
+    its field `field`.
+    """
 
     policy: RetryPolicy
+    each: Template | None = None
+    field: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,5 +382,5 @@ Instruction: TypeAlias = (
     Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
     | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
     | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End | Operate | Stamp | Open | Commit
-    | Coordinate | Absorb
+    | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
 )  # fmt: skip

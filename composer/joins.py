@@ -18,6 +18,7 @@ from .values import CANCELLED, Failure, Outcome, Success, failure
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .compensations import Log
     from .instructions import Each, Fork
     from .values import JSON
 
@@ -36,6 +37,7 @@ class Join:
         self._names: tuple[str, ...] = getattr(spec, "names", ())
         self._after: tuple[tuple[int, ...], ...] = getattr(spec, "after", ())
         self._limit = getattr(spec, "concurrency", None) or width
+        self._logs: dict[int, Log] = {}
         self._outcomes: list[Outcome | None] = [None] * width
         self._missing = [len(needs) for needs in self._after]
         self._dependants = _inverted(self._after)
@@ -45,15 +47,16 @@ class Join:
         self._decided: Outcome | None = None
 
     def restore(
-        self, ended: dict[int, tuple[Outcome, int]], stored: set[int], *, cancelled: bool
+        self, ended: dict[int, tuple[Outcome, int, Log]], stored: set[int], *, cancelled: bool
     ) -> None:
         """Takes it up again, from the members that have ended (with their steps) and those stored.
 
         A member without a trace is under way if it must have been started; once the join is decided
         only those are that still have something to finalize, and these are always stored.
         """
-        for index, (outcome, steps) in sorted(ended.items(), key=_cancelled_last):
+        for index, (outcome, steps, log) in sorted(ended.items(), key=_cancelled_last):
             self._outcomes[index] = outcome
+            self._keep(index, log)
             self.steps += steps
             self._decided = self._decided or self._verdict(outcome)
             if self._after and isinstance(outcome, Success):
@@ -112,9 +115,21 @@ class Join:
         self._decided = self._decided or failure(CANCELLED, "cancelled")
         return sorted(self._live)
 
-    def end(self, index: int, outcome: Outcome, steps: int) -> tuple[list[int], list[int]]:
+    @property
+    def logs(self) -> tuple[Log, ...]:
+        """What the members have done, those that have done something, in order."""
+        return tuple(self._logs[index] for index in sorted(self._logs))
+
+    def _keep(self, index: int, log: Log) -> None:
+        if log:
+            self._logs[index] = log
+
+    def end(
+        self, index: int, outcome: Outcome, steps: int, log: Log = ()
+    ) -> tuple[list[int], list[int]]:
         """A member has ended. Returns the members to start now, and those to cancel."""
         self._live.discard(index)
+        self._keep(index, log)
         self._outcomes[index] = outcome
         self.steps += steps
         if self._decided is not None:
@@ -170,9 +185,9 @@ class Join:
         return failure(ALL_FAILED, f"all {self.width} branches failed", errors=errors)
 
 
-def _cancelled_last(member: tuple[int, tuple[Outcome, int]]) -> tuple[bool, int]:
+def _cancelled_last(member: tuple[int, tuple[Outcome, int, Log]]) -> tuple[bool, int]:
     """Who decided a join was not cancelled by it."""
-    index, (outcome, _) = member
+    index, (outcome, _, _) = member
     return isinstance(outcome, Failure) and outcome.code == CANCELLED, index
 
 

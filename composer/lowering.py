@@ -6,14 +6,12 @@ them; when it fails it does not come back.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import instructions as i
-from .coordinator import CONFLICT
 from .expressions import Template, path
-from .grammar import declared
 from .retries import MAX_DELAY_MS, RetryPolicy
+from .spanning import SPANNING
 from .values import NO_CHOICE
 
 if TYPE_CHECKING:
@@ -22,13 +20,6 @@ if TYPE_CHECKING:
 
 _ITEMS = Template.of(path("$.value", default=None))
 _FIELD = path("$.value")
-_ALL = Template.of(path("$"))
-_AGAIN = RetryPolicy(
-    retries=0, delay_ms=5, backoff=2, max_delay_ms=1_000, jitter=0.9, errors=(CONFLICT,)
-)
-_INSISTING = RetryPolicy(retries=None, delay_ms=500, backoff=2, max_delay_ms=60_000, jitter=0.5)
-# After these nobody knows whether the participant has decided: it is asked until it says so.
-_UNKNOWN = ("Timeout", "Lost", "Crashed", "InternalError", "Unavailable", "Throttled", "Cancelled")
 _NOTHING = Template.of({})
 _NO_CASE = Template.of("switch: no case fits, and there is no default")
 
@@ -363,85 +354,6 @@ def _async(a: Assembler, node: Composition) -> None:
     a.place(end)
 
 
-# --- entities and transactions -----------------------------------------------------------------
-
-
-def _call(a: Assembler, node: Composition) -> None:
-    message = Template.joined(_asked(node))
-    a.emit(i.Operate, action=a.action(node.arguments["entity"]), message=message, path=a.path)
-
-
-def _asked(node: Composition) -> dict[str, Any]:
-    """A call as JSON with templates in it."""
-    args = node.arguments
-    asked: dict[str, Any] = {
-        "key": args["key"],
-        "operation": args["operation"],
-        "params": _ALL if args["params"] is None else args["params"],
-    }
-    if args["read"]:
-        asked["read"] = True
-    if args["expected_version"] is not None:
-        asked["expected_version"] = args["expected_version"]
-    return asked
-
-
-def _participating(a: Assembler, index: int, node: Composition) -> dict[str, Any]:
-    args = node.arguments
-    if node.type == "call":
-        return {"index": index, "action": a.action(args["entity"]), **_asked(node)}
-    actions = [a.action(args[phase]) for phase in ("prepare", "commit", "abort")]
-    params = _ALL if args["params"] is None else args["params"]
-    return {"index": index, "actions": actions, "params": params}
-
-
-def _transaction(a: Assembler, node: Composition) -> None:
-    """The coordinator's code: what to send next, sending it, taking in the answers, again."""
-    args, parts = node.arguments, node.arguments["components"]
-    coordinate, decide, tell, many, tell_many, end = (a.label() for _ in range(6))
-    a.emit(i.Stamp)
-    a.emit(i.Attempt, policy=replace(_AGAIN, retries=args["retries"]))
-    opening: dict[str, Any] = {"to": coordinate, "timeout_ms": round(args["seconds"] * 1000)}
-    if declared(parts):
-        calls = [_participating(a, index, part) for index, part in enumerate(parts)]
-        a.emit(i.Open, calls=Template.joined(calls), order="declared", **opening)
-    else:
-        a.emit(i.Open, order=args["conflict"], **opening)
-        a.parts(node)
-        a.emit(i.Commit)
-    a.place(coordinate)
-    a.emit(i.Coordinate, decide=decide, tell=tell, many=many, tell_many=tell_many, end=end)
-    a.emit(i.InvokeNamed, path=a.path)
-    a.emit(i.Absorb, to=coordinate)
-    a.place(decide)
-    _insist(a, _UNKNOWN)
-    a.emit(i.Absorb, to=coordinate)
-    a.place(tell)
-    _insist(a)
-    a.emit(i.Absorb, to=coordinate)
-    for place, insists in ((many, False), (tell_many, True)):
-        absorb = a.label()
-        a.place(place)
-        a.emit(i.Each, items=_ITEMS, to=absorb, path=a.path, errors="collect")
-        if insists:
-            _insist(a)
-        else:
-            a.emit(i.InvokeNamed, path=a.path)
-        a.emit(i.End)
-        a.place(absorb)
-        a.emit(i.Absorb, to=coordinate)
-    a.place(end)
-    a.emit(i.Settle)
-    a.emit(i.Leave)
-
-
-def _insist(a: Assembler, errors: tuple[str, ...] = ()) -> None:
-    """Sends the message until it is answered."""
-    a.emit(i.Attempt, policy=replace(_INSISTING, errors=errors))
-    a.emit(i.InvokeNamed, path=a.path)
-    a.emit(i.Settle)
-
-
 LOWERINGS: dict[str, Lowering] = {
     "action": _action,
     "function": _function,
@@ -477,6 +389,5 @@ LOWERINGS: dict[str, Lowering] = {
     "graph": _graph,
     "map": _map,
     "async": _async,
-    "call": _call,
-    "transaction": _transaction,
+    **SPANNING,
 }

@@ -7,6 +7,7 @@ or None; it never unwinds by itself, and it takes nothing but the cursor into ac
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from .fiber import (
 )
 from .names import Name
 from .transacting import TRANSACTING, enlist, message_of
+from .undoing import UNDOING
 from .values import (
     APPLICATION_ERROR,
     EXPRESSION_ERROR,
@@ -197,6 +199,26 @@ def _finalized(cursor: Cursor, _: instructions.Finalized) -> Reaction:
     return cause
 
 
+def _attempt(cursor: Cursor, i: instructions.Attempt) -> Reaction:
+    each = None if i.each is None else i.each.fill(cursor.scope())
+    if type(each) is Failure:
+        return each
+    if i.each is not None and (type(each) is not list or not each):
+        text = f"saga: the values to try must be a list with at least one, not {each!r:.100}"
+        return failure(EXPRESSION_ERROR, text)
+    frame = Attempts(cursor.pc - 1, 1, cursor.value, cursor.turn, 0, each)
+    cursor.push(frame)
+    cursor.value = attempted(frame, i)
+    return None
+
+
+def attempted(frame: Attempts, i: instructions.Attempt) -> JSON:
+    """The value that an attempt starts from."""
+    if frame.each is None or i.field is None:
+        return frame.value
+    return {**boxed(frame.value), i.field: frame.each[frame.attempt - 1]}
+
+
 def _settle(cursor: Cursor, _: instructions.Settle) -> Reaction:
     frame = cursor.frames[-1]
     policy = cursor.program.instructions[frame.at].policy  # type: ignore[union-attr]
@@ -222,23 +244,23 @@ def _end(cursor: Cursor, _: instructions.End) -> Reaction:
 
 def invocation(cursor: Cursor, i: instructions.Instruction, turn: int) -> Invoke | Failure:
     """The command of an instruction that invokes, for the wait of `turn`."""
-    activation = cursor.activation_of(turn)
+    activation, key, value = cursor.activation_of(turn), cursor.key_of(turn), cursor.value
     match i:
         case instructions.Invoke():
-            return Invoke(turn, activation, cursor.value, action=i.action)
+            return Invoke(turn, activation, value, action=i.action, key=key)
         case instructions.Call():
-            return Invoke(
-                turn, activation, cursor.value, function=i.function, variables=cursor.variables()
-            )
+            seen = cursor.variables()
+            return Invoke(turn, activation, value, function=i.function, variables=seen, key=key)
         case instructions.Consult():
-            return Invoke(turn, activation, cursor.value)
+            return Invoke(turn, activation, value, key=key)
         case instructions.Operate():
             message = message_of(cursor, i)
             if type(message) is Failure:
                 return message
-            return Invoke(turn, activation, message, action=i.action)
+            return Invoke(turn, activation, message, action=i.action, key=key)
         case _:
-            return _named(cursor.value, turn, activation)
+            named = _named(value, turn, activation)
+            return named if isinstance(named, Failure) else replace(named, key=key)
 
 
 def _named(value: JSON, turn: int, activation: str) -> Invoke | Failure:
@@ -397,7 +419,7 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Hide: _push(lambda _, __: Mask()),
     instructions.Guard: _push(lambda i, _: Handler(i.to, i.errors)),
     instructions.Shield: _push(lambda i, _: Finalizer(i.to)),
-    instructions.Attempt: _push(lambda _, cursor: Attempts(cursor.pc - 1, 1, cursor.value)),
+    instructions.Attempt: _attempt,
     instructions.Limit: _push(
         lambda i, cursor: Deadline(cursor.now_ms + i.timeout_ms, i.timeout_ms)
     ),
@@ -419,4 +441,5 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Each: _each,
     instructions.Spawn: _spawn,
     **TRANSACTING,
+    **UNDOING,
 }

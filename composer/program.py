@@ -106,11 +106,12 @@ def _from_json(at: int, doc: JSON, size: int) -> Instruction:
 
 
 def _targets(arguments: dict[str, Any]) -> list[int]:
-    ends = [arguments[name] for name in _TARGETS if name in arguments]
+    ends = [arguments[name] for name in _TARGETS if arguments.get(name) is not None]
     return [*arguments.get("branches", ()), *ends]
 
 
-_TARGETS = ("to", "otherwise", "unnamed", "decide", "tell", "many", "tell_many", "end")
+_TARGETS = ("to", "otherwise", "unnamed", "decide", "tell", "many", "tell_many", "end", "done", "undo",
+            "group")  # fmt: skip
 _Codec: TypeAlias = "tuple[Callable[[Any], JSON], Callable[[JSON], Any]]"
 
 
@@ -145,6 +146,8 @@ _PREDICATE: _Codec = (
 )
 _CODECS: dict[str, _Codec] = {
     "action": _TEXT,
+    "all": _plain(bool),
+    "always": _plain(bool),
     "after": (
         lambda value: [list(indexes) for indexes in value],
         lambda doc: tuple(map(_INDEXES[1], doc)),
@@ -159,11 +162,14 @@ _CODECS: dict[str, _Codec] = {
     "concurrency": _plain(int, NoneType),
     "count": _NUMBER,
     "decide": _NUMBER,
+    "done": _NUMBER,
+    "each": _TEMPLATE,
     "end": _NUMBER,
     "errors": _TEXT,
     "field": _plain(str, NoneType),
     "first": _plain(bool),
     "function": _TEXT,
+    "group": _NUMBER,
     "how": _TEXT,
     "items": _TEMPLATE,
     "many": _NUMBER,
@@ -172,6 +178,7 @@ _CODECS: dict[str, _Codec] = {
     "order": _TEXT,
     "otherwise": _NUMBER,
     "path": _TEXT,
+    "pivot": _plain(bool),
     "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
     "predicate": _PREDICATE,
     "tell": _NUMBER,
@@ -179,6 +186,10 @@ _CODECS: dict[str, _Codec] = {
     "template": _TEMPLATE,
     "timeout_ms": _NUMBER,
     "to": _NUMBER,
+    "undo": (
+        lambda value: value,
+        lambda doc: None if doc is None else _index(doc),
+    ),
     "unnamed": _NUMBER,
     "until": _plain(bool),
     "variables": _plain(dict),
@@ -191,5 +202,5 @@ def _codec(instruction: type[Any], member: str) -> _Codec:
     return _CODECS[member]
 
 
-_OPTIONAL = {"calls", "predicate", "template", "field", "errors", "after", "names", "first", "until",
+_OPTIONAL = {"all", "always", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",
              "concurrency"}  # fmt: skip

@@ -26,6 +26,7 @@ class RetryPolicy:
         errors: names of failures to retry (`Failure.named`); all when empty.
         until: a result for which this does not hold counts as a failed attempt.
         pause: when spent, wait for an operator instead of failing.
+        stuck: it is a saga's: it waits as one that is stuck.
     """
 
     retries: int | None
@@ -36,6 +37,7 @@ class RetryPolicy:
     errors: tuple[str, ...] = ()
     until: Predicate | None = None
     pause: bool = False
+    stuck: bool = False
 
     def covers(self, failure: Failure) -> bool:
         """Whether this failure is one to retry."""
@@ -64,6 +66,7 @@ class RetryPolicy:
             "errors": list(self.errors),
             "until": self.until.to_json() if self.until is not None else None,
             "pause": self.pause,
+            **({"stuck": True} if self.stuck else {}),
         }
 
     @classmethod

@@ -24,10 +24,6 @@ def coordinating(cursor: Cursor) -> Coordinating | None:
     return None
 
 
-def _replace(cursor: Cursor, old: Coordinating, new: Coordinating) -> None:
-    cursor.frames = tuple(new if frame is old else frame for frame in cursor.frames)
-
-
 def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Failure:
     """What an entity is asked for, as part of the transaction if one is under way."""
     message = i.message.fill(cursor.scope())
@@ -51,7 +47,7 @@ def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
     more = frame.enlisted(i.action, message["key"], read=message.get("read") is True)
     if more is None:
         return _too_many()
-    _replace(cursor, frame, more)
+    cursor.replace(frame, more)
     return None
 
 
@@ -119,7 +115,7 @@ def _entity(action: str, key: str, calls: list[JSON]) -> Member:
 def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
-    _replace(cursor, frame, frame.worked(cursor.value))
+    cursor.replace(frame, frame.worked(cursor.value))
     return None
 
 
@@ -128,7 +124,7 @@ def _coordinate(cursor: Cursor, i: instructions.Coordinate) -> Reaction:
     assert type(frame) is Coordinating  # noqa: S101  compiled so
     before = frame.phase
     made, messages = frame.next()
-    _replace(cursor, frame, made)
+    cursor.replace(frame, made)
     if made.phase == "committing" and before != "committing":
         _decided(cursor, made)
     if not messages:
@@ -166,7 +162,7 @@ def _absorb(cursor: Cursor, i: instructions.Absorb) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
     made = frame.absorbed(cursor.value)
-    _replace(cursor, frame, made)
+    cursor.replace(frame, made)
     if made.phase == "committing" and frame.phase != "committing":
         _decided(cursor, made)
     cursor.pc = i.to

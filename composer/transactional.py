@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .composition import Composition
     from .expressions import Selector
+    from .policies import Policy
 
 
 def call(  # noqa: PLR0913  a call has as many sides
@@ -96,6 +97,73 @@ def transaction(
     """
     return build(
         "transaction", components=parts, retries=retries, seconds=seconds, conflict=conflict
+    )
+
+
+def saga(*parts: Any, retry: Policy | None = None, seconds: float | None = None) -> Composition:
+    """Steps in sequence, all of them or none in the end: what is done is undone when one fails.
+
+    Steps may stand in any other combinator (in `parallel`, in `when`, in a loop). What is undone is
+    undone in reverse order, what was done in branches beside each other; then the saga fails as its
+    step did: whoever hears of it hears that all is undone. A saga that is cancelled, or takes longer than
+    `seconds`, is undone as well. A saga in a saga is undone with it even when it has succeeded.
+
+    Args:
+        parts: steps, and what shapes data for them.
+        retry: whether it is tried again when it has been undone: `Times(3)`, `ForEach(...)`, ...
+        seconds: that it may take in all, up to its pivot.
+    """
+    return build("saga", components=parts, retry=retry, seconds=seconds)
+
+
+def step(  # noqa: PLR0913  a step has as many sides
+    do: Any,
+    undo: Any = None,
+    *,
+    pivot: bool = False,
+    retriable: bool = False,
+    no_undo: str | None = None,
+    undo_on_failure: bool = False,
+    retries: int | None = None,
+    delay: float = 1,
+    seconds: float | None = None,
+    undo_retries: int | None = 5,
+    undo_delay: float = 1,
+) -> Composition:
+    """A step of a saga: what is done, and how that is undone.
+
+    Its result is that of `do`. The undo takes `{"input": ..., "result": ...}` of the step, or
+    `"error"` for the result when nobody knows whether it was done. An action sees the same
+    idempotency key however often it is tried.
+
+    Args:
+        do: what is done: an action, a call of an entity, any composition.
+        undo: what undoes it; it is tried until it succeeds, or the saga is stuck.
+        pivot: it decides: once it has succeeded the saga is not undone any more. Whether it has is asked
+            until it is known.
+        retriable: it is tried until it succeeds. After the pivot every step must be.
+        no_undo: why there is nothing to undo ("it only reads").
+        undo_on_failure: its undo runs also when it has failed, for what it has done by then.
+        retries: so many more attempts; None for none, and for as many as it takes of a retriable one.
+            When these are spent a retriable step leaves the saga stuck.
+        delay: seconds before the first of them; each further one is twice as long, up to a minute.
+        seconds: that each attempt may take.
+        undo_retries: further attempts of the undo before the saga is stuck; None for no end.
+        undo_delay: as `delay`.
+    """
+    return build(
+        "step",
+        do=do,
+        undo=undo,
+        pivot=pivot,
+        retriable=retriable,
+        no_undo=no_undo,
+        undo_on_failure=undo_on_failure,
+        retries=retries,
+        delay=delay,
+        seconds=seconds,
+        undo_retries=undo_retries,
+        undo_delay=undo_delay,
     )
 
 

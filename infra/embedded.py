@@ -48,7 +48,7 @@ class Embedded:
 
     def register(self, function: ActionFunction) -> None:
         """Makes a function of this program an action, for as long as this is open."""
-        self.engine.register(_name(function.name), function.function)
+        self.engine.register(_name(function.name), function.function, function.annotations)
 
     async def deploy(self, name: str, composition: Composition) -> None:
         """Makes a composition an action, and the actions that it defines where it names them.
@@ -61,7 +61,8 @@ class Embedded:
             if isinstance(definition, ActionFunction):
                 self.register(definition)
             elif definition is not None:
-                await self.put(node.arguments["name"], definition)
+                name = node.arguments.get("name") or node.arguments["entity"]
+                await self.put(name, definition)
         document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
         await self.put(name, document)
 
@@ -71,7 +72,7 @@ class Embedded:
         Raises:
             RefusedError: when it is malformed.
         """
-        await self.engine.entities.put(Action, _name(name), document, overwrite=True)
+        await self.engine.registry.put(Action, _name(name), document, overwrite=True)
 
     async def invoke(self, name: str, params: dict[str, JSON] | None = None) -> JSON:
         """Runs an action to its end. Returns its result.

@@ -89,7 +89,7 @@ class Feeds:
     async def begin(self, engine: Engine) -> None:
         """Fires the triggers of an engine that runs, beginning with those whose time was missed."""
         self._engine = engine
-        engine.entities.gone = self._forget
+        engine.registry.gone = self._forget
         now_ms = self._clock.now_ms()
         for key, doc in await self._kept(SCHEDULE):
             self._take(key, Schedule.from_json(doc).caught_up(now_ms))
@@ -222,8 +222,8 @@ class Feeds:
         linked = self._engine.catalog.rules_of(name) if rules else []
         try:
             for rule in linked:
-                await self._engine.entities.remove(Rule, rule.name)
-            await self._engine.entities.remove(Trigger, name)
+                await self._engine.registry.remove(Rule, rule.name)
+            await self._engine.registry.remove(Trigger, name)
         except RefusedError as error:
             log.warning("%s was not deleted after it fired: %s", name, error)
 

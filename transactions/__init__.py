@@ -4,10 +4,10 @@
 commits what it answers together with what it has to write.
 """
 
-from .effects import Answer, Damage, Gone, Request, Run, Save, Settings
+from .effects import Answer, Damage, Effect, Gone, Request, Run, Save, Write
 from .errors import CONFLICT, LOCKED, RETRYABLE, VERSION_CONFLICT
 from .participant import Participant
-from .protocol import MessageError, key_of, parsed
+from .protocol import MessageError, Operate, key_of, parsed
 from .records import Prepared, Row, Tombstone
 
 __all__ = [
@@ -17,16 +17,18 @@ __all__ = [
     "VERSION_CONFLICT",
     "Answer",
     "Damage",
+    "Effect",
     "Gone",
     "MessageError",
+    "Operate",
     "Participant",
     "Prepared",
     "Request",
     "Row",
     "Run",
     "Save",
-    "Settings",
     "Tombstone",
+    "Write",
     "key_of",
     "parsed",
 ]

@@ -12,14 +12,6 @@ if TYPE_CHECKING:
     from .records import Prepared, Row, Tombstone
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What an entity type says of itself: the version of its state, and how large that may be."""
-
-    version: int = 1
-    state_bytes: int = 1 << 16
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """A message, with a name to cancel it by."""

@@ -16,9 +16,10 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from actions import EntitySettings
 from composer import APPLICATION_ERROR, Failure, Success, boxed, measured
 
-from .effects import Answer, Damage, Gone, Run, Save, Settings
+from .effects import Answer, Damage, Gone, Run, Save
 from .errors import (
     BAD_OPERATION,
     CONFLICT,
@@ -88,12 +89,12 @@ class Participant:
         row: Row | None = None,
         prepared: Iterable[Prepared] = (),
         ended: Iterable[Tombstone] = (),
-        settings: Settings | None = None,
+        settings: EntitySettings | None = None,
     ) -> None:
         self.row = row or Row()
         self.prepared: Prepared | None = None
         self.settled: dict[str, Prepared] = {}  # by an operator
-        self.settings = settings or Settings()
+        self.settings = settings or EntitySettings()
         self._ended = {stone.of: stone for stone in ended}
         self._lock = Lock()
         self._copies: dict[str, _Copy] = {}
@@ -179,7 +180,9 @@ class Participant:
             message = request.message
             if not isinstance(message, Operate) and _past(message.transaction, now_ms):
                 self._wait_no_more(owner, now_ms)
-                self._vote_no(request, refusal(LOCKED, "the lock was not to be had in time"), now_ms)
+                self._vote_no(
+                    request, refusal(LOCKED, "the lock was not to be had in time"), now_ms
+                )
         running = self._job.request.message if self._job is not None else None
         for id, copy in list(self._copies.items()):
             busy = isinstance(running, (Work, Prepare)) and running.transaction.id == id
@@ -370,7 +373,9 @@ class Participant:
             case "waits":
                 self._waiting[claim.owner] = request
             case _:
-                self._vote_no(request, refusal(CONFLICT, "another transaction is under way here"), now_ms)
+                self._vote_no(
+                    request, refusal(CONFLICT, "another transaction is under way here"), now_ms
+                )
 
     def _grant(self, now_ms: int) -> None:
         for claim in self._lock.granted():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from actions import Clock, Invoker
     from composer import Invoke
 
+    from .mailboxes import Mailboxes
     from .runs import Flight, Run
     from .tokens import Tokens
 
@@ -57,6 +58,7 @@ class Dispatch:
         self._idle.set()
         self.under_way = 0
         self.completed: Receiver
+        self.entities: Mailboxes
 
     def start(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
         """Runs a step that is durable now."""
@@ -66,6 +68,9 @@ class Dispatch:
         if run.flights.get((fiber, turn)) is not flight:
             return  # it was cancelled while it was being committed
         action = opened.action
+        if action.entity is not None and command.function is None:
+            self._operate(run, fiber, flight, command)
+            return
         invoker = self._invokers.get(flight.kind)
         if invoker is None:
             now_ms = self._clock.now_ms()
@@ -85,6 +90,7 @@ class Dispatch:
             function=command.function,
             variables=command.variables or {},
             transaction=run.id,
+            key=command.key,
         )
         self.under_way += 1
         done = partial(self._done, run, fiber, turn, flight)
@@ -96,13 +102,44 @@ class Dispatch:
             broken = Failure(INTERNAL_ERROR, "The action could not be run; the log says why.")
             done(Completion(broken, now_ms, now_ms))
 
+    def _operate(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
+        """Puts a message into an entity's mailbox.
+
+        A step's message comes once: its token is used up in the commit that changes the entity. What
+        another server asks for, or a program that asks again, may come twice, and says so by a token.
+        """
+        opened, message = flight.opened, command.params
+        twice = run.origin.solo and ("transaction" in message or "token" in message)
+        if "transaction" not in message:
+            message = {"by": run.id, **message}
+        invocation = Invocation(
+            activation=opened.id,
+            action=opened.action,
+            params=message,
+            namespace=run.origin.namespace,
+            token="",
+            transaction=run.id,
+            key=command.key,
+        )
+        self.under_way += 1
+        done = partial(self._done, run, fiber, command.turn, flight)
+        self.entities.receive(invocation, done, once=not twice)
+
     def _done(
         self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
     ) -> None:
+        self._landed()
+        self.completed(run, fiber, turn, flight, completion)
+
+    def _landed(self) -> None:
         self.under_way -= 1
         if self._held and not self.under_way:
             self._idle.set()
-        self.completed(run, fiber, turn, flight, completion)
+
+    def withdraw(self, flight: Flight) -> None:
+        """An entity does nothing any more that nobody waits for, from this moment."""
+        if flight.opened.action.entity is not None and self.entities.withdraw(flight.opened.id):
+            self._landed()
 
     def hold(self) -> None:
         """Runs no further step."""

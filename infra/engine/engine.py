@@ -24,13 +24,14 @@ from actions import (
 from composer import Invoking, TimerFired
 
 from .dispatch import Dispatch
-from .entities import Entities, tell
 from .firing import Firing
 from .inbox import Inbox
+from .mailboxes import Mailboxes
 from .parts import Counters, EngineSettings, Parts
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
+from .registry import Registry, tell
 from .tick import Tick, Unit
 from .timers import Timers
 from .tokens import Place, Tokens
@@ -88,16 +89,20 @@ class Engine:
         self._dispatch.completed = self._inbox.completed
         self._tasks = asyncio.TaskGroup()
         self._recovery = Recovery(self._parts, self._inbox, self._timers, self._tasks)
+        self.entities = self._dispatch.entities = Mailboxes(
+            self._parts, self._tick, invokers, self._recovery, self._tasks
+        )
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
-        self.entities = Entities(self._parts, self._tick)
+        self.registry = Registry(self._parts, self._tick)
         self.firing = Firing(self._parts, self._tick, self._inbox)
 
     # --- its life ----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
+        await self.registry.load()
         await self.entities.load()
         self._ticking = self._tasks.create_task(self._tick.run())
         await self._recovery.recover()
@@ -107,6 +112,7 @@ class Engine:
         """Commits what has happened. What is under way goes on after the next start."""
         self._dispatch.hold()
         self._timers.stop()
+        self.entities.stop()
         self._inbox.close()
         await self._tick.settled()
         self._waiters.close()
@@ -139,6 +145,7 @@ class Engine:
             "steps_under_way": self._dispatch.under_way,
             "timers": len(self._timers),
             "waiters": len(self._waiters),
+            **self.entities.gauges(),
             "commits": self._tick.commits,
         }
 
@@ -146,12 +153,20 @@ class Engine:
 
     @property
     def catalog(self) -> Catalog:
-        """What has a name: to read, not to change; for that there are `entities`."""
+        """What has a name: to read, not to change; for that there is `registry`."""
         return self._catalog
 
-    def register(self, name: Name, function: Callable[..., Any]) -> None:
+    def register(
+        self,
+        name: Name,
+        function: Callable[..., Any],
+        annotations: dict[str, JSON] | None = None,
+    ) -> None:
         """Makes a function of this program an action, for as long as the engine runs."""
-        action = Action(name, Inline(function), updated_ms=self._parts.clock.now_ms())
+        now_ms = self._parts.clock.now_ms()
+        action = Action(
+            name, Inline(function), annotations=dict(annotations or {}), updated_ms=now_ms
+        )
         self._catalog.apply(Change(action, (action,)))
 
     async def commit(self, write: Write) -> None:

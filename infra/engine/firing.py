@@ -20,7 +20,7 @@ from actions import (
     not_fired,
 )
 
-from .entities import tell
+from .registry import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -92,6 +92,9 @@ class Starter(Protocol):
     def cancel(self, flight: Flight) -> None:
         """Stops one that nobody waits for."""
 
+    def withdraw(self, flight: Flight) -> None:
+        """Has an entity do nothing for it, as of now: before what else gathers."""
+
 
 class Inbox:
     """Turns events into what the tick commits and carries out."""
@@ -176,11 +179,12 @@ class Inbox:
     def completed(
         self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
     ) -> None:
-        """An invoker hands in what came of a step."""
+        """An invoker hands in what came of a step, and an entity what it has to write with it."""
         if self._closed or run.flights.get((fiber, turn)) is not flight:
             self._counters.stale += 1
             return
         del run.flights[fiber, turn]
+        self._tick.gathering.write.documents += completion.documents
         if flight.opened.action.answers_later and isinstance(completion.outcome, Success):
             self.deliver(run, fiber, Accepted(turn, _ticket(flight.opened, completion)))
         else:
@@ -300,6 +304,7 @@ class Inbox:
         now_ms = self._clock.now_ms()
         self._runs.pop(run.id, None)
         for flight in run.flights.values():
+            self._starter.withdraw(flight)
             self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
         run.flights.clear()
         if run.counted:
@@ -427,6 +432,7 @@ class Inbox:
         """A step that nobody waits for any more is closed as cancelled, and stopped."""
         flight = run.flights.pop((fiber, command.turn), None)
         if flight is not None:
+            self._starter.withdraw(flight)
             self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
             if flight.child is not None:
                 return  # it is told to cancel, and closes its own

@@ -29,6 +29,7 @@ class Counters:
     steps_failed: int = 0
     stale: int = 0  # completions, timers and cancellations that came late or twice
     recovered: int = 0
+    damaged: int = 0  # transactions that an operator had decided otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

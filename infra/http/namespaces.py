@@ -8,7 +8,7 @@ from actions import Change, ForbiddenError
 from infra.namespaces import OPERATOR
 
 from . import reading
-from .entities import COLLECTIONS
+from .definitions import COLLECTIONS
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def delete(request: Request, api: Api) -> Json:
     gone = api.namespaces.get(name)
     await api.namespaces.delete(name)
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
-    await api.engine.entities.change(Change(None, gone=tuple(entities)))
+    await api.engine.registry.change(Change(None, gone=tuple(entities)))
     return Json(_shown(gone))
 
 

@@ -9,7 +9,7 @@ from . import (
     actions,
     activations,
     completions,
-    entities,
+    definitions,
     executions,
     namespaces,
     service,
@@ -36,20 +36,20 @@ _OPERATED = API + "/operator/namespaces"
 
 _COLLECTIONS: list[tuple[str, str, Endpoint]] = [
     (method, f"{NAMESPACED}/{collection.name}{path}", partial(endpoint, collection))
-    for collection in entities.COLLECTIONS
+    for collection in definitions.COLLECTIONS
     for method, path, endpoint in (
-        ("GET", "", entities.list_entities),
-        ("GET", "/", entities.list_entities),
-        ("GET", "/{name:path}", entities.get_entity),
-        ("PUT", "/{name:path}", entities.put_entity),
-        ("DELETE", "/{name:path}", entities.delete_entity),
+        ("GET", "", definitions.list_definitions),
+        ("GET", "/", definitions.list_definitions),
+        ("GET", "/{name:path}", definitions.get_definition),
+        ("PUT", "/{name:path}", definitions.put_definition),
+        ("DELETE", "/{name:path}", definitions.delete_definition),
     )
 ]
 
 ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _ACTION, actions.invoke_action),  # first, since it is asked most often
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
-    ("POST", NAMESPACED + "/rules/{name}", entities.set_rule_status),
+    ("POST", NAMESPACED + "/rules/{name}", definitions.set_rule_status),
     ("GET", NAMESPACED + "/activations", activations.list_activations),
     ("GET", _ACTIVATION, activations.get_activation),
     ("DELETE", _ACTIVATION, activations.cancel_activation),
@@ -61,7 +61,7 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _EXECUTION + "/cancel", executions.cancel_execution),
     ("POST", _EXECUTION + "/resume", executions.resume_execution),
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
-    ("GET", NAMESPACED + "/actions/{package}/", entities.list_package),
+    ("GET", NAMESPACED + "/actions/{package}/", definitions.list_package),
     *_COLLECTIONS,
     ("POST", API + "/webhooks/{token}", webhooks.call_webhook),
     (ANY, WEB + "{path:path}", web.serve),

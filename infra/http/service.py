@@ -10,7 +10,7 @@ from starlette.responses import Response
 from actions import BOUNDS, MAX_SEQUENCE, NODE
 from infra.namespaces import LIMITS
 
-from .entities import COLLECTIONS
+from .definitions import COLLECTIONS
 from .responses import Json
 
 if TYPE_CHECKING:

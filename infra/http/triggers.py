@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from . import reading
-from .entities import name_of
+from .definitions import name_of
 from .responses import Json
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ class World:
     trace: list = field(default_factory=list)
 
     def __post_init__(self):
-        self.chance = random.Random(self.seed)  # noqa: S311  it is to be repeated
+        self.chance = random.Random(self.seed)
         self.order = count()
         self.started_ms = self.now_ms
         self.hosts = [EntityNode(self, f"host{i}") for i in range(2)]

@@ -133,7 +133,7 @@ async def test_figures_say_what_has_happened(service):
         ("long", composer.wait(3600)),
     ):
         document = {"exec": {"kind": "composition", "composition": made.to_json()}}
-        await engine.entities.put(Action, Name.parse(f"/guest/{name}"), document, overwrite=False)
+        await engine.registry.put(Action, Name.parse(f"/guest/{name}"), document, overwrite=False)
     write = metrics_of(engine, pool)
     before = figures(write)
 

@@ -112,7 +112,7 @@ class World:
             document = CODE if what is None else what
             if hasattr(what, "to_json"):
                 document = {"exec": {"kind": "composition", "composition": what.to_json()}}
-            await self.engine.entities.put(
+            await self.engine.registry.put(
                 Action, Name(GUEST, None, name), document, overwrite=True
             )
 

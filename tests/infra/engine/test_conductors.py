@@ -82,7 +82,7 @@ async def test_one_that_leads_only_itself_ends():
 )  # fmt: skip
 async def test_what_it_may_not_name_it_is_told(name, error):
     world = await led(main=times(1, name))
-    await world.engine.entities.put(Package, Name("other", None, "p"), {}, overwrite=True)
+    await world.engine.registry.put(Package, Name("other", None, "p"), {}, overwrite=True)
 
     assert await world.run("main") == {"steps": 1, "last": error}
     await world.kill()

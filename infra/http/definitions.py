@@ -46,7 +46,7 @@ def name_of(request: Request, namespace: str) -> Name:
     return Name.parse(f"/{namespace}/{request.path_params['name']}")
 
 
-async def list_entities(collection: Collection, request: Request, api: Api) -> Json:
+async def list_definitions(collection: Collection, request: Request, api: Api) -> Json:
     """Those of a namespace; of another than the caller's its public packages."""
     caller, namespace = api.auth.named(request)
     if collection.kind is not Package and namespace != caller:
@@ -75,7 +75,7 @@ def _listed(request: Request, found: list[Any], collection: str) -> Json:
     return Json([entity.summary() for entity in found[skip : skip + limit]])
 
 
-async def get_entity(collection: Collection, request: Request, api: Api) -> Json:
+async def get_definition(collection: Collection, request: Request, api: Api) -> Json:
     caller, namespace = api.auth.named(request)
     name = name_of(request, namespace)
     catalog = api.engine.catalog
@@ -89,25 +89,25 @@ async def get_entity(collection: Collection, request: Request, api: Api) -> Json
     return Json(_shown(catalog.get(collection.kind, name), api))
 
 
-async def put_entity(collection: Collection, request: Request, api: Api) -> Json:
+async def put_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
     overwrite = reading.flag(request.query_params, "overwrite")
     document = await reading.body(request, MAX_BODY_BYTES)
-    entity = await api.engine.entities.put(collection.kind, name, document, overwrite=overwrite)
+    entity = await api.engine.registry.put(collection.kind, name, document, overwrite=overwrite)
     return Json(_shown(entity, api))
 
 
-async def delete_entity(collection: Collection, request: Request, api: Api) -> Json:
+async def delete_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
     force = reading.flag(request.query_params, "force")
-    return Json(_shown(await api.engine.entities.remove(collection.kind, name, force=force), api))
+    return Json(_shown(await api.engine.registry.remove(collection.kind, name, force=force), api))
 
 
 async def set_rule_status(request: Request, api: Api) -> Json:
     """The body is `{"status": "active" | "inactive"}`; whatever else it holds is not looked at."""
     name = name_of(request, api.auth.own(request))
     document = await reading.parameters(request, api.payload_bytes)
-    await api.engine.entities.set_status(name, document.get("status"))
+    await api.engine.registry.set_status(name, document.get("status"))
     return Json({})
 
 

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from .parts import Parts
     from .tick import Tick
 
-ENTITY = "entity"  # documents of entities, by full name
+DEFINITION = "entity"  # documents of actions, packages, triggers and rules, by full name
 EXISTS = "resource already exists"
 MODIFIED = "Concurrent modification to resource detected."
 
 
-class Entities:
-    """Puts and removes entities."""
+class Registry:
+    """Puts and removes actions, packages, triggers and rules."""
 
     def __init__(self, parts: Parts, tick: Tick) -> None:
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
@@ -44,7 +44,7 @@ class Entities:
 
     async def load(self) -> None:
         """Fills the catalog from the store."""
-        async for document in self._parts.store.documents(ENTITY):
+        async for document in self._parts.store.documents(DEFINITION):
             doc = self._parts.vault.opened(document.key, orjson.loads(document.body or b""))
             entity = entity_from_json(doc)
             self._catalog.apply(Change(entity, (entity,)))
@@ -102,7 +102,7 @@ class Entities:
         if not gone:
             body = orjson.dumps(self._parts.vault.sealed(key, entity.to_json()))
         expected = self._versions.get(key, 0)
-        return Document(kind=ENTITY, key=key, body=body, expected=expected)
+        return Document(kind=DEFINITION, key=key, body=body, expected=expected)
 
     async def _committed(
         self, documents: list[Document], change: Change, versioned: list[Document]

@@ -1,0 +1,121 @@
+"""When a saga that has been undone is tried again: the retry controllers of OpenStack's TaskFlow.
+
+A saga whose part fails is undone first. Then its policy decides: it is done again, or its failure goes
+on, to the saga that it stands in, which is undone in turn and asks its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .expressions import Selector, Template
+from .values import copied, flaw
+
+if TYPE_CHECKING:
+    from .values import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysRevert:
+    """It is undone, and its failure goes on: what a saga without a policy does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysRevertAll:
+    """It is undone, and so is every saga that it stands in, whatever their policies say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """It is tried so many times in all, each after so many seconds."""
+
+    attempts: int
+    delay: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """It is tried with one of these values after the other in the field `into` of its input."""
+
+    values: tuple[Any, ...]
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterizedForEach:
+    """As ForEach, with values that the input has: a path to a list of them."""
+
+    values: Any
+    into: str
+
+
+Policy: TypeAlias = AlwaysRevert | AlwaysRevertAll | Times | ForEach | ParameterizedForEach
+
+
+def take(value: Any) -> Policy | None:
+    """The policy, checked; values are copied.
+
+    Raises:
+        ValueError: with what it must be.
+    """
+    match value:
+        case None | AlwaysRevert() | AlwaysRevertAll():
+            return value
+        case Times(attempts, delay):
+            if type(attempts) is not int or attempts < 1:
+                raise ValueError(f"has {attempts!r} attempts: it must be an int >= 1")
+            if type(delay) not in (int, float) or not 0 <= delay <= 366 * 24 * 3600:
+                raise ValueError(f"has a delay of {delay!r}: it must be seconds, up to a year")
+            return value
+        case ForEach(values, into):
+            given = list(values)
+            if not given or (why := flaw(given)):
+                raise ValueError(f"must have JSON values, at least one: {why if given else given}")
+            return ForEach(tuple(copied(given)), _field(into))
+        case ParameterizedForEach(values, into):
+            if not isinstance(values, (Selector, Template)):
+                raise ValueError(f"must have a path() to a list of values, not {values!r}")
+            made = values if isinstance(values, Template) else Template.of(values)
+            return ParameterizedForEach(made, _field(into))
+        case _:
+            raise ValueError(
+                "must be AlwaysRevert(), AlwaysRevertAll(), Times(...), ForEach(...) or "
+                f"ParameterizedForEach(...), not {value!r}"
+            )
+
+
+def _field(into: Any) -> str:
+    if not isinstance(into, str) or not into or into == "error":
+        raise ValueError(f"must have the name of a field in 'into', not {into!r}")
+    return into
+
+
+def write(policy: Policy | None) -> JSON:
+    match policy:
+        case None | AlwaysRevert():
+            return None
+        case Times(attempts, delay):
+            return {"policy": "Times", "attempts": attempts, "delay": delay}
+        case ForEach(values, into):
+            return {"policy": "ForEach", "values": list(values), "into": into}
+        case ParameterizedForEach(values, into):
+            return {"policy": "ParameterizedForEach", "values": values.to_json(), "into": into}
+        case _:
+            return {"policy": "AlwaysRevertAll"}
+
+
+def read(doc: JSON) -> Policy | None:
+    match doc:
+        case None | {"policy": "AlwaysRevert"}:
+            return None
+        case {"policy": "AlwaysRevertAll"}:
+            return AlwaysRevertAll()
+        case {"policy": "Times", "attempts": attempts}:
+            return Times(attempts, doc.get("delay", 0))
+        case {"policy": "ForEach", "values": list(values), "into": into}:
+            return ForEach(tuple(values), into)
+        case {"policy": "ParameterizedForEach", "values": values, "into": into}:
+            return ParameterizedForEach(Template.from_json(values), into)
+        case _:
+            raise ValueError(f"is no policy: {doc!r:.100}")
