@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from .documents import Document
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from .documents import Document
     from .invocation import Invocation
     from .outcome import Completion
 
@@ -107,10 +106,10 @@ class Write:
 class Query:
     """Which records to list. Times are inclusive, in milliseconds since the epoch.
 
-    `cause` and `kind` are not asked of executions.
+    `namespace` None is for all of them. `cause` and `kind` are not asked of executions.
     """
 
-    namespace: str
+    namespace: str | None
     id: str | None = None
     name: str | None = None
     status: str | int | None = None
@@ -174,8 +173,10 @@ class Store(Protocol):
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
         """How many fit, whatever the query's page."""
 
-    def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
-        """Documents of a kind whose key begins with `prefix`, by key."""
+    def documents(
+        self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
+        """Documents of a kind whose key begins with `prefix`, by key: those after one, so many."""
 
 
 # --- what runs actions -------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from .combinators import (
     while_nosave,
 )
 from .commands import Abandon, Command, Invoke, Spawn
+from .compensations import Compensating, Doing, Undo
 from .compiler import compile
 from .composition import Composition, parse
 from .conducting import CONDUCTING
@@ -143,11 +144,13 @@ __all__ = [
     "CaptureError",
     "Changes",
     "Command",
+    "Compensating",
     "Completed",
     "Composition",
     "CompositionError",
     "Context",
     "Continued",
+    "Doing",
     "Entry",
     "Error",
     "Event",
@@ -180,6 +183,7 @@ __all__ = [
     "TimerFired",
     "Times",
     "Transition",
+    "Undo",
     "action",
     "activation_id",
     "advance",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from . import history
 from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
-from .coordinator import Coordinating
+from .coordinator import UNDISTURBED, Coordinating
 from .cursor import Context, Cursor, Limits, step_detail
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
@@ -197,14 +197,23 @@ class Execution:
         self._finish(Fiber(id=ROOT, pc=NOWHERE, value=None), outcome, changes, now_ms)
         return self._settled(changes)
 
-    def resume(self, now_ms: int, event: Resumed | Resolved | None = None) -> Changes:
-        """Lets every paused fiber go on as the event says: try again; stale when none is paused."""
+    def resume(
+        self, now_ms: int, event: Resumed | Resolved | None = None, fiber: str | None = None
+    ) -> Changes:
+        """Lets what is paused go on, all of it or one fiber: to try again, or as the event says.
+
+        Stale when nothing is.
+        """
         changes = Changes()
         context = self._context(now_ms)
-        paused = [fiber.id for fiber in self.fibers.values() if isinstance(fiber.wait, Paused)]
-        for fiber in paused:
-            self._deliver(fiber, event or Resumed(), changes, context)
-        changes.stale = not paused
+        paused = [
+            standing.id
+            for standing in self.fibers.values()
+            if isinstance(standing.wait, Paused) and fiber in (None, standing.id)
+        ]
+        for id in paused:
+            self._deliver(id, event or Resumed(), changes, context)
+        changes.stale = changes.stale or not paused
         return self._settled(changes)
 
     def release(self, fiber: str) -> Changes:
@@ -228,6 +237,15 @@ class Execution:
         """Whether a fiber waits for an operator."""
         return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
 
+    @property
+    def decided(self) -> bool:
+        """Whether a transaction of it has been decided, and not everybody knows yet."""
+        return any(
+            type(frame) is Coordinating and frame.phase in UNDISTURBED
+            for fiber in self.fibers.values()
+            for frame in fiber.frames
+        )
+
     def decision(self, transaction: str) -> Literal["commit", "abort", "undecided"]:
         """What this has decided of a transaction of its own; of one that is not there it is to abort."""
         for fiber in self.fibers.values():
@@ -239,8 +257,16 @@ class Execution:
     @property
     def stuck(self) -> bool:
         """Whether a saga waits for an operator."""
-        waits = [fiber.wait for fiber in self.fibers.values()]
-        return any(isinstance(wait, Paused) and wait.stuck for wait in waits)
+        return bool(self.stuck_fibers)
+
+    @property
+    def stuck_fibers(self) -> list[str]:
+        """Those in which a saga waits for an operator."""
+        return [
+            fiber.id
+            for fiber in self.fibers.values()
+            if isinstance(fiber.wait, Paused) and fiber.wait.stuck
+        ]
 
     @property
     def ready(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from .errors import ExpressionError, ProgramError
 from .expressions import Template, parse_predicate
-from .instructions import Guard, Instruction, Invoke, Operate
+from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
 from .retries import RetryPolicy
 from .values import MADE_DEPTH, flaw
 
@@ -37,10 +37,13 @@ class Program:
     instructions: tuple[Instruction, ...] = field(compare=False)
     functions: dict[str, dict[str, JSON]] = field(default_factory=dict, compare=False)
     hash: str = field(init=False, default="")
+    spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
 
     def __post_init__(self) -> None:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         object.__setattr__(self, "hash", sha256(text.encode()).hexdigest())
+        spans = any(isinstance(step, (Enter, Open)) for step in self.instructions)
+        object.__setattr__(self, "spans", spans)
 
     @property
     def actions(self) -> list[str]:

@@ -58,6 +58,10 @@ def redrive(
         raise RedriveError(
             f"execution {id} {state}: only a failed or cancelled one can be redriven"
         )
+    if any(entry["type"] == history.COMPENSATION_STARTED for entry in generations[-1]):
+        raise RedriveError(
+            f"execution {id} is a saga that has been undone: invoke it again; what it had done is gone"
+        )
     for number, generation in enumerate(generations):
         if number:
             execution.redrive(generation[0]["at"])

@@ -79,6 +79,11 @@ class _Collector:
             ("steps", counters.steps, "Steps begun"),
             ("steps_failed", counters.steps_failed, "Steps that failed"),
             ("stale_events", counters.stale, "Completions and timers that came late or twice"),
+            (
+                "transactions_damaged",
+                counters.damaged,
+                "Transactions that an operator had decided otherwise than their coordinators",
+            ),
             ("executions_recovered", counters.recovered, "Executions taken up after a start"),
         ):
             yield CounterMetricFamily(f"xingqiao_{name}", text, value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from .protocol import Operate
+
 if TYPE_CHECKING:
     from composer import JSON, Outcome
 
@@ -19,6 +21,11 @@ class Request:
     id: str
     message: Message
     once: bool = True
+
+    @property
+    def transaction(self) -> str:
+        """The id of the transaction that it is of; "" for none."""
+        return "" if isinstance(self.message, Operate) else self.message.transaction.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .protocol import Order
+    from .protocol import Order, Transaction
 
 Answer: TypeAlias = Literal["granted", "waits", "refused"]
 Age: TypeAlias = tuple[int, str]
@@ -101,6 +101,11 @@ class Lock:
             held.owner == claim.owner or not (held.exclusive or claim.exclusive)
             for held in self._held.values()
         )
+
+
+def claim_of(transaction: Transaction, *, exclusive: bool) -> Claim:
+    """A transaction's claim."""
+    return Claim(transaction.id, exclusive, transaction.order, transaction.age)
 
 
 def _may_wait(claim: Claim, ahead: list[Claim]) -> bool:

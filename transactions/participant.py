@@ -5,23 +5,22 @@ it commits both at once, so a message that is answered has had its effect, once.
 a copy; a vote of yes is written down before it is heard, with the copy, and from then on only the
 decision (or an operator) ends it, whatever time passes and however often the server dies.
 
-Whoever delivers messages may do so once each (`Request.once`: a step of a composition in the same store,
-whose token is used up in the same commit). Others may be lost, late or doubled: for these the entity
-remembers which transactions have ended here (tombstones), for longer than any message may take.
+Whoever delivers messages may do so once each (`Request.once`: a step of a composition in the same
+store, whose token is used up in the same commit). Others may be lost, late or doubled: for these the
+entity remembers what has ended here, for longer than any message may take.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actions import EntitySettings
-from composer import APPLICATION_ERROR, Failure, Success, boxed, measured
+from composer import APPLICATION_ERROR, Failure, Success, boxed
 
 from .effects import Answer, Damage, Gone, Run, Save
 from .errors import (
-    BAD_OPERATION,
     CONFLICT,
     ENDED,
     EXPIRED,
@@ -30,12 +29,13 @@ from .errors import (
     LOST,
     NEWER_STATE,
     RETRYABLE,
-    STATE_TOO_LARGE,
     VERSION_CONFLICT,
     refusal,
 )
-from .locks import Claim, Lock
-from .protocol import MAX_LOCK_MS, Call, Decide, Operate, Prepare, Transaction, Work
+from .jobs import UPGRADE, Copy, Job, reads
+from .locks import Claim, Lock, claim_of
+from .memory import Memory
+from .protocol import MAX_LOCK_MS, Decide, Operate, Prepare, Transaction, Work
 from .records import Prepared, Row, Tombstone
 
 if TYPE_CHECKING:
@@ -44,34 +44,6 @@ if TYPE_CHECKING:
     from composer import JSON, Outcome
 
     from .effects import Effect, Request, Write
-
-UPGRADE = "upgrade"  # the operation that turns state of an older version into today's
-GET, DELETE, LOCK, UNLOCK = "$get", "$delete", "$lock", "$unlock"  # what every entity can do
-TOKEN_MS = 24 * 3600 * 1000  # that an operation which may come twice is remembered
-MAX_RESULT = (1 << 20) - (1 << 14)  # bytes of what an operation returns: votes carry it
-
-
-@dataclass(slots=True)
-class _Job:
-    """A request being run: what is left of it, on which copy of the state, and what has come of it."""
-
-    request: Request
-    calls: deque[Call]
-    state: JSON
-    upgraded: bool
-    row: Row  # as it was
-    results: list[JSON] = field(default_factory=list)
-    dropped: bool = False
-
-
-@dataclass(slots=True)
-class _Copy:
-    """What a transaction has done here so far: nothing of it is written."""
-
-    transaction: Transaction
-    state: JSON
-    number: int = 0
-    last: Outcome | None = None
 
 
 class Participant:
@@ -95,12 +67,12 @@ class Participant:
         self.prepared: Prepared | None = None
         self.settled: dict[str, Prepared] = {}  # by an operator
         self.settings = settings or EntitySettings()
-        self._ended = {stone.of: stone for stone in ended}
+        self._memory = Memory(ended)
         self._lock = Lock()
-        self._copies: dict[str, _Copy] = {}
+        self._copies: dict[str, Copy] = {}
         self._waiting: dict[str, Request] = {}  # by the owner of its claim
         self._granted: deque[Request] = deque()  # hold the lock and wait for the one that runs
-        self._job: _Job | None = None
+        self._job: Job | None = None
         self._followers: dict[str, list[Request]] = {}  # that repeat a request, by its id
         self._effects: list[Effect] = []
         for vote in prepared:
@@ -108,12 +80,12 @@ class Participant:
                 self.settled[vote.transaction.id] = vote
             else:
                 self.prepared = vote
-                self._lock.take(_claim(vote.transaction, exclusive=True))
+                self._lock.take(claim_of(vote.transaction, exclusive=True))
 
     @property
     def idle(self) -> bool:
         """Whether it need not be kept in memory."""
-        return self._lock.free and self._job is None and not self._granted
+        return self._lock.free and self._job is None
 
     @property
     def due_ms(self) -> int | None:
@@ -134,10 +106,14 @@ class Participant:
         if isinstance(message, Decide):
             self._decide(request, message, now_ms)
         elif isinstance(message, Operate):
-            if request.once or not self._known_token(request, message, now_ms):
-                self._claim(request, Claim(request.id, exclusive=not _reads(message.call)), now_ms)
-        elif self._committed_before(request, message):
-            pass
+            once = request.once or message.token is None
+            if once or not self._known_token(request, message, now_ms):
+                self._claim(request, Claim(request.id, exclusive=not reads(message.call)), now_ms)
+        elif (told := self._memory.told(message.transaction.id)) is not None:
+            if isinstance(told, Failure):
+                self._vote_no(request, told, now_ms)
+            else:  # what was decided here
+                self._effects.append(Answer(request, told))
         elif (why := self._refused(message, now_ms)) is not None:
             self._vote_no(request, why, now_ms)
         elif not self._repeated(request, message):
@@ -153,7 +129,7 @@ class Participant:
             self._leave(job.request, now_ms)
         elif isinstance(outcome, Failure):
             self._fail(job, outcome, now_ms)
-        elif (why := self._take(job, outcome.value)) is not None:
+        elif (why := job.take(outcome.value, self.settings)) is not None:
             self._fail(job, why, now_ms)
         else:
             self._continue(job, now_ms)
@@ -178,7 +154,7 @@ class Participant:
         """Transactions that have had the lock, or waited for it, for too long have it no longer."""
         for owner, request in list(self._waiting.items()):
             message = request.message
-            if not isinstance(message, Operate) and _past(message.transaction, now_ms):
+            if not isinstance(message, Operate) and message.transaction.past(now_ms):
                 self._wait_no_more(owner, now_ms)
                 self._vote_no(
                     request, refusal(LOCKED, "the lock was not to be had in time"), now_ms
@@ -186,7 +162,7 @@ class Participant:
         running = self._job.request.message if self._job is not None else None
         for id, copy in list(self._copies.items()):
             busy = isinstance(running, (Work, Prepare)) and running.transaction.id == id
-            if _past(copy.transaction, now_ms) and not busy:
+            if copy.transaction.past(now_ms) and not busy:
                 del self._copies[id]
                 self._lock.release(id)
         self._grant(now_ms)
@@ -199,7 +175,7 @@ class Participant:
         settled = replace(prepared, heuristic="commit" if commits else "abort", by=by, why=reason)
         writes: list[Write] = [settled]
         if commits:
-            self.row = self._after(prepared, now_ms)
+            self.row = prepared.applied(self.row, now_ms)
             writes.append(self.row)
         self.prepared, self.settled[prepared.transaction.id] = None, settled
         self._lock.release(prepared.transaction.id)
@@ -211,24 +187,22 @@ class Participant:
 
     def _known_token(self, request: Request, message: Operate, now_ms: int) -> bool:
         """Answers an operation that was done before, and one that undoes what was not."""
-        stone = self._ended.get(message.token or "")
-        if stone is not None:
-            self._effects.append(Answer(request, _told(stone)))
+        told = self._memory.told(message.token)
+        if told is not None:
+            self._effects.append(Answer(request, told))
             return True
-        if message.undoes is not None and message.undoes not in self._ended:
-            writes = [self._remember(token, now_ms, None if token == message.undoes else [None, {}])
-                      for token in (message.undoes, message.token) if token is not None]  # fmt: skip
-            self._effects.append(Answer(request, Success({}), tuple(writes)))
+        if message.undoes is not None and message.undoes not in self._memory:
+            nothing = Success({})
+            writes: list[Write] = [self._memory.remember(message.undoes, now_ms, None)]
+            if message.token is not None:
+                writes.append(self._memory.remember(message.token, now_ms, nothing))
+            self._effects.append(Answer(request, nothing, tuple(writes)))
             return True
         for other in self._under_way():
             if isinstance(other.message, Operate) and other.message.token == message.token:
                 self._followers.setdefault(other.id, []).append(request)
-                return message.token is not None
+                return True
         return False
-
-    def _remember(self, token: str, now_ms: int, answer: JSON) -> Tombstone:
-        stone = self._ended[token] = Tombstone(token, now_ms + TOKEN_MS, answer)
-        return stone
 
     def _done_once(self, request: Request, outcome: Outcome, now_ms: int) -> tuple[Write, ...]:
         """What is written of an operation that may be asked for again."""
@@ -236,36 +210,21 @@ class Participant:
         assert isinstance(message, Operate)  # noqa: S101  transactions have their own
         if request.once or message.token is None:
             return ()
-        if isinstance(outcome, Failure):
-            if outcome.code in RETRYABLE:
-                return ()  # it may be tried again
-            answer = [outcome.code, outcome.error]
-        else:
-            answer = [None, outcome.value]
-        return (self._remember(message.token, now_ms, answer),)
+        if isinstance(outcome, Failure) and outcome.code in RETRYABLE:
+            return ()
+        return (self._memory.remember(message.token, now_ms, outcome),)
 
     # --- transactions --------------------------------------------------------------------------
-
-    def _committed_before(self, request: Request, message: Work | Prepare) -> bool:
-        """Answers a last participant's decision again."""
-        stone = self._ended.get(message.transaction.id)
-        if stone is None or stone.answer is None:
-            return False
-        self._effects.append(Answer(request, _told(stone)))
-        return True
 
     def _refused(self, message: Work | Prepare, now_ms: int) -> Failure | None:
         """Why a transaction may do nothing here."""
         transaction = message.transaction
         known = self._known(transaction.id)
-        tombstone = self._ended.get(transaction.id)
         if known is not None and transaction.epoch < known.epoch:
             return refusal(FENCED, "the transaction has another coordinator by now")
-        if tombstone is not None:
-            return refusal(ENDED, "the transaction has ended here")
         if self.prepared is not None and self.prepared.transaction.id == transaction.id:
             return None
-        if _past(transaction, now_ms) or transaction.deadline_ms > now_ms + MAX_LOCK_MS:
+        if transaction.past(now_ms) or transaction.deadline_ms > now_ms + MAX_LOCK_MS:
             return refusal(EXPIRED, "the transaction has taken too long")
         copy = self._copies.get(transaction.id)
         done = copy.number if copy is not None else 0
@@ -294,27 +253,24 @@ class Participant:
             if copy.last is not None:
                 self._effects.append(Answer(request, copy.last))
             return True
-        before = next((o for o in self._under_way() if _transaction_id(o) == id), None)
-        if before is not None:
-            self._followers.setdefault(before.id, []).append(request)
-        return before is not None
+        for other in self._under_way():
+            if other.transaction == id:
+                self._followers.setdefault(other.id, []).append(request)
+                return True
+        return False
 
     def _under_way(self) -> list[Request]:
-        running = [self._job.request] if self._job is not None else []
+        running = [self._job.request] if self._job else []
         return [*self._waiting.values(), *self._granted, *running]
 
     def _enter(self, request: Request, message: Work | Prepare, now_ms: int) -> None:
         transaction = message.transaction
         if isinstance(message, Prepare) and message.calls is None:
-            self._prepare_work(request, message, now_ms)
+            worked = self._copies[transaction.id].state
+            self._vote(request, message, worked, [], now_ms)
             return
         calls = message.calls or ()
-        self._claim(request, _claim(transaction, not all(map(_reads, calls))), now_ms)
-
-    def _prepare_work(self, request: Request, message: Prepare, now_ms: int) -> None:
-        """Votes on what has been worked here."""
-        copy = self._copies[message.transaction.id]
-        self._vote(request, message, copy.state, [], now_ms)
+        self._claim(request, claim_of(transaction, exclusive=not all(map(reads, calls))), now_ms)
 
     def _decide(self, request: Request, message: Decide, now_ms: int) -> None:
         id = message.transaction.id
@@ -325,28 +281,25 @@ class Participant:
             self._effects.append(Answer(request, why))
             return
         if self.prepared is not None and self.prepared.transaction.id == id:
-            writes += self._decided(self.prepared, message, now_ms)
+            writes.append(Gone(id))
+            if message.commits:
+                self.row = self.prepared.applied(self.row, now_ms)
+                writes.append(self.row)
+            self.prepared = None
         elif id in self.settled:
             writes.append(self._compared(self.settled.pop(id), message))
         elif not message.commits:
             for other in self._under_way():
-                if _transaction_id(other) == id:
+                if other.transaction == id:
                     self._withdraw(other.id, now_ms)
+                    self._vote_no(other, refusal(ENDED, "the transaction is aborted"), now_ms)
         if not request.once:
-            writes += self._bury(message.transaction, now_ms)
+            writes.append(self._memory.bury(message.transaction, now_ms))
         done: JSON = {"done": "commit" if message.commits else "abort"}
         self._effects.append(Answer(request, Success(done), tuple(writes)))
         self._copies.pop(id, None)
         self._lock.release(id)
         self._grant(now_ms)
-
-    def _decided(self, prepared: Prepared, message: Decide, now_ms: int) -> list[Write]:
-        self.prepared = None
-        gone = Gone(prepared.transaction.id)
-        if not message.commits:
-            return [gone]
-        self.row = self._after(prepared, now_ms)
-        return [self.row, gone]
 
     def _compared(self, settled: Prepared, message: Decide) -> Write:
         """What an operator had decided, beside the decision: the record stays when they differ."""
@@ -355,13 +308,6 @@ class Participant:
         damaged = replace(settled, damaged=True)
         self._effects.append(Damage(damaged, message.commits))
         return damaged
-
-    def _bury(self, transaction: Transaction, now_ms: int) -> list[Write]:
-        """Remembers that it has ended, until its messages are refused for their age."""
-        for id in [id for id, stone in self._ended.items() if stone.until_ms <= now_ms]:
-            del self._ended[id]
-        stone = self._ended[transaction.id] = Tombstone(transaction.id, transaction.deadline_ms)
-        return [stone]
 
     # --- the lock ------------------------------------------------------------------------------
 
@@ -373,9 +319,8 @@ class Participant:
             case "waits":
                 self._waiting[claim.owner] = request
             case _:
-                self._vote_no(
-                    request, refusal(CONFLICT, "another transaction is under way here"), now_ms
-                )
+                why = refusal(CONFLICT, "another transaction is under way here")
+                self._vote_no(request, why, now_ms)
 
     def _grant(self, now_ms: int) -> None:
         for claim in self._lock.granted():
@@ -386,8 +331,8 @@ class Participant:
         """A request is over: a plain one lets go of the lock; a transaction does so when it ends."""
         if isinstance(request.message, Operate):
             self._lock.release(request.id)
-        elif isinstance(request.message, Prepare) or _transaction_id(request) not in self._copies:
-            self._lock.release(_transaction_id(request))
+        elif isinstance(request.message, Prepare) or request.transaction not in self._copies:
+            self._lock.release(request.transaction)
         self._grant(now_ms)
 
     def _wait_no_more(self, owner: str, now_ms: int) -> None:
@@ -419,14 +364,12 @@ class Participant:
             self._leave(request, now_ms)
             return
         elif isinstance(message, Work):
-            copy = self._copies.setdefault(
-                message.transaction.id, _Copy(message.transaction, state)
-            )
+            copy = self._copies.setdefault(message.transaction.id, Copy(message.transaction, state))
             calls, state = [*message.calls], copy.state
         else:
             assert isinstance(message, Prepare)  # noqa: S101  decisions need no lock
             calls = list(message.calls or ())
-        job = self._job = _Job(request, deque(calls), state, self._current(state), self.row)
+        job = self._job = Job(request, deque(calls), state, self._current(state), self.row)
         if not job.upgraded and self.row.schema > self.settings.version:
             text = f"the state is of version {self.row.schema}; the entity's code knows "
             self._fail(job, refusal(NEWER_STATE, f"{text}{self.settings.version}"), now_ms)
@@ -442,86 +385,41 @@ class Participant:
         if expected is not None and expected != self.row.version:
             text = f"the entity has version {self.row.version}, not {expected}: it has changed"
             return refusal(VERSION_CONFLICT, text)
-        if flag not in (None, message.by) and not _reads(message.call):
+        if flag not in (None, message.by) and not reads(message.call):
             return refusal(LOCKED, f"the entity is locked by {flag}")
         return None
 
-    def _continue(self, job: _Job, now_ms: int) -> None:
+    def _continue(self, job: Job, now_ms: int) -> None:
         """Runs what is left of it, as far as that goes without code."""
         while job.calls:
             call = job.calls[0]
             if not job.upgraded:
-                asked: JSON = {"version": self.row.schema}
-                self._effects.append(Run(job.request, UPGRADE, job.state, asked))
+                older = {"version": self.row.schema}
+                self._effects.append(Run(job.request, UPGRADE, job.state, older))
                 return
             if not call.operation.startswith("$"):
                 self._effects.append(Run(job.request, call.operation, job.state, call.params))
                 return
-            if (why := self._built_in(job)) is not None:
+            if (why := job.built_in()) is not None:
                 self._fail(job, why, now_ms)
                 return
         self._finish(job, now_ms)
 
-    def _built_in(self, job: _Job) -> Failure | None:
-        """Does what every entity can do; or why not."""
-        call, message, row = job.calls.popleft(), job.request.message, self.row
-        match call.operation:
-            case "$get":
-                seen = {"state": job.state, "version": row.version, "flag": row.flag}
-                job.results.append(seen)
-            case "$delete":
-                job.state = None
-                job.results.append({})
-            case "$lock" | "$unlock" if isinstance(message, Operate) and message.by is not None:
-                self.row = replace(row, flag=message.by if call.operation == LOCK else None)
-                job.results.append({"flag": self.row.flag})
-            case _:
-                return refusal(BAD_OPERATION, f"no entity does {call.operation!r:.80} here")
-        return None
-
-    def _take(self, job: _Job, answer: JSON) -> Failure | None:
-        """Takes in what an operation has made; or why that may not be."""
-        made = boxed(answer)
-        state = made.get("state", job.state)
-        if not job.upgraded:
-            job.state, job.upgraded = state, True
-            return None
-        call = job.calls.popleft()
-        if call.read and state != job.state:
-            text = f"the operation {call.operation!r} is called to read, and changes the state"
-            return refusal(BAD_OPERATION, text)
-        if state is not job.state and measured(state, self.settings.state_bytes) > (
-            self.settings.state_bytes
-        ):
-            text = f"the state would take more than {self.settings.state_bytes} bytes"
-            return refusal(STATE_TOO_LARGE, text)
-        result = boxed(made.get("result", {}))
-        if measured(result, MAX_RESULT) > MAX_RESULT:
-            return refusal(BAD_OPERATION, f"the result takes more than {MAX_RESULT} bytes")
-        job.state = state
-        job.results.append(result)
-        return None
-
-    def _fail(self, job: _Job, why: Failure, now_ms: int) -> None:
+    def _fail(self, job: Job, why: Failure, now_ms: int) -> None:
         self._job = None
         message = job.request.message
         if isinstance(message, Prepare):
             self._vote_no(job.request, why, now_ms)
             self._copies.pop(message.transaction.id, None)
         elif isinstance(message, Work):
-            self._worked(message, why)
+            self._copies[message.transaction.id].done(message, why)
             self._effects.append(Answer(job.request, why))
         else:
-            self._effects.append(
-                Answer(job.request, why, self._done_once(job.request, why, now_ms))
-            )
+            writes = self._done_once(job.request, why, now_ms)
+            self._effects.append(Answer(job.request, why, writes))
         self._leave(job.request, now_ms)
 
-    def _worked(self, message: Work, outcome: Outcome) -> None:
-        copy = self._copies[message.transaction.id]
-        copy.number, copy.last = message.number, outcome
-
-    def _finish(self, job: _Job, now_ms: int) -> None:
+    def _finish(self, job: Job, now_ms: int) -> None:
         self._job = None
         message, result = job.request.message, job.results[-1]
         if isinstance(message, Work) and message.several:
@@ -533,22 +431,20 @@ class Participant:
         outcome = Success(result)
         if isinstance(message, Work):
             self._copies[message.transaction.id].state = job.state
-            self._worked(message, outcome)
+            self._copies[message.transaction.id].done(message, outcome)
             self._effects.append(Answer(job.request, outcome))
             self._proceed(now_ms)
             return
-        if job.state is not self.row.state and not _reads(message.call):  # type: ignore[union-attr]
+        before, self.row = self.row, job.row
+        if job.state is not before.state and not reads(message.call):  # type: ignore[union-attr]
             self.row = self._changed(job.state, now_ms)
-        writes: tuple[Write, ...] = (self.row,) if self.row is not job.row else ()
+        writes: tuple[Write, ...] = (self.row,) if self.row is not before else ()
         writes += self._done_once(job.request, outcome, now_ms)
         self._effects.append(Answer(job.request, outcome, writes))
         self._leave(job.request, now_ms)
 
     def _changed(self, state: JSON, now_ms: int) -> Row:
         return Row(state, self.row.version + 1, self.settings.version, now_ms, self.row.flag)
-
-    def _after(self, prepared: Prepared, now_ms: int) -> Row:
-        return Row(prepared.state, self.row.version + 1, prepared.schema, now_ms, self.row.flag)
 
     # --- votes ---------------------------------------------------------------------------------
 
@@ -568,7 +464,7 @@ class Participant:
             writes.append(self.row)
             answer = {"vote": "committed", "results": results}
             if not request.once:
-                writes.append(self._remember(id, now_ms, [None, answer]))
+                writes.append(self._memory.remember(id, now_ms, Success(answer)))
             self._lock.release(id)
         else:
             self.prepared = Prepared(
@@ -583,11 +479,12 @@ class Participant:
         if isinstance(request.message, Prepare):
             retryable = why.code in RETRYABLE
             reason = why.error if why.code == APPLICATION_ERROR else boxed(why.error)
-            no: JSON = {"vote": "no", "reason": reason, "retryable": retryable}
+            no = Success({"vote": "no", "reason": reason, "retryable": retryable})
+            id = request.transaction
             writes: tuple[Write, ...] = ()
-            if request.message.commits and not request.once:  # it may be asked to decide again
-                writes = (self._remember(request.message.transaction.id, now_ms, [None, no]),)
-            self._effects.append(Answer(request, Success(no), writes))
+            if request.message.commits and not request.once and id not in self._memory:
+                writes = (self._memory.remember(id, now_ms, no),)  # it may be asked again
+            self._effects.append(Answer(request, no, writes))
         else:
             self._effects.append(Answer(request, why))
 
@@ -599,27 +496,3 @@ class Participant:
                     again = self._followers.pop(effect.request.id, ())
                     effects += [Answer(request, effect.outcome) for request in again]
         return effects
-
-
-def _claim(transaction: Transaction, exclusive: bool) -> Claim:
-    return Claim(transaction.id, exclusive, transaction.order, transaction.age)
-
-
-def _reads(call: Call) -> bool:
-    return call.read or call.operation == GET
-
-
-def _told(stone: Tombstone) -> Outcome:
-    if stone.answer is None:
-        return refusal(ENDED, "it has been undone before it came")
-    code, value = stone.answer
-    return Success(value) if code is None else Failure(code, value)
-
-
-def _past(transaction: Transaction, now_ms: int) -> bool:
-    return transaction.deadline_ms <= now_ms
-
-
-def _transaction_id(request: Request) -> str:
-    message = request.message
-    return "" if isinstance(message, Operate) else message.transaction.id

@@ -66,6 +66,10 @@ class Transaction:
     coordinator: str | None = None
     epoch: int = 0
 
+    def past(self, now_ms: int) -> bool:
+        """Whether it can prepare no more."""
+        return self.deadline_ms <= now_ms
+
     @property
     def age(self) -> tuple[int, str]:
         """Of two transactions the older has the lesser one."""

@@ -56,6 +56,10 @@ class Prepared:
     why: str = ""
     damaged: bool = False
 
+    def applied(self, row: Row, now_ms: int) -> Row:
+        """The row after it, committed."""
+        return Row(self.state, row.version + 1, self.schema, now_ms, row.flag)
+
     def to_json(self) -> JSON:
         owner = self.transaction
         return {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -10,26 +12,30 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 from actions import (
+    COMPOSITION,
     RUNTIMES,
     Action,
     Catalog,
     Change,
     Completion,
+    Composed,
     ConflictError,
     Inline,
     InvalidError,
     NotFoundError,
+    RefusedError,
     check_call,
 )
-from composer import Invoking, TimerFired
+from composer import STUCK, Invoking, Name, TimerFired, compile
 
 from .dispatch import Dispatch
 from .firing import Firing
+from .heuristics import Heuristics
 from .inbox import Inbox
 from .mailboxes import Mailboxes
 from .parts import Counters, EngineSettings, Parts
 from .records import Records
-from .recovery import Recovery
+from .recovery import Recovery, program_document
 from .redrives import Redrives
 from .registry import Registry, tell
 from .tick import Tick, Unit
@@ -38,12 +44,17 @@ from .tokens import Place, Tokens
 from .waiters import Ended, Waiters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from actions import Call, Clock, Ids, Invoker, Opened, Quotas, Store, Write
-    from composer import JSON, Name, Outcome
+    from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
     from .runs import Run
+
+
+log = logging.getLogger(__name__)
+
+ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +103,13 @@ class Engine:
         self.entities = self._dispatch.entities = Mailboxes(
             self._parts, self._tick, invokers, self._recovery, self._tasks
         )
+        self.heuristics = Heuristics(self.entities, self._tick)
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
         self.registry = Registry(self._parts, self._tick)
         self.firing = Firing(self._parts, self._tick, self._inbox)
+        self._inbox.stuck = self._alarm
 
     # --- its life ----------------------------------------------------------------------------
 
@@ -134,6 +147,11 @@ class Engine:
         return self._parts.settings.quotas(namespace)
 
     @property
+    def now_ms(self) -> int:
+        """The time, in milliseconds since the epoch."""
+        return self._parts.clock.now_ms()
+
+    @property
     def counters(self) -> Counters:
         """What has happened since the start."""
         return self._parts.counters
@@ -146,8 +164,14 @@ class Engine:
             "timers": len(self._timers),
             "waiters": len(self._waiters),
             **self.entities.gauges(),
+            "stuck": len(self._parts.stuck),
+            "stuck_longest_s": self._longest(self._parts.stuck.values()),
             "commits": self._tick.commits,
         }
+
+    def _longest(self, instants_ms: Iterable[int]) -> int:
+        now_ms = self._parts.clock.now_ms()
+        return max((now_ms - since_ms for since_ms in instants_ms), default=0) // 1000
 
     # --- actions -----------------------------------------------------------------------------
 
@@ -206,6 +230,29 @@ class Engine:
         ended = self._waiters.wait_for(id)
         self._inbox.call(id, action, call.params, call.namespace)
         return Invoked(id, await self._waiters.within(id, ended, wait_s))
+
+    async def start(
+        self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str
+    ) -> str:
+        """Runs a composition that is no action, under a name. Returns its id, once it is durable.
+
+        Raises:
+            RefusedError: when it may not run now.
+        """
+        program = compile(composition, namespace=namespace)
+        action = Action(name, Composed(COMPOSITION, composition.to_json(), program))
+        now_ms = self._parts.clock.now_ms()
+        quotas = self._parts.settings.quotas(namespace)
+        check_call(action, params, len(orjson.dumps(params)), quotas)
+        self._parts.used(namespace).admit(quotas, now_ms)
+        id = self._parts.ids.execution_id(now_ms)
+        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        gathering = self._tick.gathering
+        gathering.write.documents.append(program_document(program))
+        gathering.effects.append(partial(tell, accepted, True))
+        self._inbox.call(id, action, params, namespace)
+        await accepted
+        return id
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
         """Waits for an execution to end, so long at most. Whether it has ended.
@@ -266,23 +313,43 @@ class Engine:
             ConflictError: when it has ended.
         """
         run = await self._standing(namespace, id)
+        if terminate and run.execution.decided:
+            raise ConflictError(
+                f"Execution {id} has a transaction that is decided; it ends when all know of it."
+            )
         if terminate:
             self._inbox.terminate(run)
         else:
             self._inbox.cancel(run)
         await self._tick.settled()
 
-    async def resume(self, namespace: str, id: str) -> None:
-        """Lets a paused execution try again.
+    async def resume(
+        self,
+        namespace: str,
+        id: str,
+        event: Resumed | Resolved | None = None,
+        fiber: str | None = None,
+    ) -> None:
+        """Lets a paused execution try again; or with an event one of which a saga is stuck.
+
+        Args:
+            namespace: that it is in.
+            id: of the execution.
+            event: what an operator has decided about the saga.
+            fiber: where it is stuck, if it is so in several places; None is for all.
 
         Raises:
             NotFoundError: when there is none in this namespace.
-            ConflictError: when it is not paused.
+            ConflictError: when it is not paused, or not stuck there.
         """
         run = await self._standing(namespace, id)
+        stuck = run.execution.stuck_fibers
         if not run.paused:
             raise ConflictError(f"Execution {id} is not paused.")
-        self._inbox.resume(run)
+        if event is not None and (not stuck or (fiber is not None and fiber not in stuck)):
+            where = "" if fiber is None else f" in fiber {fiber}"
+            raise ConflictError(f"Execution {id} is not stuck{where}.")
+        self._inbox.resume(run, event, fiber)
         await self._tick.settled()
 
     async def _standing(self, namespace: str, id: str) -> Run:
@@ -319,6 +386,18 @@ class Engine:
         self._recovery.visit(
             execution, partial(self._inbox.deliver, fiber=fiber, event=TimerFired())
         )
+
+    def _alarm(self, run: Run, entries: list[Entry]) -> None:
+        """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""
+        stuck = next(entry for entry in reversed(entries) if entry.kind == STUCK)
+        name, error = str(run.origin.action.listed_as), stuck.value
+        log.error("the saga %s is stuck: execution %s, %s", name, run.id, stuck.detail.get("code"))
+        payload = {"executionId": run.id, "action": name, "error": error}
+        self._tasks.create_task(self._fire_alarm(run.origin.namespace, payload))
+
+    async def _fire_alarm(self, namespace: str, payload: dict[str, JSON]) -> None:
+        with suppress(RefusedError):  # there is no such trigger
+            await self.firing.fire(Name(namespace, None, ALARM), payload)
 
     def _cancel_child(self, execution: str) -> None:
         self._recovery.visit(execution, self._inbox.cancel)

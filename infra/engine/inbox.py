@@ -17,7 +17,6 @@ import orjson
 
 from actions import (
     BAD_RESPONSE,
-    INTERNAL_ERROR,
     PAYLOAD_TOO_LARGE,
     Completion,
     Conducted,
@@ -26,14 +25,15 @@ from actions import (
     merged,
 )
 from composer import (
-    APPLICATION_ERROR,
+    CANCELLED as CANCELLED_CODE,
+)
+from composer import (
     CONDUCTING,
-    EXECUTION_FAILED,
+    RESOLVED,
     RESUMED,
     Abandon,
     Accepted,
     Changes,
-    Completed,
     Entry,
     Execution,
     Failed,
@@ -42,17 +42,18 @@ from composer import (
     Success,
 )
 from composer import (
-    CANCELLED as CANCELLED_CODE,
-)
-from composer import (
     PAUSED as PAUSED_ENTRY,
 )
+from composer import (
+    STUCK as STUCK_ENTRY,
+)
 
+from .answers import broken, event_of, status_in_words, ticket_of
 from .runs import (
     CANCELLED,
-    FAILED,
     PAUSED,
     RUNNING,
+    STUCK,
     SUCCEEDED,
     Account,
     Flight,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actions import Action, Document
-    from composer import JSON, Event, Outcome, Program, Spawn
+    from composer import JSON, Event, Outcome, Program, Resolved, Resumed, Spawn
 
     from .parts import Parts
     from .tick import Tick
@@ -78,9 +79,8 @@ log = logging.getLogger(__name__)
 
 Work: TypeAlias = tuple[Run, Changes]
 
-_PAUSING = (PAUSED_ENTRY, RESUMED)
+_PAUSING = (PAUSED_ENTRY, STUCK_ENTRY, RESUMED, RESOLVED)
 EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
-KEPT_LOGS = 100  # lines of a step that answers later, until it does
 
 
 class Starter(Protocol):
@@ -106,6 +106,7 @@ class Inbox:
         self._waiters, self._starter = waiters, starter
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._closed = False
+        self.stuck: Callable[[Run, list[Entry]], None]  # is told of a saga that cannot go on
 
     def close(self) -> None:
         """Hears of no completion any more: what invokers say while they stop is not what happened."""
@@ -122,7 +123,7 @@ class Inbox:
             namespace=namespace,
             started_ms=self._clock.now_ms(),
             solo=action.program is None,
-            express=action.express,
+            express=action.express and not program.spans,
             account=Account() if program is CONDUCTING else None,
         )
         run, changes = self._begin(id, program, origin, value)
@@ -146,9 +147,11 @@ class Inbox:
         """Stops an execution, without finalizers."""
         self._do(run, partial(run.execution.terminate, self._clock.now_ms()))
 
-    def resume(self, run: Run) -> None:
-        """Lets a paused execution try again."""
-        self._do(run, partial(run.execution.resume, self._clock.now_ms()))
+    def resume(
+        self, run: Run, event: Resumed | Resolved | None = None, fiber: str | None = None
+    ) -> None:
+        """Lets a paused execution go on: try again, or as the event says; one fiber of it, or all."""
+        self._do(run, partial(run.execution.resume, self._clock.now_ms(), event, fiber))
 
     def take_up(self, redriven: list[Work], program: Document | None) -> None:
         """Takes executions up that were redriven together, by a new program if there is one."""
@@ -186,7 +189,7 @@ class Inbox:
         del run.flights[fiber, turn]
         self._tick.gathering.write.documents += completion.documents
         if flight.opened.action.answers_later and isinstance(completion.outcome, Success):
-            self.deliver(run, fiber, Accepted(turn, _ticket(flight.opened, completion)))
+            self.deliver(run, fiber, Accepted(turn, ticket_of(flight.opened, completion)))
         else:
             change = partial(self._complete, run, fiber, turn, flight.opened, completion)
             self._do(run, change)
@@ -211,7 +214,7 @@ class Inbox:
             changes = change()
         except Exception:
             log.exception("execution %s fails by a mistake of the conductor", run.id)
-            self._settle((run, _broken(self._clock.now_ms())))
+            self._settle((run, broken(self._clock.now_ms())))
             return
         self._counters.stale += changes.stale
         self._settle((run, changes))
@@ -226,7 +229,7 @@ class Inbox:
                 work += self._apply(run, changes)
             except Exception:
                 log.exception("execution %s fails: it cannot be written down", run.id)
-                work += self._apply(run, _broken(self._clock.now_ms()))
+                work += self._apply(run, broken(self._clock.now_ms()))
         self._tick.wake()
 
     def _apply(self, run: Run, changes: Changes) -> list[Work]:
@@ -262,9 +265,18 @@ class Inbox:
             self._tick.resume(run)
         if any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
             run.paused = run.execution.paused
-            self._tick.gathering.write.executions.append(
-                run.row(PAUSED if run.paused else RUNNING, None)
-            )
+            status = STUCK if run.execution.stuck else PAUSED if run.paused else RUNNING
+            self._tick.gathering.write.executions.append(run.row(status, None))
+            if status == STUCK and run.id not in self._parts.stuck:
+                alarm = partial(self.stuck, run, changes.entries)
+                self._tick.gathering.effects.append(alarm)
+            self._note_stuck(run.id, stuck=status == STUCK)
+
+    def _note_stuck(self, id: str, *, stuck: bool) -> None:
+        if stuck:
+            self._parts.stuck.setdefault(id, self._clock.now_ms())
+        else:
+            self._parts.stuck.pop(id, None)
 
     def _settled(self, run: Run) -> None:
         """Something of it is durable: if nothing is under way it may leave memory."""
@@ -303,13 +315,14 @@ class Inbox:
     def _ended(self, run: Run, outcome: Outcome) -> list[Work]:
         now_ms = self._clock.now_ms()
         self._runs.pop(run.id, None)
+        self._note_stuck(run.id, stuck=False)
         for flight in run.flights.values():
             self._starter.withdraw(flight)
             self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
         run.flights.clear()
         if run.counted:
             self._parts.usage[run.origin.namespace].running -= 1
-        status = _status(outcome)
+        status = status_in_words(outcome)
         self._count(status)
         origin, parent = run.origin, run.origin.parent
         if origin.solo:
@@ -342,7 +355,7 @@ class Inbox:
             return []  # it has been cancelled, or was never stored
         run.steps_ms += child.steps_ms
         run.memory_mb = max(run.memory_mb, child.memory_mb)
-        event = _event(parent.turn, outcome, None)
+        event = event_of(parent.turn, outcome, None)
         return [(run, run.execution.deliver(parent.fiber, event, self._clock.now_ms()))]
 
     def _count(self, status: str) -> None:
@@ -388,7 +401,7 @@ class Inbox:
             started_ms=self._clock.now_ms(),
             parent=parent,
             depth=run.origin.depth + 1,
-            express=action.express or run.origin.express,
+            express=(action.express or run.origin.express) and not program.spans,
             account=(run.origin.account or Account()) if program is CONDUCTING else None,
         )
         return self._begin(command.activation, program, origin, value)
@@ -404,7 +417,9 @@ class Inbox:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += completion.ended_ms - completion.started_ms
         run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
-        event = _event(turn, outcome, completion.variables)
+        event = event_of(turn, outcome, completion.variables)
+        if isinstance(event, Failed) and opened.action.entity is not None:
+            event = replace(event, definite=True)
         return run.execution.deliver(fiber, event, self._clock.now_ms())
 
     def _within_limits(self, run: Run, completion: Completion) -> Completion:
@@ -447,38 +462,3 @@ class Inbox:
         if not run.origin.express or run.origin.solo:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += now_ms - opened.asked_ms
-
-
-def _broken(now_ms: int) -> Changes:
-    text = "the conductor made a mistake; its log says which"
-    failure = Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
-    detail = {"code": failure.code, "origin": None}
-    entry = Entry(now_ms, "0", 0, EXECUTION_FAILED, detail, failure.error)
-    return Changes(entries=[entry], outcome=failure)
-
-
-def _ticket(opened: Opened, completion: Completion) -> dict[str, JSON]:
-    """What must be known of a step that is accepted, when it is answered."""
-    return {
-        "activation": opened.id,
-        "action": str(opened.action.listed_as),
-        "asked": opened.asked_ms,
-        "started": completion.started_ms,
-        "logs": completion.logs[-KEPT_LOGS:],
-    }
-
-
-def _event(turn: int, outcome: Outcome, variables: JSON) -> Completed | Failed:
-    if isinstance(outcome, Success):
-        return Completed(turn, outcome.value, variables)
-    if variables and outcome.code == APPLICATION_ERROR:
-        return Completed(
-            turn, {"error": outcome.error}, variables
-        )  # what it had set by then counts
-    return Failed(turn, outcome)
-
-
-def _status(outcome: Outcome) -> str:
-    if isinstance(outcome, Success):
-        return SUCCEEDED
-    return CANCELLED if outcome.code == CANCELLED_CODE else FAILED

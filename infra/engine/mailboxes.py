@@ -87,6 +87,12 @@ def name_of(action: str, key: str) -> str:
     return f"{action}:{key}\n"
 
 
+def parts_of(name: str) -> tuple[str, str]:
+    """The full name of its type, and its key."""
+    action, _, key = name.rstrip("\n").partition(":")
+    return action, key
+
+
 class Mailboxes:
     """Runs entities."""
 
@@ -157,14 +163,15 @@ class Mailboxes:
 
     def _receive(self, box: _Mailbox, participant: Participant, request: Request) -> None:
         participant.settings = box.asked[request].invocation.action.entity or participant.settings
-        self._follow(box, participant.receive(request, self._clock.now_ms()))
+        self._do(box, partial(participant.receive, request, self._clock.now_ms()))
 
     def gauges(self) -> dict[str, int]:
         """How much there is of what, just now."""
         votes = [vote for found in self._prepared.values() for vote in found.values()]
         return {
             "entities_in_memory": len(self._boxes),
-            "in_doubt": sum(vote.heuristic is None for vote in votes),
+            "in_doubt": len(doubts := [v.since_ms for v in votes if v.heuristic is None]),
+            "in_doubt_longest_s": (self._clock.now_ms() - min(doubts)) // 1000 if doubts else 0,
         }
 
     def withdraw(self, activation: str) -> bool:
@@ -181,7 +188,7 @@ class Mailboxes:
         if box.participant is None:
             box.early.remove(request)
         else:
-            self._follow(box, box.participant.cancel(request.id, self._clock.now_ms()))
+            self._do(box, partial(box.participant.cancel, request.id, self._clock.now_ms()))
         return True
 
     async def _fill(self, box: _Mailbox) -> None:
@@ -196,7 +203,7 @@ class Mailboxes:
                     stones.append(Tombstone.from_json(body))
         except Exception:
             log.exception("an entity cannot be loaded")
-            self._unreadable(box)
+            self._fail_all(box, "The entity could not be read; the log says why.")
             return
         votes = self._prepared.get(box.name, {}).values()
         box.participant = Participant(row, votes, stones)
@@ -207,10 +214,10 @@ class Mailboxes:
                 self._receive(box, box.participant, request)
         self._evict()
 
-    def _unreadable(self, box: _Mailbox) -> None:
-        del self._boxes[box.name]
+    def _fail_all(self, box: _Mailbox, text: str) -> None:
+        """Forgets an entity: what is stored of it is right, and is read again."""
+        self._boxes.pop(box.name, None)
         now_ms = self._clock.now_ms()
-        text = "The entity could not be read; the log says why."
         for request, asked in list(box.asked.items()):
             self._requests.pop(request.id, None)
             asked.done(Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms))
@@ -225,6 +232,16 @@ class Mailboxes:
                 del self._boxes[name]
 
     # --- what comes of them --------------------------------------------------------------------
+
+    def _do(self, box: _Mailbox, change: Callable[[], list[Effect]]) -> None:
+        """Makes a change and follows it: the boundary that no mistake of ours crosses."""
+        try:
+            effects = change()
+        except Exception:
+            log.exception("an entity fails by a mistake of ours: %s", box.name.strip())
+            self._fail_all(box, "The entity could not do it; the log says why.")
+        else:
+            self._follow(box, effects)
 
     def _follow(self, box: _Mailbox, effects: Iterable[Effect]) -> None:
         """Carries out what an entity asks for; what it writes is committed with what it answers."""
@@ -271,7 +288,7 @@ class Mailboxes:
         if asked is not None:
             asked.last = completion
         assert participant is not None  # noqa: S101  only what is loaded runs
-        self._follow(box, participant.ran(completion.outcome, self._clock.now_ms()))
+        self._do(box, partial(participant.ran, completion.outcome, self._clock.now_ms()))
 
     def _answer(self, box: _Mailbox, effect: Answer) -> None:
         documents = self._documents(box, effect.writes)
@@ -342,7 +359,32 @@ class Mailboxes:
         box = self._boxes.get(name)
         if box is not None and box.participant is not None:
             box.due_ms = 0
-            self._follow(box, box.participant.expire(self._clock.now_ms()))
+            self._do(box, partial(box.participant.expire, self._clock.now_ms()))
+
+    # --- by hand -------------------------------------------------------------------------------
+
+    @property
+    def votes(self) -> Mapping[str, Mapping[str, Prepared]]:
+        """What has been prepared and is not over, by the entity's name and the transaction."""
+        return self._prepared
+
+    async def decide_by_hand(self, name: str, *, commits: bool, by: str, reason: str) -> None:
+        """Decides for an entity what its coordinator has not."""
+        box = await self._present(name)
+        participant = box.participant
+        if participant is not None and participant.prepared is not None:
+            now_ms = self._clock.now_ms()
+            decide = partial(
+                participant.resolve, commits=commits, by=by, reason=reason, now_ms=now_ms
+            )
+            self._do(box, decide)
+
+    async def forget(self, name: str, transaction: str) -> None:
+        """Forgets what was decided by hand."""
+        box = await self._present(name)
+        if box.participant is not None:
+            box.participant.settled.pop(transaction, None)
+        self._save(box, self._documents(box, [Gone(transaction)]))
 
     # --- in doubt ------------------------------------------------------------------------------
 
@@ -380,14 +422,14 @@ class Mailboxes:
         message = parsed({"transaction": {**about, "epoch": vote.transaction.epoch}})
         request = Request(f"decided {vote.transaction.id}", message)
         if box is not None and box.participant is not None:
-            self._follow(box, box.participant.receive(request, self._clock.now_ms()))
+            self._do(box, partial(box.participant.receive, request, self._clock.now_ms()))
         else:
             self._tasks.create_task(self._decide_at_rest(name, request))
 
     async def _decide_at_rest(self, name: str, request: Request) -> None:
         box = await self._present(name)
         assert box.participant is not None  # noqa: S101  it has been loaded
-        self._follow(box, box.participant.receive(request, self._clock.now_ms()))
+        self._do(box, partial(box.participant.receive, request, self._clock.now_ms()))
 
     async def _present(self, name: str) -> _Mailbox:
         """An entity's mailbox, loaded."""

@@ -61,6 +61,7 @@ class Parts:
     runs: dict[str, Run] = field(default_factory=dict)  # those in memory
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
+    stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
 
     @property
     def vault(self) -> Vault:

@@ -15,17 +15,21 @@ from actions import (
     Query,
     record,
 )
-from composer import Fiber, Invoking, Joining, Paused, Sleeping
+from composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
+from transactions import Row
 
 from . import slots
+from .mailboxes import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
+    from actions import Document
     from composer import JSON, Program
 
     from .parts import Parts
     from .recovery import Recovery
 
 PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
+PAST = "\U0010ffff"  # after whatever is kept of one entity
 PAGE_LISTS = 200  # lists of entries read at once
 
 
@@ -88,6 +92,37 @@ class Records:
         doc = _execution(row)
         doc["fibers"] = await self._standing(row)
         return doc
+
+    async def entity(self, action: str, key: str) -> dict[str, JSON]:
+        """An entity as it was last committed.
+
+        Raises:
+            NotFoundError: when there is none.
+        """
+        async for document in self._store.documents(STATE, name_of(action, key), limit=1):
+            if document.key == name_of(action, key):
+                return _entity(document)
+        raise NotFoundError
+
+    async def entities(
+        self, action: str, prefix: str, *, after: str, limit: int
+    ) -> list[dict[str, JSON]]:
+        """At most `limit` entities of a type whose keys begin with `prefix`, by key, after one key."""
+        found: list[dict[str, JSON]] = []
+        last = name_of(action, after) + PAST if after else None
+        while len(found) < limit:
+            page = [
+                document
+                async for document in self._store.documents(
+                    STATE, f"{action}:{prefix}", after=last, limit=limit
+                )
+            ]
+            rows = [document for document in page if document.key.endswith("\n")]
+            found += [_entity(document) for document in rows]
+            if len(page) < limit:
+                break
+            last = page[-1].key
+        return found[:limit]
 
     async def row(self, namespace: str, id: str) -> ExecutionRow:
         """An execution's row.
@@ -173,6 +208,33 @@ def _execution(row: ExecutionRow) -> dict[str, JSON]:
     return doc
 
 
+def _entity(document: Document) -> dict[str, JSON]:
+    action, key = parts_of(document.key)
+    row = Row.from_json(orjson.loads(document.body or b""))
+    doc: dict[str, JSON] = {
+        "entity": action,
+        "key": key,
+        "state": row.state,
+        "version": row.version,
+        "schema": row.schema,
+        "updated": row.changed_ms,
+    }
+    if row.flag is not None:
+        doc["flag"] = row.flag
+    return doc
+
+
+def _stuck_at(fiber: Fiber) -> dict[str, JSON]:
+    """What a saga that is stuck has to undo, and what is left after that; or which step it must do."""
+    for frame in reversed(fiber.frames):
+        if isinstance(frame, Compensating) and frame.undoing is not None:
+            left = [entry.path for entry in reversed(frame.left) if isinstance(entry, Undo)]
+            return {"undoing": frame.undoing.path, "input": frame.undoing.value, "left": left}
+        if isinstance(frame, Doing):
+            return {"doing": frame.path, "input": frame.value}
+    return {}
+
+
 def _stand(program: Program, fiber: Fiber) -> dict[str, JSON]:
     """Where a fiber stands: what it waits for, and which part of the composition that is."""
     doc: dict[str, JSON] = {"fiber": fiber.id, "turn": fiber.turn}
@@ -189,6 +251,7 @@ def _stand(program: Program, fiber: Fiber) -> dict[str, JSON]:
             doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
         case Paused(failure=failure):
             doc |= {"waits": "operator", "code": failure.code, "error": failure.error}
+            doc |= _stuck_at(fiber)
         case _:
             doc["waits"] = "conductor"
     if fiber.due_ms is not None:

@@ -16,20 +16,21 @@ from actions import (
     Completion,
     Composed,
     Document,
+    ExecutionRow,
     Opened,
+    Query,
     RefusedError,
 )
 from actions import Limits as ActionLimits
 from composer import CONDUCTING, Execution, Failure, Name, Program
 
 from . import slots
-from .runs import PAUSED, Account, Flight, Origin, Parent, Run
+from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import ExecutionRow
     from composer import JSON, Invoke
 
     from .inbox import Inbox
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 
 MISSING = "missing"  # the kind of an action that has been deleted meanwhile
 PROGRAM = "program"  # documents of programs, by hash
+MOST = 1_000_000
 LAST = 1 << 62  # after every entry of any history
 
 Visit: TypeAlias = "Callable[[Run], None]"
@@ -59,6 +61,9 @@ class Recovery:
 
     async def recover(self) -> None:
         """Takes up everything that was under way."""
+        stuck = Query(namespace=None, status=STUCK, limit=MOST)
+        for row in await self._parts.store.find(ExecutionRow, stuck):
+            self._parts.stuck[row.id] = row.started_ms
         standing = await self._parts.store.standing()
         self._timers.arm_all(standing.timers)
         found = []
@@ -163,7 +168,7 @@ class Recovery:
             execution, await self.program(body), fibers, limits, body["generation"], since
         )
         run = await self.run(saved.execution, restored)
-        run.paused = saved.execution.status == PAUSED
+        run.paused = saved.execution.status in HELD
         return run
 
     async def run(self, row: ExecutionRow, execution: Execution) -> Run:

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
 INLINE_BYTES = 2048  # a larger value is stored by itself
-RUNNING, PAUSED, SUCCEEDED, FAILED, CANCELLED = (
-    "running", "paused", "succeeded", "failed", "cancelled",
+RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED = (
+    "running", "paused", "stuck", "succeeded", "failed", "cancelled",
 )  # fmt: skip
+HELD = (PAUSED, STUCK)  # wait for an operator
 
 
 @dataclass(frozen=True, slots=True)

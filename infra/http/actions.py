@@ -42,10 +42,16 @@ async def invoke_action(request: Request, api: Api) -> Json:
             query, "timeout", MAX_WAIT_MS, low=1, high=MAX_WAIT_MS, of="timeout"
         )
     invoked = await api.engine.invoke(call, wait_s=None if wait_ms is None else wait_ms / 1000)
+    result = reading.flag(query, "result")
+    return await answered(invoked, caller, api, result=result, waited=wait_ms is not None)
+
+
+async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, waited: bool) -> Json:
+    """What a call is answered with: its result, its record, or that it goes on."""
     headers = {"x-openwhisk-activation-id": invoked.activation}
     if invoked.ended is None:
-        return Json(_accepted(invoked, waited=wait_ms is not None), 202, headers)
-    if reading.flag(query, "result"):
+        return Json(_accepted(invoked, waited=waited), 202, headers)
+    if result:
         return Json(invoked.ended.outcome.value, _status(invoked.ended), headers)
     record = await api.engine.records.activation(caller, invoked.activation)
     return Json(record, _status(invoked.ended), headers)

@@ -10,8 +10,10 @@ from . import (
     activations,
     completions,
     definitions,
+    entities,
     executions,
     namespaces,
+    sagas,
     service,
     triggers,
     web,
@@ -46,6 +48,17 @@ _COLLECTIONS: list[tuple[str, str, Endpoint]] = [
     )
 ]
 
+_ENTITIES: list[tuple[str, str, Endpoint]] = [
+    (method, f"{NAMESPACED}/entities/{type}/keys{key}", endpoint)
+    for type in ("{type}", "{package}/{type}")
+    for method, key, endpoint in (
+        ("GET", "", entities.list_keys),
+        ("GET", "/{key:path}", entities.get_entity),
+        ("POST", "/{key:path}", entities.call_entity),
+        ("DELETE", "/{key:path}", entities.delete_entity),
+    )
+]
+
 ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _ACTION, actions.invoke_action),  # first, since it is asked most often
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
@@ -61,6 +74,14 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _EXECUTION + "/cancel", executions.cancel_execution),
     ("POST", _EXECUTION + "/resume", executions.resume_execution),
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
+    ("GET", NAMESPACED + "/entities", entities.list_types),
+    *_ENTITIES,
+    ("GET", NAMESPACED + "/sagas", sagas.list_sagas),
+    ("GET", NAMESPACED + "/sagas/{id}", sagas.get_saga),
+    ("POST", NAMESPACED + "/sagas/{id}", sagas.resolve_saga),
+    ("GET", NAMESPACED + "/transactions", sagas.list_transactions),
+    ("POST", NAMESPACED + "/transactions/{id}", sagas.decide_transaction),
+    ("DELETE", NAMESPACED + "/transactions/{id}", sagas.forget_transaction),
     ("GET", NAMESPACED + "/actions/{package}/", definitions.list_package),
     *_COLLECTIONS,
     ("POST", API + "/webhooks/{token}", webhooks.call_webhook),

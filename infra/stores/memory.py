@@ -133,15 +133,17 @@ class MemoryStore:
         table: dict[str, Any] = self._executions if kind is ExecutionRow else self._activations
         return [row for row in table.values() if _fits(row, query)]
 
-    async def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
-        for (found, key), document in sorted(self._documents.items()):
-            if found == kind and key.startswith(prefix):
-                yield document
+    async def documents(
+        self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
+        keys = [key for found, key in self._documents if found == kind and key.startswith(prefix)]
+        for key in sorted(key for key in keys if after is None or key > after)[:limit]:
+            yield self._documents[kind, key]
 
 
 def _fits(row: Any, query: Query) -> bool:
     return (
-        row.namespace == query.namespace
+        query.namespace in (None, row.namespace)
         and query.id in (None, row.id)
         and query.name in (None, row.name)
         and query.status in (None, row.status)

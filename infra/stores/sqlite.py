@@ -243,11 +243,20 @@ class SqliteStore:
         count: int = self._reader.execute(sql, list(asked.values())).fetchone()[0]
         return count
 
-    async def documents(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+    async def documents(
+        self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
         rows = self._reader.execute(
             "SELECT kind, key, body, version FROM documents "
-            "WHERE kind = ? AND key >= ? AND key < ? ORDER BY key",
-            (kind, prefix, prefix + PREFIX_END),
+            "WHERE kind = ? AND key >= ? AND key < ? AND (? OR key > ?) ORDER BY key LIMIT ?",
+            (
+                kind,
+                prefix,
+                prefix + PREFIX_END,
+                after is None,
+                after,
+                -1 if limit is None else limit,
+            ),
         ).fetchall()  # a listing that is left half read would keep all readers in the past
         for found, key, body, version in rows:
             yield Document(kind=found, key=key, body=body, version=version)

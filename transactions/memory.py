@@ -1,0 +1,59 @@
+"""What an entity remembers of messages that may come again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from composer import Failure, Success
+
+from .errors import ENDED, refusal
+from .records import Tombstone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from composer import JSON, Outcome
+
+    from .protocol import Transaction
+
+TOKEN_MS = 24 * 3600 * 1000  # that an operation which may come twice is remembered
+
+
+class Memory:
+    """Tombstones, by what they are of."""
+
+    def __init__(self, stones: Iterable[Tombstone]) -> None:
+        self._stones = {stone.of: stone for stone in stones}
+
+    def __contains__(self, of: str) -> bool:
+        return of in self._stones
+
+    def told(self, of: str | None) -> Outcome | None:
+        """What was answered to it; None when it is not remembered."""
+        stone = self._stones.get(of or "")
+        if stone is None:
+            return None
+        if stone.answer is None:
+            return refusal(ENDED, "it has ended, or been undone, before this came")
+        code, value = stone.answer
+        return Success(value) if code is None else Failure(code, value)
+
+    def remember(self, of: str, now_ms: int, answer: Outcome | None) -> Tombstone:
+        """Keeps an answer, to be given again; None for what must not be done any more."""
+        written: JSON = None
+        if isinstance(answer, Failure):
+            written = [answer.code, answer.error]
+        elif answer is not None:
+            written = [None, answer.value]
+        stone = self._stones[of] = Tombstone(of, now_ms + TOKEN_MS, written)
+        return stone
+
+    def bury(self, transaction: Transaction, now_ms: int) -> Tombstone:
+        """A transaction has ended here: remembered until its messages are refused for their age."""
+        for of in [of for of, stone in self._stones.items() if stone.until_ms <= now_ms]:
+            del self._stones[of]
+        known = self._stones.get(transaction.id)
+        if known is not None and known.answer is not None:
+            return known  # it may still be asked what it has decided
+        stone = self._stones[transaction.id] = Tombstone(transaction.id, transaction.deadline_ms)
+        return stone
