@@ -3,6 +3,7 @@
 Write `import composer` and build compositions with the functions below; see `composer.combinators`.
 """
 
+from .classes import capture_class
 from .combinators import (
     action,
     after,
@@ -86,7 +87,7 @@ from .fiber import (
     outcome_to_json,
 )
 from .freezing import frozen
-from .functions import ActionFunction
+from .functions import ActionFunction, capture
 from .history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .languages import forks, read_composer
 from .names import Name, activation_id, check_part
@@ -193,6 +194,8 @@ __all__ = [
     "asynchronous",
     "boxed",
     "call",
+    "capture",
+    "capture_class",
     "check_part",
     "compile",
     "copied",

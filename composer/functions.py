@@ -20,12 +20,14 @@ from .errors import CaptureError
 from .values import flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import CellType
 
     from .values import JSON
 
 KIND = "python:3"
 MAX_ARGUMENTS = 2  # the value, and the variables
+FUTURE = "from __future__ import annotations"  # what annotations name stays here
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -51,12 +53,53 @@ class ActionFunction:
         Raises:
             CaptureError: when its source cannot travel.
         """
-        doc: dict[str, JSON] = {"exec": capture(self.function)}
+        doc: dict[str, JSON] = {"exec": self.executed()}
         if self.limits:
             doc["limits"] = self.limits
         if self.annotations:
             doc["annotations"] = [{"key": k, "value": v} for k, v in self.annotations.items()]
         return doc
+
+    def executed(self) -> dict[str, JSON]:
+        """Its `exec`: the code that is run where it is deployed.
+
+        Raises:
+            CaptureError: when its source cannot travel.
+        """
+        return capture(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do about what cannot travel; `{name!r}` stands for it."""
+
+    assigned: str
+    undefined: str
+    foreign: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean where a function or a class stands.
+
+    title: what errors call it.
+    own: its own name, by which it may refer to itself.
+    """
+
+    title: str
+    own: str
+    globals: Mapping[str, Any]
+    cells: Mapping[str, CellType]
+    advice: Advice
+
+
+_ADVICE = Advice(
+    assigned="declare a variable with composer.let and set it through the second argument",
+    undefined="Variables of composer.let come as the second argument: "
+    "lambda params, variables: variables[{name!r}]",
+    foreign="move it inside the function, pass it as a parameter or a composer.let variable, "
+    "or deploy the whole module as an action",
+)
 
 
 def capture(function: Callable[..., Any]) -> dict[str, JSON]:
@@ -81,14 +124,17 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
             "composition takes the value, or the value and the variables, and nothing by name"
         )
     node = _source_node(function)
-    preamble = sorted(set(_preamble(function, name)))
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    scope = Scope(name, code.co_name, function.__globals__, cells, _ADVICE)
+    loaded = [("load", variable) for variable in code.co_freevars]
+    preamble = definitions(scope, [*references(code, frozenset(cells)), *loaded])
     if isinstance(node, ast.Lambda):
         main = "main" if "main" not in _names(code) else "main_"
         source = f"{main} = ({_segment(function, node)})"
     else:
         main, source = node.name, _segment(function, node)
         if _is_annotated(node):
-            preamble.insert(0, "from __future__ import annotations")  # what they name stays here
+            preamble.insert(0, FUTURE)
         if node.col_offset:
             preamble.append("if True:")  # it is indented, and strings in it keep their margin
     return {"kind": KIND, "code": "\n".join([*preamble, source, ""]), "main": main}
@@ -114,40 +160,48 @@ def _no_source(function: object) -> str:
 # --- what it refers to -------------------------------------------------------------------------
 
 
-def _preamble(function: FunctionType, name: str) -> Iterator[str]:
-    """Lines that define, where the function runs, what it refers to here."""
-    code = function.__code__
-    for verb, variable in _references(code, frozenset(code.co_freevars)):
+def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines that define, where it runs, what it refers to here.
+
+    Raises:
+        CaptureError: naming what cannot travel.
+    """
+    lines = set()
+    for verb, variable in found:
         if verb != "load":
             raise CaptureError(
-                f"{name} assigns {variable!r}, which is not its own and only its worker would see: "
-                "declare a variable with composer.let and set it through the second argument"
+                f"{scope.title} assigns {variable!r}, which is not its own and only its worker "
+                f"would see: {scope.advice.assigned}"
             )
-        if variable == code.co_name:  # itself
+        if variable == scope.own:
             continue
-        if variable in function.__globals__:
-            yield _definition(name, variable, function.__globals__[variable])
+        if variable in scope.cells:
+            lines.add(_definition(scope, variable, _content(scope, variable)))
+        elif variable in scope.globals:
+            lines.add(_definition(scope, variable, scope.globals[variable]))
         elif not hasattr(builtins, variable):
+            advice = scope.advice.undefined.format(name=variable)
             raise CaptureError(
-                f"{name} uses {variable!r}, which is not defined here. Variables of composer.let "
-                f"come as the second argument: lambda params, variables: variables[{variable!r}]"
+                f"{scope.title} uses {variable!r}, which is not defined here. {advice}"
             )
-    for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        if variable == code.co_name:
-            continue
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            raise CaptureError(f"{name} closes over {variable!r}, which has no value yet") from None
-        yield _definition(name, variable, value)
+    return sorted(lines)
+
+
+def _content(scope: Scope, variable: str) -> object:
+    try:
+        return scope.cells[variable].cell_contents
+    except ValueError:
+        raise CaptureError(
+            f"{scope.title} closes over {variable!r}, which has no value yet"
+        ) from None
 
 
 _LOADS = {"LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 
 
-def _references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str]]:
+def references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str]]:
     """What it, and all that is defined in it, loads from or assigns to outside; `free`: cells."""
-    bound = {"__name__"}  # in a class body, what it has assigned itself
+    bound = {"__name__", "__annotations__"}  # in a class body, what it has assigned itself
     for instruction in dis.get_instructions(code):
         verb, _, where = instruction.opname.partition("_")
         variable = instruction.argval
@@ -164,35 +218,35 @@ def _references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             outer = free.intersection(constant.co_freevars).difference(code.co_cellvars)
-            yield from _references(constant, outer)
+            yield from references(constant, outer)
 
 
 def _names(code: CodeType) -> set[str]:
     """What it refers to outside of itself."""
-    return {variable for _, variable in _references(code, frozenset())} | set(code.co_freevars)
+    return {variable for _, variable in references(code, frozenset())} | set(code.co_freevars)
 
 
-def _definition(name: str, variable: str, value: object) -> str:
+def _definition(scope: Scope, variable: str, value: object) -> str:
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {variable}"
     if flaw(value) is None:
         return f"{variable} = {value!r}"
     raise CaptureError(
-        f"{name} refers to {variable!r}, a {type(value).__name__}, which cannot travel to a worker: "
-        "move it inside the function, pass it as a parameter or a composer.let variable, "
-        "or deploy the whole module as an action"
+        f"{scope.title} refers to {variable!r}, a {type(value).__name__}, which cannot travel to a "
+        f"worker: {scope.advice.foreign}"
     )
 
 
 # --- its source --------------------------------------------------------------------------------
 
 
-def _lines(function: FunctionType) -> list[str]:
+def lines_of(function: FunctionType) -> list[str]:
+    """The file that it stands in."""
     return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
 
 def _segment(function: FunctionType, node: ast.Lambda | _Def) -> str:
-    lines = _lines(function)
+    lines = lines_of(function)
     segment = ast.get_source_segment("".join(lines), node) or ""
     if isinstance(node, ast.Lambda):
         return segment
@@ -213,7 +267,7 @@ def _source_node(function: FunctionType) -> ast.Lambda | _Def:
     wanted = ast.Lambda if code.co_name == "<lambda>" else _Def
     found = [
         node
-        for node in _functions("".join(_lines(function)))
+        for node in nodes("".join(lines_of(function)))
         if isinstance(node, wanted) and _first_line(node) == code.co_firstlineno
     ]
     # What stands for the definition as a whole has no extent, or that of its first line.
@@ -224,16 +278,17 @@ def _source_node(function: FunctionType) -> ast.Lambda | _Def:
         found = [node for node in found if _compiles_to(node, code)]
     if not found:
         raise CaptureError(f"the source of {_title(function)} cannot be read: define it in a file")
-    return min(found, key=_extent)
+    return min(found, key=extent)
 
 
 @lru_cache(maxsize=8)
-def _functions(text: str) -> list[ast.Lambda | _Def]:
+def nodes(text: str) -> list[ast.Lambda | _Def | ast.ClassDef]:
+    """The functions and classes of a module; none when it cannot be parsed."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, _Def))]
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, _Def, ast.ClassDef))]
 
 
 def _first_line(node: ast.Lambda | _Def) -> int:
@@ -241,7 +296,8 @@ def _first_line(node: ast.Lambda | _Def) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _extent(node: Any) -> tuple[int, int]:
+def extent(node: Any) -> tuple[int, int]:
+    """How much it takes, to be compared: the one of two nodes that is in the other takes less."""
     return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset
 
 

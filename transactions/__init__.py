@@ -5,6 +5,7 @@ commits what it answers together with what it has to write.
 """
 
 from .effects import Answer, Damage, Effect, Gone, Request, Run, Save, Write
+from .entities import EntityType, entity
 from .errors import CONFLICT, LOCKED, RETRYABLE, VERSION_CONFLICT
 from .participant import Participant
 from .protocol import MessageError, Operate, key_of, parsed
@@ -18,6 +19,7 @@ __all__ = [
     "Answer",
     "Damage",
     "Effect",
+    "EntityType",
     "Gone",
     "MessageError",
     "Operate",
@@ -29,6 +31,7 @@ __all__ = [
     "Save",
     "Tombstone",
     "Write",
+    "entity",
     "key_of",
     "parsed",
 ]

@@ -1,0 +1,173 @@
+"""Classes: captured as source, as inline functions are, by the same rules.
+
+Of its decorators only `dataclass` travels along; what the module `dataclasses` exports is imported
+again. Another class of the user's does not travel, so it may not be a base.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import inspect
+import re
+import typing
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from .errors import CaptureError
+from .functions import FUTURE, Advice, Scope, definitions, extent, lines_of, nodes, references
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CellType
+
+_ADVICE = Advice(
+    assigned="keep it in an attribute of self",
+    undefined="Define it in the module or in the class: of a function that a class is defined in, "
+    "only methods are known to see variables",
+    foreign="move it into the class, make it a parameter, or import the module that it is in",
+)
+
+# Annotations are strings here, and `dataclass` would look for the module in vain where only this source
+# is: it is shown what they mean to it.
+_SHOWN = '@lambda cls: setattr(cls, "__annotations__", {}) or cls'
+_MEANINGS = (
+    (typing.ClassVar, '__import__("typing").ClassVar'),
+    (dataclasses.InitVar, '__import__("dataclasses").InitVar'),
+    (dataclasses.KW_ONLY, '__import__("dataclasses").KW_ONLY'),
+)
+_HEAD = re.compile(r"\s*(\w+)\s*(?:\.\s*(\w+))?")  # as `dataclasses` itself reads an annotation
+
+
+def capture_class(cls: type[Any]) -> str:
+    """Source that defines the class where nothing else is, by its own name.
+
+    Raises:
+        CaptureError: when its source cannot be read, or refers to what cannot travel.
+    """
+    methods = list(_methods(cls))
+    if not methods:
+        raise CaptureError(f"the class {cls.__name__!r} has no method that is written in it")
+    file, text = methods[0].__code__.co_filename, "".join(lines_of(methods[0]))
+    node = _node(cls, methods[0], text)
+    if node is None:
+        raise CaptureError(
+            f"the source of the class {cls.__name__!r} ({file}) cannot be read: define it in a file"
+        )
+    title = f"the class {cls.__name__!r} ({file}:{node.lineno})"
+    cells: dict[str, CellType] = {}
+    for method in methods:
+        cells.update(zip(method.__code__.co_freevars, method.__closure__ or (), strict=True))
+    scope = Scope(title, cls.__name__, methods[0].__globals__, cells, _ADVICE)
+    for base in node.bases:
+        if isinstance(base, ast.Name) and not hasattr(builtins, base.id):
+            raise CaptureError(
+                f"{title} inherits from {base.id!r}, which cannot travel to a worker: write what it "
+                "has from there into the class itself"
+            )
+    source = _source(scope, text, node)
+    if "__dataclass_fields__" in vars(cls) and not _dataclass_decorators(scope, text, node):
+        raise CaptureError(
+            f"{title} is a dataclass, but not by a decorator: write @dataclass above it, and import "
+            "that in the module"
+        )
+    return "\n".join([FUTURE, *_preamble(scope, source), source, ""])
+
+
+def _methods(cls: type[Any]) -> Iterator[FunctionType]:
+    """The functions that are written in it."""
+    for member in vars(cls).values():
+        parts: tuple[Any, ...] = (member,)
+        if isinstance(member, property):
+            parts = (member.fget, member.fset, member.fdel)
+        for part in parts:
+            function = inspect.unwrap(part)
+            if isinstance(function, FunctionType) and function.__code__.co_qualname.startswith(
+                f"{cls.__qualname__}."
+            ):
+                yield function
+
+
+def _node(cls: type[Any], method: FunctionType, text: str) -> ast.ClassDef | None:
+    line = method.__code__.co_firstlineno
+    found = [
+        node
+        for node in nodes(text)
+        if isinstance(node, ast.ClassDef)
+        and node.name == cls.__name__
+        and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return min(found, key=extent, default=None)
+
+
+# --- its source --------------------------------------------------------------------------------
+
+
+def _source(scope: Scope, text: str, node: ast.ClassDef) -> str:
+    lines = text.split("\n")
+    margin = lines[node.lineno - 1][: node.col_offset]
+    segment = (margin + (ast.get_source_segment(text, node) or "")).split("\n")
+    inside = [part for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
+    for part in sorted(inside, key=lambda part: -part.lineno):
+        if _dataclass_decorators(scope, text, part):
+            line = lines[part.lineno - 1][: part.col_offset] + _shown(scope, text, part)
+            segment.insert(part.lineno - node.lineno, line)
+    kept = [f"{margin}@{decorator}" for decorator in _dataclass_decorators(scope, text, node)]
+    opened = ["if True:"] if margin else []  # it is indented, and strings in it keep their margin
+    return "\n".join([*opened, *kept, *segment])
+
+
+def _dataclass_decorators(scope: Scope, text: str, node: ast.ClassDef) -> list[str]:
+    sources = [ast.get_source_segment(text, decorator) or "" for decorator in node.decorator_list]
+    return [source for source in sources if _meaning(scope, source) is dataclasses.dataclass]
+
+
+def _shown(scope: Scope, text: str, node: ast.ClassDef) -> str:
+    """A decorator by which a dataclass's annotations say what is a field, and no more."""
+    special = []
+    for statement in node.body:
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        annotation = statement.annotation
+        written = annotation.value if isinstance(annotation, ast.Constant) else None
+        meaning = _meaning(scope, str(written or ast.get_source_segment(text, annotation)))
+        special += [
+            f'"{statement.target.id}": {spelled}'
+            for known, spelled in _MEANINGS
+            if known is meaning
+        ]
+    fields = "dict.fromkeys(cls.__annotations__)"
+    return _SHOWN.format(f"{fields} | {{{', '.join(special)}}}" if special else fields)
+
+
+def _meaning(scope: Scope, source: str) -> object:
+    """What a decorator or an annotation names, arguments apart; None when it cannot be told."""
+    found = _HEAD.match(source)
+    if found is None:
+        return None
+    value = scope.globals.get(found[1])
+    return value if found[2] is None else getattr(value, found[2], None)
+
+
+# --- what it refers to -------------------------------------------------------------------------
+
+
+def _preamble(scope: Scope, source: str) -> list[str]:
+    try:
+        code = compile(f"{FUTURE}\n{source}", scope.title, "exec", dont_inherit=True)
+    except SyntaxError as error:  # `nonlocal` is all that needs what stands around it
+        raise CaptureError(
+            f"{scope.title} assigns what is not its own: {error.msg}: {_ADVICE.assigned}"
+        ) from None
+    found = list(references(code, frozenset()))
+    exported = {
+        variable: name
+        for _, variable in found
+        for name in dataclasses.__all__
+        if scope.globals.get(variable) is getattr(dataclasses, name)
+    }
+    imports = [
+        f"from dataclasses import {name} as {variable}" for variable, name in exported.items()
+    ]
+    return sorted(imports) + definitions(scope, [it for it in found if it[1] not in exported])
