@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from actions import Action, Call, InvalidError, NotFoundError
-from composer import InvalidNameError, Name, call, path, sequence, wait
+from actions import Action, Call, ForbiddenError, InvalidError, NotFoundError
+from composer import Name, path, sequence, wait
+from transactions import MessageError, key_of, parsed
 
 from . import actions, reading
 from .responses import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
     from composer import JSON
@@ -18,20 +23,41 @@ if TYPE_CHECKING:
     from .api import Api
 
 FIELDS = {"operation", "params", "read", "expected_version", "token", "undoes", "by"}
+AT_ONCE = ("token", "undoes")  # fields of what may come twice: a signal for later is delivered once
+LATEST_S = 366 * 24 * 3600
+_SECONDS = re.compile(r"[0-9]{1,11}(\.[0-9]{1,9})?")
 
 
 def _type(request: Request, api: Api) -> tuple[str, Action]:
-    """The caller's namespace, and the entity type that is meant."""
+    """The caller's namespace, and the entity type that is meant.
+
+    Raises:
+        NotFoundError: when there is no such action, or it is none.
+        ForbiddenError: when it is another namespace's, even if its package is bound here.
+    """
     namespace = api.auth.own(request)
     package, name = request.path_params.get("package"), request.path_params["type"]
-    try:
-        text = f"/{namespace}/{package}/{name}" if package else f"/{namespace}/{name}"
-        action = api.engine.catalog.resolve(Name.parse(text), namespace)
-    except InvalidNameError as error:
-        raise InvalidError(str(error)) from None
+    text = f"/{namespace}/{package}/{name}" if package else f"/{namespace}/{name}"
+    action = api.engine.catalog.resolve(Name.parse(text), namespace)
     if action.entity is None:
         raise NotFoundError
+    if action.name.namespace != namespace:
+        raise ForbiddenError(text.removeprefix("/"))
     return namespace, action
+
+
+def _key(request: Request) -> str:
+    """The key that the path spells.
+
+    Raises:
+        InvalidError: when it is none.
+    """
+    if request.scope["path"].endswith("\n"):  # the pattern of a route ends before it
+        raise InvalidError("A key has no line break.")
+    try:
+        return key_of(request.path_params)
+    except MessageError as error:
+        raise InvalidError(str(error)) from None
 
 
 async def list_types(request: Request, api: Api) -> Json:
@@ -47,7 +73,7 @@ async def list_keys(request: Request, api: Api) -> Json:
     """Entities of a type by key: those whose keys begin with `prefix`, after the key `after`."""
     _, action = _type(request, api)
     query = request.query_params
-    limit = reading.number(query, "limit", 30, low=1, high=reading.MAX_LIST, of="entities")
+    _, limit = reading.page(query, "entities")
     found = await api.engine.records.entities(
         str(action.name), query.get("prefix", ""), after=query.get("after", ""), limit=limit
     )
@@ -63,60 +89,101 @@ async def list_keys(request: Request, api: Api) -> Json:
 async def get_entity(request: Request, api: Api) -> Json:
     """An entity as it was last committed: nobody is waited for."""
     _, action = _type(request, api)
-    return Json(await api.engine.records.entity(str(action.name), request.path_params["key"]))
+    return Json(await api.engine.records.entity(str(action.name), _key(request)))
 
 
 async def delete_entity(request: Request, api: Api) -> Json:
-    """Deletes an entity when its turn has come."""
-    return await _called(request, api, {"operation": "$delete"})
+    """Deletes an entity when its turn has come; what is not there is deleted already."""
+    namespace, action = _type(request, api)
+    params = {"operation": "$delete", "key": _key(request)}
+    return await _called(request, api, Call(name=action.name, params=params, namespace=namespace))
 
 
 async def call_entity(request: Request, api: Api) -> Json:
     """Calls an operation and waits for its result; with `signal` it only accepts it, also for later."""
-    document = await reading.parameters(request, api.payload_bytes)
+    namespace, action = _type(request, api)
+    params = _message(await reading.parameters(request, api.payload_bytes), _key(request))
+    asked = Call(name=action.name, params=params, namespace=namespace)
+    query = request.query_params
+    until = _until(query, api.engine.now_ms / 1000)
+    if not reading.flag(query, "signal"):
+        if until is not None:
+            raise InvalidError("'after' and 'until' are for signals: give signal=true as well.")
+        return await _called(request, api, asked)
+    if until is not None:
+        return await _called_later(api, asked, until)
+    invoked = await api.engine.invoke(asked)
+    return await actions.answered(invoked, namespace, api, result=True, waited=False)
+
+
+def _message(document: dict[str, JSON], key: str) -> dict[str, JSON]:
+    """What an entity is asked, once it is known to be well-formed."""
     if unknown := document.keys() - FIELDS:
         known = ", ".join(sorted(FIELDS))
         raise InvalidError(f"A call has no member {min(unknown)!r:.80}; it takes {known}.")
-    query = request.query_params
-    if reading.flag(query, "signal"):
-        return await _signalled(request, api, document)
-    if "after" in query or "until" in query:
-        raise InvalidError("'after' and 'until' are for signals: give signal=true as well.")
-    return await _called(request, api, document)
+    read = document.get("read")
+    if read is not None and type(read) is not bool:
+        raise InvalidError(f"'read' must be true or false, not {read!r:.80}")
+    message = {**document, "key": key}
+    try:
+        parsed(message)
+    except MessageError as error:
+        raise InvalidError(str(error)) from None
+    return message
 
 
-async def _called(request: Request, api: Api, document: dict[str, JSON]) -> Json:
-    namespace, action = _type(request, api)
-    query = request.query_params
+async def _called(request: Request, api: Api, asked: Call) -> Json:
     wait_ms = reading.number(
-        query, "timeout", actions.MAX_WAIT_MS, low=1, high=actions.MAX_WAIT_MS, of="timeout"
+        request.query_params,
+        "timeout",
+        actions.MAX_WAIT_MS,
+        low=1,
+        high=actions.MAX_WAIT_MS,
+        of="timeout",
     )
-    params = {**document, "key": request.path_params["key"]}
-    asked = Call(name=action.name, params=params, namespace=namespace)
     invoked = await api.engine.invoke(asked, wait_s=wait_ms / 1000)
-    return await actions.answered(invoked, namespace, api, result=True, waited=True)
+    return await actions.answered(invoked, asked.namespace, api, result=True, waited=True)
 
 
-async def _signalled(request: Request, api: Api, document: dict[str, JSON]) -> Json:
-    namespace, action = _type(request, api)
-    query, key = request.query_params, request.path_params["key"]
-    until: JSON = query.get("until")
-    if "after" in query:
-        seconds = reading.number(
-            query, "after", 0, low=0, high=366 * 24 * 3600, of="seconds to wait"
-        )
-        until = api.engine.now_ms / 1000 + seconds
-    if until is None:
-        asked = Call(name=action.name, params={**document, "key": key}, namespace=namespace)
-        invoked = await api.engine.invoke(asked)
-        return Json({"activationId": invoked.activation}, 202)
-    operation = document.get("operation")
-    if not isinstance(operation, str) or not operation:
-        raise InvalidError("'operation' must be the name of one.")
-    later = sequence(
-        wait(until=path("$.until")),
-        call(str(action.name), path("$.key"), operation, path("$.params")),
-    )
-    params = {"until": until, "key": key, "params": document.get("params") or {}}
-    id = await api.engine.start(action.name, later, params, namespace)
-    return Json({"activationId": id}, 202)
+async def _called_later(api: Api, asked: Call, until: float) -> Json:
+    """Starts what waits for the instant and calls then: an execution, to be seen and cancelled as any."""
+    for field in AT_ONCE:
+        if asked.params.get(field) is not None:
+            raise InvalidError(f"A signal for later is delivered once: it takes no '{field}'.")
+    later = sequence(wait(until=path("$.until")), path("$.message"), str(asked.name))
+    params = {"until": until, "message": asked.params}
+    id = await api.engine.start(asked.name, later, params, asked.namespace)
+    return Json({"activationId": id}, 202, {"x-openwhisk-activation-id": id})
+
+
+def _until(query: Mapping[str, str], now_s: float) -> float | None:
+    """When a signal is for, in seconds since the epoch; None for now.
+
+    Raises:
+        InvalidError: naming the parameter that says it wrongly.
+    """
+    after, text = query.get("after"), query.get("until")
+    if after is not None and text is not None:
+        raise InvalidError("Give either 'after' or 'until', not both.")
+    if after is not None:
+        of = "seconds to wait"
+        return now_s + reading.number(query, "after", 0, low=0, high=LATEST_S, of=of)
+    if text is None:
+        return None
+    until = _instant(text)
+    if until - now_s > LATEST_S:
+        raise InvalidError(f"The query parameter 'until' is more than a year away: '{text:.80}'.")
+    return until
+
+
+def _instant(text: str) -> float:
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidError(
+            f"The query parameter 'until' was malformed: '{text:.80}' is no instant "
+            "(ISO 8601, or seconds since the epoch)."
+        ) from None
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import InvalidError
-from composer import Resolved, Resumed
+from actions import ConflictError, InvalidError, NotFoundError
+from composer import Resolved, Resumed, boxed
 
 from . import reading
 from .responses import Json
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from .api import Api
 
 STUCK = "stuck"
-VERBS = ("retry", "skip", "resolve")
+IN_DOUBT = "in doubt"
+VERBS = {  # and what may be said with them
+    "retry": {"do", "fiber", "reason", "params"},
+    "skip": {"do", "fiber", "reason"},
+    "resolve": {"do", "fiber", "reason", "result"},
+}
+DECISION = {"decision", "reason"}
 MAX_REASON = 1_000
 
 
@@ -43,35 +49,70 @@ async def resolve_saga(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
     document = await reading.parameters(request, api.payload_bytes)
     verb, fiber = document.get("do"), document.get("fiber")
-    if verb not in VERBS:
+    if not isinstance(verb, str) or verb not in VERBS:
         raise InvalidError(f"'do' must be one of {', '.join(VERBS)}, not {verb!r:.80}")
+    _check_members(document, VERBS[verb], f"A saga's {verb}")
     if fiber is not None and not isinstance(fiber, str):
         raise InvalidError(f"'fiber' must be a string, not {fiber!r:.80}")
-    detail: dict[str, JSON] = {"by": namespace}
-    if verb == "retry":
-        params = document.get("params")
-        if params is not None and not isinstance(params, dict):
-            raise InvalidError(f"'params' must be an object, not {params!r:.80}")
-        event: Resumed | Resolved = Resumed(params, detail)
-    else:
-        detail["reason"] = _reason(document)
-        event = Resolved(verb, document.get("result"), detail)
+    event = _event(verb, document, namespace)
+    if fiber is None and not document.keys().isdisjoint({"params", "result"}):
+        await _check_one_place(namespace, id, api)
     await api.engine.resume(namespace, id, event, fiber)
     return Json(await api.engine.records.execution(namespace, id), 202)
 
 
+def _event(verb: str, document: dict[str, JSON], by: str) -> Resumed | Resolved:
+    detail: dict[str, JSON] = {"by": by}
+    if verb != "retry" or "reason" in document:
+        detail["reason"] = _reason(document)
+    if verb != "retry":
+        return Resolved(verb, _result(document.get("result")), detail)
+    params = document.get("params")
+    if params is not None and not isinstance(params, dict):
+        raise InvalidError(f"'params' must be an object, not {params!r:.80}")
+    return Resumed(params, detail)
+
+
+def _result(value: JSON) -> JSON:
+    """What a step is to have made, as a step makes it: an object, and no error."""
+    if value is None:
+        return None
+    result = boxed(value)
+    if "error" in result:
+        raise InvalidError("'result' has a member 'error': a step that is resolved has succeeded.")
+    return result
+
+
+async def _check_one_place(namespace: str, id: str, api: Api) -> None:
+    """What one step is given is not to be given to several."""
+    found = await api.engine.records.execution(namespace, id)
+    held = [str(fiber["fiber"]) for fiber in found["fibers"] if fiber["waits"] == "operator"]
+    if len(held) > 1:
+        raise ConflictError(
+            f"Execution {id} is stuck in several fibers: say in 'fiber' which of {', '.join(held)}."
+        )
+
+
 def _reason(document: dict[str, JSON]) -> str:
     reason = document.get("reason")
-    if not isinstance(reason, str) or not 0 < len(reason) <= MAX_REASON:
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > MAX_REASON:
         raise InvalidError(
             f"'reason' must say why, in 1 to {MAX_REASON} characters: it stands in the history"
         )
     return reason
 
 
+def _check_members(document: dict[str, JSON], known: set[str], what: str) -> None:
+    if unknown := document.keys() - known:
+        names = ", ".join(sorted(known))
+        raise InvalidError(f"{what} has no member {min(unknown)!r:.80}; it takes {names}.")
+
+
 async def list_transactions(request: Request, api: Api) -> Json:
     """What is in doubt in a namespace, and what an operator has decided."""
-    return Json(api.engine.heuristics.votes(api.auth.own(request)))
+    namespace = api.auth.own(request)
+    skip, limit = reading.page(request.query_params, "transactions")
+    return Json(api.engine.heuristics.votes(namespace)[skip : skip + limit])
 
 
 async def decide_transaction(request: Request, api: Api) -> Json:
@@ -81,8 +122,12 @@ async def decide_transaction(request: Request, api: Api) -> Json:
     decision = document.get("decision")
     if decision not in ("commit", "abort"):
         raise InvalidError(f"'decision' must be commit or abort, not {decision!r:.80}")
+    _check_members(document, DECISION, "A decision")
+    reason, votes = _reason(document), _votes(namespace, id, api)
+    if all(vote["state"] != IN_DOUBT for vote in votes):
+        raise ConflictError(f"Transaction {id} is decided already: {votes[0]['decision']}.")
     await api.engine.heuristics.decide(
-        namespace, id, commits=decision == "commit", by=namespace, reason=_reason(document)
+        namespace, id, commits=decision == "commit", by=namespace, reason=reason
     )
     return Json({"transaction": id, "decision": decision})
 
@@ -90,5 +135,20 @@ async def decide_transaction(request: Request, api: Api) -> Json:
 async def forget_transaction(request: Request, api: Api) -> Json:
     """What an operator had decided is dealt with: it is listed no more."""
     namespace, id = api.auth.own(request), request.path_params["id"]
+    if all(vote["state"] == IN_DOUBT for vote in _votes(namespace, id, api)):
+        raise ConflictError(f"Transaction {id} is in doubt: commit or abort it first.")
     await api.engine.heuristics.forget(namespace, id)
     return Json({"transaction": id})
+
+
+def _votes(namespace: str, id: str, api: Api) -> list[dict[str, JSON]]:
+    """What is known of one transaction.
+
+    Raises:
+        NotFoundError: when that is nothing.
+    """
+    votes = api.engine.heuristics.votes(namespace)
+    found = [vote for vote in votes if vote["transaction"] == id]
+    if not found:
+        raise NotFoundError
+    return found

@@ -31,7 +31,10 @@ LOOKS = 1000  # each lets the service go on, so that no time need pass
 
 
 class Hands:
-    """An `Invoker` that does what an action's code says: `echo`, `fail`, `crash`, `lose` or `hold`."""
+    """An `Invoker` that does what an action's code says: `echo`, `fail`, `crash`, `lose` or `hold`.
+
+    `account` is the code of an entity type; its operation `hold` is held as a step is.
+    """
 
     kinds = frozenset({"python:3"})
 
@@ -42,7 +45,10 @@ class Hands:
 
     def invoke(self, invocation, done):
         now = self._clock.now_ms()
-        match invocation.action.exec.text:
+        code = invocation.action.exec.text
+        if code == "account" and invocation.params["operation"] == "hold":
+            code = "hold"
+        match code:
             case "echo":
                 outcome = Success(invocation.params)
             case "fail":
@@ -51,6 +57,8 @@ class Hands:
                 outcome = Failure("Crashed", "gone")
             case "lose":
                 outcome = Failure("Lost", "nobody knows")
+            case "account":
+                outcome = account(invocation.params)
             case "hold":
                 self._done[invocation.activation] = done
                 self.held.put_nowait(invocation)
@@ -67,6 +75,19 @@ class Hands:
         now = self._clock.now_ms()
         done = self._done.pop(activation)
         asyncio.get_running_loop().call_soon(done, Completion(outcome, now, now))
+
+
+def account(params):
+    """An entity that holds a number: `add` to it, `look` at it, or `refuse`."""
+    state, given = params["state"] or {"n": 0}, params["params"]
+    match params["operation"]:
+        case "add":
+            state = {"n": state["n"] + given.get("n", 1)}
+            return Success({"state": state, "result": state})
+        case "look":
+            return Success({"result": state})
+        case unknown:
+            return Failure("ApplicationError", f"no {unknown}")
 
 
 class World:
