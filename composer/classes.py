@@ -5,6 +5,7 @@ again. Another class of the user's does not travel, so it may not be a base.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
@@ -20,7 +21,7 @@ from .functions import FUTURE, Advice, Scope, definitions, extent, lines_of, nod
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import CellType
+    from types import CellType, CodeType
 
 _ADVICE = Advice(
     assigned="keep it in an attribute of self",
@@ -40,6 +41,15 @@ _MEANINGS = (
 _HEAD = re.compile(r"\s*(\w+)\s*(?:\.\s*(\w+))?")  # as `dataclasses` itself reads an annotation
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a class stands: the text of its module, and whether annotations in it are postponed."""
+
+    scope: Scope
+    text: str
+    postponed: bool
+
+
 def capture_class(cls: type[Any]) -> str:
     """Source that defines the class where nothing else is, by its own name.
 
@@ -49,29 +59,23 @@ def capture_class(cls: type[Any]) -> str:
     methods = list(_methods(cls))
     if not methods:
         raise CaptureError(f"the class {cls.__name__!r} has no method that is written in it")
-    file, text = methods[0].__code__.co_filename, "".join(lines_of(methods[0]))
-    node = _node(cls, methods[0], text)
+    code, text = methods[0].__code__, "".join(lines_of(methods[0]))
+    title, node = f"the class {cls.__name__!r} ({code.co_filename}", _node(cls, code, text)
     if node is None:
-        raise CaptureError(
-            f"the source of the class {cls.__name__!r} ({file}) cannot be read: define it in a file"
-        )
-    title = f"the class {cls.__name__!r} ({file}:{node.lineno})"
+        raise CaptureError(f"the source of {title}) cannot be read: define it in a file")
+    title += f":{node.lineno})"
     cells: dict[str, CellType] = {}
     for method in methods:
         cells.update(zip(method.__code__.co_freevars, method.__closure__ or (), strict=True))
     scope = Scope(title, cls.__name__, methods[0].__globals__, cells, _ADVICE)
-    for base in node.bases:
-        if isinstance(base, ast.Name) and not hasattr(builtins, base.id):
-            raise CaptureError(
-                f"{title} inherits from {base.id!r}, which cannot travel to a worker: write what it "
-                "has from there into the class itself"
-            )
-    source = _source(scope, text, node)
-    if "__dataclass_fields__" in vars(cls) and not _dataclass_decorators(scope, text, node):
+    place = _Place(scope, text, bool(code.co_flags & __future__.annotations.compiler_flag))
+    _check_bases(title, node)
+    if "__dataclass_fields__" in vars(cls) and not _dataclass_decorators(place, node):
         raise CaptureError(
             f"{title} is a dataclass, but not by a decorator: write @dataclass above it, and import "
             "that in the module"
         )
+    source = _source(place, node)
     return "\n".join([FUTURE, *_preamble(scope, source), source, ""])
 
 
@@ -89,49 +93,56 @@ def _methods(cls: type[Any]) -> Iterator[FunctionType]:
                 yield function
 
 
-def _node(cls: type[Any], method: FunctionType, text: str) -> ast.ClassDef | None:
-    line = method.__code__.co_firstlineno
+def _node(cls: type[Any], code: CodeType, text: str) -> ast.ClassDef | None:
+    """The smallest class of this name that this code of a method stands in."""
     found = [
         node
         for node in nodes(text)
         if isinstance(node, ast.ClassDef)
         and node.name == cls.__name__
-        and node.lineno <= line <= (node.end_lineno or 0)
+        and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
     ]
     return min(found, key=extent, default=None)
+
+
+def _check_bases(title: str, node: ast.ClassDef) -> None:
+    for base in node.bases:
+        if isinstance(base, ast.Name) and not hasattr(builtins, base.id):
+            raise CaptureError(
+                f"{title} inherits from {base.id!r}, which cannot travel to a worker: write what it "
+                "has from there into the class itself"
+            )
 
 
 # --- its source --------------------------------------------------------------------------------
 
 
-def _source(scope: Scope, text: str, node: ast.ClassDef) -> str:
-    lines = text.split("\n")
+def _source(place: _Place, node: ast.ClassDef) -> str:
+    lines = place.text.split("\n")
     margin = lines[node.lineno - 1][: node.col_offset]
-    segment = (margin + (ast.get_source_segment(text, node) or "")).split("\n")
+    segment = (margin + (ast.get_source_segment(place.text, node) or "")).split("\n")
     inside = [part for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
     for part in sorted(inside, key=lambda part: -part.lineno):
-        if _dataclass_decorators(scope, text, part):
-            line = lines[part.lineno - 1][: part.col_offset] + _shown(scope, text, part)
+        if _dataclass_decorators(place, part):
+            line = lines[part.lineno - 1][: part.col_offset] + _shown(place, part)
             segment.insert(part.lineno - node.lineno, line)
-    kept = [f"{margin}@{decorator}" for decorator in _dataclass_decorators(scope, text, node)]
+    kept = [f"{margin}@{decorator}" for decorator in _dataclass_decorators(place, node)]
     opened = ["if True:"] if margin else []  # it is indented, and strings in it keep their margin
     return "\n".join([*opened, *kept, *segment])
 
 
-def _dataclass_decorators(scope: Scope, text: str, node: ast.ClassDef) -> list[str]:
-    sources = [ast.get_source_segment(text, decorator) or "" for decorator in node.decorator_list]
-    return [source for source in sources if _meaning(scope, source) is dataclasses.dataclass]
+def _dataclass_decorators(place: _Place, node: ast.ClassDef) -> list[str]:
+    written = [ast.get_source_segment(place.text, part) or "" for part in node.decorator_list]
+    return [text for text in written if _meaning(place.scope, text) is dataclasses.dataclass]
 
 
-def _shown(scope: Scope, text: str, node: ast.ClassDef) -> str:
+def _shown(place: _Place, node: ast.ClassDef) -> str:
     """A decorator by which a dataclass's annotations say what is a field, and no more."""
     special = []
     for statement in node.body:
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue
-        annotation = statement.annotation
-        written = annotation.value if isinstance(annotation, ast.Constant) else None
-        meaning = _meaning(scope, str(written or ast.get_source_segment(text, annotation)))
+        meaning = _meaning(place.scope, _annotation(place, statement.annotation))
         special += [
             f'"{statement.target.id}": {spelled}'
             for known, spelled in _MEANINGS
@@ -139,6 +150,13 @@ def _shown(scope: Scope, text: str, node: ast.ClassDef) -> str:
         ]
     fields = "dict.fromkeys(cls.__annotations__)"
     return _SHOWN.format(f"{fields} | {{{', '.join(special)}}}" if special else fields)
+
+
+def _annotation(place: _Place, node: ast.expr) -> str:
+    """What `dataclass` has read: a string that is postponed is one in quotes."""
+    if isinstance(node, ast.Constant) and type(node.value) is str and not place.postponed:
+        return node.value
+    return ast.get_source_segment(place.text, node) or ""
 
 
 def _meaning(scope: Scope, source: str) -> object:
