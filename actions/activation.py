@@ -24,6 +24,7 @@ class Opened:
 
     `cause` is the composition's activation that it is a step of; `asked_ms` when it was asked for;
     `name` and `kind` are the action's, unless it is an inline function or a conductor action's.
+    A `silent` one runs no code (an entity is told a decision) and leaves no record.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Opened:
     cause: str | None = None
     name: str | None = None
     kind: str | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

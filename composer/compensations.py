@@ -7,10 +7,9 @@ its own, which its end hands to whoever forked it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from .freezing import frozen
+from .freezing import changed, frozen
 from .values import CANCELLED, TIMEOUT, Failure
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Compensating:
 
 def logged(frame: Compensations, entries: Log) -> Compensations:
     """With more that has been done."""
-    return replace(frame, log=(*frame.log, *entries))
+    return changed(frame, log=(*frame.log, *entries))
 
 
 def joined(logs: tuple[Log, ...]) -> Log:

@@ -12,7 +12,6 @@ an expired deadline goes on when it is done. A deadline frame turns its own expi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard, assert_never
 
 from . import history
@@ -48,7 +47,7 @@ from .fiber import (
     Sleeping,
     invoking,
 )
-from .freezing import frozen
+from .freezing import changed, frozen
 from .instructions import Operate
 from .operations import OPERATIONS, attempted, inspect, invocation
 from .undoing import compensate, doubt, is_unknown, left_undone, take_logs, undisturbed
@@ -189,7 +188,7 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
     cursor.note(history.RESUMED, event.detail)
     if event.params is not None:
         frame = next(f for f in reversed(cursor.frames) if isinstance(f, Attempts))
-        cursor.replace(frame, replace(frame, value=event.params))
+        cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
     return True
 
@@ -203,7 +202,7 @@ def _resolve(cursor: Cursor, event: Resolved) -> bool:
     cursor.frames = cursor.frames[: depth + 1]
     cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})})
     if isinstance(frame, Compensating):
-        cursor.replace(frame, replace(frame, undoing=None))
+        cursor.replace(frame, changed(frame, undoing=None))
         cursor.pc = frame.to
     else:
         assert isinstance(frame, Doing)  # noqa: S101  one of the two
@@ -318,7 +317,7 @@ def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
     held = frame.cause  # type: ignore[union-attr]
     if isinstance(held, (Cancellation, Expiry)):
         cause = stronger(held, cause)
-    cursor.replace(frame, replace(frame, cause=cause))  # type: ignore[arg-type]
+    cursor.replace(frame, changed(frame, cause=cause))
 
 
 def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
@@ -396,7 +395,7 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
         return True
     if spent:
         cursor.value, cursor.pc = frame.value, frame.at + 1
-        cursor.push(replace(frame, attempt=1, shift=cursor.turn - frame.turn))
+        cursor.push(changed(frame, attempt=1, shift=cursor.turn - frame.turn))
         cursor.wait = Paused(failed, policy.stuck)
         kind = history.STUCK if policy.stuck else history.PAUSED
         cursor.note(kind, {"code": failed.code, "attempts": frame.attempt}, failed.error)
@@ -410,7 +409,7 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     if wait_ms:
         cursor.turn += 1
         cursor.wait = Sleeping(cursor.now_ms + wait_ms)
-    again = replace(frame, attempt=frame.attempt + 1, shift=cursor.turn - frame.turn)
+    again = changed(frame, attempt=frame.attempt + 1, shift=cursor.turn - frame.turn)
     cursor.push(again)
     cursor.value, cursor.pc = attempted(again, attempt), frame.at + 1
     cursor.origin = None

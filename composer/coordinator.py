@@ -13,11 +13,10 @@ letting go of their locks: by then all the locks there are to be are held.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .causes import Cancellation, Expiry
-from .freezing import frozen
+from .freezing import changed, frozen
 from .values import Failure, Success, boxed
 
 if TYPE_CHECKING:
@@ -98,12 +97,12 @@ class Coordinating:
         """With one more operation of a participant; None when there are too many participants."""
         for at, member in enumerate(self.members):
             if (member.actions[0], member.key) == (action, key):
-                more = replace(member, count=member.count + 1, read=member.read and read)
-                return replace(self, members=(*self.members[:at], more, *self.members[at + 1 :]))
+                more = changed(member, count=member.count + 1, read=member.read and read)
+                return changed(self, members=(*self.members[:at], more, *self.members[at + 1 :]))
         if len(self.members) >= MAX_PARTICIPANTS:
             return None
         new = Member((action,), key, count=1, read=read)
-        return replace(self, members=(*self.members, new))
+        return changed(self, members=(*self.members, new))
 
     def working(self, action: str, message: dict[str, JSON]) -> dict[str, JSON]:
         """The message that asks for the operation just enlisted."""
@@ -116,7 +115,7 @@ class Coordinating:
 
     def worked(self, value: JSON) -> Coordinating:
         """All is done but to commit."""
-        return replace(self, phase="preparing", value=value)
+        return changed(self, phase="preparing", value=value)
 
     # --- messages ----------------------------------------------------------------------------
 
@@ -149,10 +148,10 @@ class Coordinating:
             kind = "prepare_commit"
         asked = self._asking([at])
         if kind == "work":
-            worked = replace(asked.members[at], count=1)
-            asked = replace(asked, members=(*self.members[:at], worked, *self.members[at + 1 :]))
+            worked = changed(asked.members[at], count=1)
+            asked = changed(asked, members=(*self.members[:at], worked, *self.members[at + 1 :]))
         if kind == "prepare_commit":
-            asked = replace(asked, phase="deciding")
+            asked = changed(asked, phase="deciding")
         return asked, [asked.message(at, kind)]
 
     @staticmethod
@@ -169,8 +168,8 @@ class Coordinating:
     def _validated(self) -> tuple[Coordinating, list[dict[str, JSON]]]:
         """All locks are held: the readers are asked whether theirs still are."""
         if self._readers:
-            return replace(self, phase="validating").next()
-        return replace(self, phase="committing").next()
+            return changed(self, phase="validating").next()
+        return changed(self, phase="committing").next()
 
     def _prepare(self) -> tuple[Coordinating, list[dict[str, JSON]]]:
         readers = self._readers
@@ -181,8 +180,8 @@ class Coordinating:
         if ask:
             return self._asking(ask), [self.message(at, "prepare") for at in ask]
         if writers:
-            return replace(self._asking(writers), phase="deciding").next()
-        return replace(self, phase="committing").next()
+            return changed(self._asking(writers), phase="deciding").next()
+        return changed(self, phase="committing").next()
 
     def _tell(self, kind: str, whom: list[bool]) -> tuple[Coordinating, list[dict[str, JSON]]]:
         told = [at for at, chosen in enumerate(whom) if chosen]
@@ -190,11 +189,11 @@ class Coordinating:
 
     def _asking(self, members: list[int]) -> Coordinating:
         asked = set(members) if self.phase not in DECIDED else set[int]()
-        return replace(
+        return changed(
             self,
             asked=tuple(members),
             members=tuple(
-                replace(member, vote="asked") if at in asked else member
+                changed(member, vote="asked") if at in asked else member
                 for at, member in enumerate(self.members)
             ),
         )
@@ -241,34 +240,34 @@ class Coordinating:
             phase = "aborting"
         elif phase == "deciding":
             phase = "committing"
-        return replace(made, phase=phase, asked=())
+        return changed(made, phase=phase, asked=())
 
     def _heard(self, at: int, answer: JSON) -> Coordinating:
         member = self.members[at]
         if self.phase in DECIDED:
-            return self._with(at, replace(member, vote="done"))
+            return self._with(at, changed(member, vote="done"))
         if "error" in answer:  # one of several; it may have prepared all the same
             failed = self.reason or Failure("", answer["error"])
-            return replace(self, reason=failed)
+            return changed(self, reason=failed)
         if member.key is None:
-            return self._with(at, replace(member, vote="yes", results=[boxed(answer)]))
+            return self._with(at, changed(member, vote="yes", results=[boxed(answer)]))
         vote, results = answer.get("vote", ""), answer.get("results") or member.results
-        heard = self._with(at, replace(member, vote=vote, results=results))
+        heard = self._with(at, changed(member, vote=vote, results=results))
         if vote == "no":
             why = Failure(CONFLICT if answer.get("retryable") else "", answer.get("reason"))
-            return replace(heard, reason=self.reason or why)
+            return changed(heard, reason=self.reason or why)
         return heard
 
     def _with(self, at: int, member: Member) -> Coordinating:
-        return replace(self, members=(*self.members[:at], member, *self.members[at + 1 :]))
+        return changed(self, members=(*self.members[:at], member, *self.members[at + 1 :]))
 
     def aborting(self, reason: Failure, cause: Cancellation | Expiry | None) -> Coordinating:
         """It will not commit, for this reason."""
         made = self
         if reason.code in NEVER_RAN and len(self.asked) == 1:
             (at,) = self.asked
-            made = self._with(at, replace(self.members[at], vote="no"))
-        return replace(made, phase="aborting", reason=reason, cause=cause, asked=())
+            made = self._with(at, changed(self.members[at], vote="no"))
+        return changed(made, phase="aborting", reason=reason, cause=cause, asked=())
 
     # --- the end -----------------------------------------------------------------------------
 

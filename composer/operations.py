@@ -7,8 +7,8 @@ or None; it never unwinds by itself, and it takes nothing but the cursor into ac
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import history, instructions
@@ -28,6 +28,7 @@ from .fiber import (
     Sleeping,
     Variables,
 )
+from .freezing import changed
 from .names import Name
 from .transacting import TRANSACTING, enlist, message_of
 from .undoing import UNDOING
@@ -260,22 +261,32 @@ def invocation(cursor: Cursor, i: instructions.Instruction, turn: int) -> Invoke
             return Invoke(turn, activation, message, action=i.action, key=key)
         case _:
             named = _named(value, turn, activation)
-            return named if isinstance(named, Failure) else replace(named, key=key)
+            return named if key is None or isinstance(named, Failure) else changed(named, key=key)
 
 
 def _named(value: JSON, turn: int, activation: str) -> Invoke | Failure:
     wanted = boxed(value)
-    try:
-        name = Name.parse(wanted["name"])
-    except (KeyError, InvalidNameError):
-        name = None
+    name = _parsed(wanted.get("name"))
     params = wanted.get("params", {})
     if name is None or wanted.get("type") != "action" or not isinstance(params, dict):
         return failure(
             EXPRESSION_ERROR,
             "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
         )
-    return Invoke(turn, activation, params, action=str(name))
+    return Invoke(turn, activation, params, action=name)
+
+
+def _parsed(name: JSON) -> str | None:
+    """An action's name, spelled as we do; None when it is none."""
+    return _spelled(name) if type(name) is str else None
+
+
+@lru_cache(maxsize=4096)
+def _spelled(name: str) -> str | None:
+    try:
+        return str(Name.parse(name))
+    except InvalidNameError:
+        return None
 
 
 def _invoke(cursor: Cursor, i: Any) -> Reaction:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import history, instructions
@@ -23,6 +22,7 @@ from .compensations import (
     logged,
 )
 from .coordinator import Coordinating
+from .freezing import changed
 from .values import Failure
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def doubt(cursor: Cursor) -> None:
     """Nobody knows whether what is under way is done: its step counts as done when it is undone."""
     frame = _innermost(cursor, Doing, Compensations, Compensating, Coordinating)
     if isinstance(frame, Doing):
-        cursor.replace(frame, replace(frame, doubt=True))
+        cursor.replace(frame, changed(frame, doubt=True))
     elif isinstance(frame, Compensations) and frame.key is not None:
         cursor.replace(frame, logged(frame, (Doubt(),)))
 
@@ -62,7 +62,7 @@ def take_logs(cursor: Cursor, logs: tuple[Log, ...]) -> None:
         return
     if isinstance(frame, Doing):
         if doubtful(log):
-            cursor.replace(frame, replace(frame, doubt=True))
+            cursor.replace(frame, changed(frame, doubt=True))
     elif isinstance(frame, Compensations) and not frame.passed:
         cursor.replace(frame, logged(frame, log))
 
@@ -133,7 +133,7 @@ def _done(cursor: Cursor, _: instructions.Done) -> Reaction:
     assert isinstance(frame, Doing)  # noqa: S101  compiled so
     saga = _innermost(cursor, Compensations)
     if frame.pivot:
-        cursor.replace(saga, replace(saga, log=(), passed=True))
+        cursor.replace(saga, changed(saga, log=(), passed=True))
         cursor.note(history.PIVOT_PASSED, {"path": frame.path})
     elif frame.undo is not None and not saga.passed:
         value = {"input": frame.value, "result": cursor.value}
@@ -147,7 +147,7 @@ def _complete(cursor: Cursor, _: instructions.Complete) -> Reaction:
     assert isinstance(frame, Compensations)  # noqa: S101  compiled so
     outer = _innermost(cursor, Doing, Compensations, Compensating)
     if isinstance(outer, Compensations) and outer.to != NOWHERE and frame.passed:
-        cursor.replace(outer, replace(outer, log=(), passed=True))
+        cursor.replace(outer, changed(outer, log=(), passed=True))
     elif isinstance(outer, Compensations) and not outer.passed and outer.key is None:
         cursor.replace(outer, logged(outer, frame.log))
     return frame.cause if isinstance(frame.cause, Cancellation) else None
@@ -165,7 +165,7 @@ def _compensate(cursor: Cursor, i: instructions.Compensate) -> Reaction:
         return frame.cause
     *left, entry = frame.left
     undo = entry if isinstance(entry, Undo) else None
-    cursor.replace(frame, replace(frame, left=tuple(left), undoing=undo, turn=cursor.turn))
+    cursor.replace(frame, changed(frame, left=tuple(left), undoing=undo, turn=cursor.turn))
     if isinstance(entry, Undo):
         cursor.value, cursor.pc = entry.value, entry.to
     elif isinstance(entry, Doubt):

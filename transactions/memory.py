@@ -38,6 +38,10 @@ class Memory:
         code, value = stone.answer
         return Success(value) if code is None else Failure(code, value)
 
+    def succeeded(self, of: str) -> bool:
+        """Whether it was done: neither refused, nor stopped before it came."""
+        return isinstance(self.told(of), Success)
+
     def remember(self, of: str, now_ms: int, answer: Outcome | None) -> Tombstone:
         """Keeps an answer, to be given again; None for what must not be done any more."""
         written: JSON = None

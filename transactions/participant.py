@@ -39,7 +39,7 @@ from .protocol import MAX_LOCK_MS, Decide, Operate, Prepare, Transaction, Work
 from .records import Prepared, Row, Tombstone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from composer import JSON, Outcome
 
@@ -90,6 +90,8 @@ class Participant:
     @property
     def due_ms(self) -> int | None:
         """When `expire` must be called: a transaction holds or waits for the lock no longer than so."""
+        if not (self._copies or self._waiting):
+            return None
         dues = [copy.transaction.deadline_ms for copy in self._copies.values()]
         dues += [
             request.message.transaction.deadline_ms
@@ -142,7 +144,7 @@ class Participant:
 
     def _withdraw(self, id: str, now_ms: int) -> None:
         for owner, request in list(self._waiting.items()):
-            if request.id == id:
+            if request.id == id and owner in self._waiting:
                 self._wait_no_more(owner, now_ms)
         for request in [request for request in self._granted if request.id == id]:
             self._granted.remove(request)
@@ -154,6 +156,8 @@ class Participant:
         """Transactions that have had the lock, or waited for it, for too long have it no longer."""
         for owner, request in list(self._waiting.items()):
             message = request.message
+            if owner not in self._waiting:
+                continue  # it has been granted by now
             if not isinstance(message, Operate) and message.transaction.past(now_ms):
                 self._wait_no_more(owner, now_ms)
                 self._vote_no(
@@ -191,7 +195,8 @@ class Participant:
         if told is not None:
             self._effects.append(Answer(request, told))
             return True
-        if message.undoes is not None and message.undoes not in self._memory:
+        if message.undoes is not None and not self._memory.succeeded(message.undoes):
+            self._stop(lambda other: _token(other) == message.undoes, now_ms)
             nothing = Success({})
             writes: list[Write] = [self._memory.remember(message.undoes, now_ms, None)]
             if message.token is not None:
@@ -199,7 +204,7 @@ class Participant:
             self._effects.append(Answer(request, nothing, tuple(writes)))
             return True
         for other in self._under_way():
-            if isinstance(other.message, Operate) and other.message.token == message.token:
+            if _token(other) == message.token:
                 self._followers.setdefault(other.id, []).append(request)
                 return True
         return False
@@ -263,6 +268,12 @@ class Participant:
         running = [self._job.request] if self._job else []
         return [*self._waiting.values(), *self._granted, *running]
 
+    def _stop(self, meant: Callable[[Request], bool], now_ms: int) -> None:
+        """Requests that have come too late, though before what ends them, have no effect."""
+        for other in filter(meant, self._under_way()):
+            self._withdraw(other.id, now_ms)
+            self._vote_no(other, refusal(ENDED, "it has been ended, or undone"), now_ms)
+
     def _enter(self, request: Request, message: Work | Prepare, now_ms: int) -> None:
         transaction = message.transaction
         if isinstance(message, Prepare) and message.calls is None:
@@ -289,10 +300,7 @@ class Participant:
         elif id in self.settled:
             writes.append(self._compared(self.settled.pop(id), message))
         elif not message.commits:
-            for other in self._under_way():
-                if other.transaction == id:
-                    self._withdraw(other.id, now_ms)
-                    self._vote_no(other, refusal(ENDED, "the transaction is aborted"), now_ms)
+            self._stop(lambda other: other.transaction == id, now_ms)
         if not request.once:
             writes.append(self._memory.bury(message.transaction, now_ms))
         done: JSON = {"done": "commit" if message.commits else "abort"}
@@ -496,3 +504,7 @@ class Participant:
                     again = self._followers.pop(effect.request.id, ())
                     effects += [Answer(request, effect.outcome) for request in again]
         return effects
+
+
+def _token(request: Request) -> str | None:
+    return request.message.token if isinstance(request.message, Operate) else None

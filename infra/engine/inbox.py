@@ -413,7 +413,7 @@ class Inbox:
         completion = self._within_limits(run, completion)
         outcome = completion.outcome
         self._counters.steps_failed += isinstance(outcome, Failure)
-        if not run.origin.express or run.origin.solo:
+        if (not run.origin.express or run.origin.solo) and not opened.silent:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += completion.ended_ms - completion.started_ms
         run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from actions import INTERNAL_ERROR, Completion, Document
+from actions import INTERNAL_ERROR, Completion, Document, Invocation
 from composer import Failure
 from transactions import (
     Answer,
@@ -40,7 +40,7 @@ from .timers import Timers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from actions import Invocation, Invoker
+    from actions import Invoker
     from transactions import Effect, Write
 
     from .parts import Parts
@@ -110,6 +110,7 @@ class Mailboxes:
         self._requests: dict[str, tuple[_Mailbox, Request]] = {}  # by activation
         self._prepared: dict[str, dict[str, Prepared]] = {}  # by name and transaction
         self._inquiries: dict[str, int] = {}  # how long to wait before the next, by transaction
+        self._to_fill: list[_Mailbox] = []
         self._timers = Timers(parts.clock, self._ring)
 
     # --- its life ------------------------------------------------------------------------------
@@ -152,7 +153,9 @@ class Mailboxes:
         box = self._boxes.get(name)
         if box is None:
             box = self._boxes[name] = _Mailbox(name)
-            self._tasks.create_task(self._fill(box))
+            self._to_fill.append(box)
+            if len(self._to_fill) == 1:
+                self._tasks.create_task(self._fill_all())
         box.asked[request] = _Asked(invocation, done, now_ms)
         self._requests[request.id] = box, request
         if box.participant is None:
@@ -191,6 +194,11 @@ class Mailboxes:
             self._do(box, partial(box.participant.cancel, request.id, self._clock.now_ms()))
         return True
 
+    async def _fill_all(self) -> None:
+        while self._to_fill:
+            await self._fill(self._to_fill.pop(0))
+        self._evict()
+
     async def _fill(self, box: _Mailbox) -> None:
         """Loads an entity, and hands it what has come meanwhile."""
         row, stones = None, []
@@ -212,7 +220,6 @@ class Mailboxes:
         for request in early:
             if request in box.asked:
                 self._receive(box, box.participant, request)
-        self._evict()
 
     def _fail_all(self, box: _Mailbox, text: str) -> None:
         """Forgets an entity: what is stored of it is right, and is read again."""
@@ -264,15 +271,20 @@ class Mailboxes:
         asked = box.asked.get(effect.request)
         assert asked is not None  # noqa: S101  what nobody waits for is not run
         whole = asked.invocation
-        invocation = replace(
-            whole,
-            params={
+        invocation = Invocation(
+            whole.activation,
+            whole.action,
+            {
                 **whole.action.parameters,
                 "state": effect.state,
                 "operation": effect.operation,
                 "params": effect.params,
                 "key": whole.params["key"],
             },
+            whole.namespace,
+            "",
+            transaction=whole.transaction,
+            key=whole.key,
         )
         invoker = self._invokers.get(whole.action.kind)
         ran = partial(self._ran, box, effect.request)

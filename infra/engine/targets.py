@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_COMPONENTS = 50  # of a conductor action's composition, with those of nested ones
 MAX_CONSULTATIONS = 2 * MAX_COMPONENTS + 1
 
+DECISIONS = ("commit", "abort")
+
 
 def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
     """What a step runs, or why there is nothing to run. Texts are OpenWhisk's."""
@@ -76,7 +78,14 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
         cause=None if solo else run.id,
         name=f"{action.listed_as.path}.{command.function[:8]}" if command.function else None,
         kind=action.invoker_kind(command.function) if command.function else None,
+        silent=action.entity is not None and not solo and _decides(command.params),
     )
+
+
+def _decides(message: JSON) -> bool:
+    """Whether an entity is told what has been decided: then none of its code runs."""
+    about = message.get("transaction")
+    return isinstance(about, dict) and about.get("kind") in DECISIONS
 
 
 def program_of(action: Action, params: dict[str, JSON]) -> Program:

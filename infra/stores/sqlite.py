@@ -306,14 +306,35 @@ def _rows(writes: Sequence[Write]) -> int:
 
 def _put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
     """Writes the documents of every write whose conditions hold. Returns the others' indexes."""
-    refused = []
+    refused: list[int] = []
+    last: dict[tuple[str, str], Document] = {}
     for index, write in enumerate(writes):
-        if write.documents and not _fits(db, write.documents):
-            refused.append(index)
+        if not write.documents:
             continue
+        if any(document.expected is not None for document in write.documents):
+            _put_last(db, last)
+            if not _fits(db, write.documents):
+                refused.append(index)
+                continue
         for document in write.documents:
-            _put_document(db, document)
+            if document.expected is None:
+                last[document.kind, document.key] = document
+            else:
+                _put_last(db, last)
+                _put_document(db, document)
+    _put_last(db, last)
     return refused
+
+
+def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> None:
+    """Writes what each of these documents was last to become, and forgets about it."""
+    gone = [key for key, document in last.items() if document.body is None]
+    put = [(*key, 1, document.body) for key, document in last.items() if document.body is not None]
+    if gone:
+        db.executemany("DELETE FROM documents WHERE kind = ? AND key = ?", gone)
+    if put:
+        _insert(db, "documents", put, _UPSERT)
+    last.clear()
 
 
 def _fits(db: sqlite3.Connection, documents: Iterable[Document]) -> bool:
@@ -336,11 +357,7 @@ def _put_document(db: sqlite3.Connection, document: Document) -> None:
             "DELETE FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
         )
     else:
-        db.execute(
-            "INSERT INTO documents VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE "
-            "SET version = version + 1, body = excluded.body",
-            (document.kind, document.key, document.body),
-        )
+        _insert(db, "documents", [(document.kind, document.key, 1, document.body)], _UPSERT)
 
 
 def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
@@ -366,19 +383,25 @@ def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
             expire(db, *write.expired)
 
 
-def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert(
+    db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]], how: str = ""
+) -> None:
     width, at = len(rows[0]), 0
     while left := len(rows) - at:
         size = next(size for size in CHUNKS if size <= left)
         values = [*chain.from_iterable(rows[at : at + size])]
-        db.execute(_insertion(table, width, size), values)
+        db.execute(_insertion(table, width, size, how), values)
         at += size
 
 
 @cache
-def _insertion(table: str, width: int, size: int) -> str:
+def _insertion(table: str, width: int, size: int, how: str) -> str:
     row = f"({','.join('?' * width)})"
-    return f"INSERT OR REPLACE INTO {table} VALUES {','.join([row] * size)}"
+    verb = "INSERT" if how else "INSERT OR REPLACE"
+    return f"{verb} INTO {table} VALUES {','.join([row] * size)}{how}"
+
+
+_UPSERT = " ON CONFLICT DO UPDATE SET version = version + 1, body = excluded.body"
 
 
 _DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber < ?"

@@ -17,6 +17,7 @@ from itertools import count
 import composer
 from composer import Completed, Execution, Failed, Failure, Fiber, Limits, Success, TimerFired
 from composer.commands import Abandon, Invoke
+from composer.history import TRANSACTION_COMMITTED
 from transactions import (
     Answer,
     Gone,
@@ -30,9 +31,10 @@ from transactions import (
     key_of,
     parsed,
 )
+from transactions.locks import Lock
 
 RESEND_MS, ASK_MS = 300, 1_000
-LONGEST_MS = 3_600_000
+LONGEST_MS, MOST_EVENTS = 1_200_000, 60_000  # a world that takes longer does not come to its end
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Faults:
     lose: float = 0.05
     double: float = 0.1
     crash: float = 0.01  # at each commit, before or after it
+    crash_at: frozenset[int] = frozenset()  # and at these, counted from 0
     until_ms: int = 20_000
 
 
@@ -72,7 +75,7 @@ class World:
 
     def __post_init__(self):
         self.chance = random.Random(self.seed)
-        self.order = count()
+        self.order, self.commits, self.committed = count(), count(), set()
         self.started_ms = self.now_ms
         self.hosts = [EntityNode(self, f"host{i}") for i in range(2)]
         self.coordinators = [Coordinator(self, f"coordinator{i}") for i in range(2)]
@@ -99,12 +102,17 @@ class World:
             self.later(delay, lambda: node.hear(do, args))
 
     def may_die(self):
-        if self.unkind and self.chance.random() < self.faults.crash:
+        commit = next(self.commits)
+        if self.unkind and (
+            commit in self.faults.crash_at or self.chance.random() < self.faults.crash
+        ):
             raise Crash
 
     def run(self):
         """Until nothing is left to do."""
-        while self.queue and not self.settled:
+        for _ in range(MOST_EVENTS):
+            if not self.queue or self.settled:
+                break
             at_ms, _, do = heapq.heappop(self.queue)
             self.now_ms = max(self.now_ms, at_ms)
             if self.now_ms > self.started_ms + LONGEST_MS:
@@ -179,6 +187,8 @@ class Coordinator(Node):
     def commit(self, id, changes):
         self.world.may_die()
         stored = self.disk[id]
+        if any(entry.kind == TRANSACTION_COMMITTED for entry in changes.entries):
+            self.world.committed.add(id)
         if not (self.world.without.decisions and self.decides(id)):
             stored["history"] += changes.entries
             for name, fiber in changes.fibers.items():
@@ -215,6 +225,9 @@ class Coordinator(Node):
         params = dict(command.params)
         if "transaction" not in params:
             params["token"] = command.key or command.activation
+            done, undone, _ = params["token"].partition(".undo.")
+            if undone:
+                params["undoes"] = f"{done}.1"
         host = self.world.host_of(params["key"])
         self.world.send(host, host.receive, self, (place, command.activation), params)
         self.later(RESEND_MS + self.world.chance.randint(0, 200), lambda: self.send(place, command))
@@ -225,6 +238,8 @@ class Coordinator(Node):
         if command is None or command.activation != activation:
             return
         del self.pending[id, fiber, turn]
+        if command.key is not None and isinstance(outcome, Success):
+            self.world.trace.append((id, command.key))
         event = (
             Completed(turn, outcome.value)
             if isinstance(outcome, Success)
@@ -268,6 +283,14 @@ class Coordinator(Node):
                 self.apply(id, execution.proceed(self.world.now_ms))
 
 
+class NoLock(Lock):
+    """Lets everybody in."""
+
+    def ask(self, claim):
+        self.take(claim)
+        return "granted"
+
+
 class EntityNode(Node):
     """Holds entities: a disk, and participants in memory."""
 
@@ -289,8 +312,7 @@ class EntityNode(Node):
                 stones,
             )
             if self.world.without.locks:
-                entity._lock.ask = lambda _claim: "granted"
-                entity._lock.holds = lambda _owner, exclusive=False: True
+                entity._lock = NoLock()
             self.entities[key] = entity
         return self.entities[key]
 
@@ -402,6 +424,8 @@ def bank(state, operation, params):
             balance -= params["amount"]
         case "deposit":
             balance += params["amount"]
+        case "take":  # what undoes a deposit may not be refused
+            balance -= params["amount"]
         case "append":
             return Success({"state": {**state, "list": [*state["list"], params["value"]]}})
         case "read":
