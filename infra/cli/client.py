@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAMESPACES = "/api/v1/namespaces"
 NO_CONTENT, NOT_FOUND = 204, 404
-ACTIONS = "actions"
+ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
 WAIT_MS = 60_000
 MARGIN_S = 15.0  # over what we ask the server to wait
@@ -68,6 +68,13 @@ class Client:
     ) -> Any:
         """As `ask`, for what has a name: `name`, `package/name`, or in full `/namespace/name`."""
         return self._ask(method, _path(collection, name), body, query)[1]
+
+    def keyed(
+        self, method: str, type: str, key: str, *, body: Any = None, **query: Any
+    ) -> tuple[int, Any]:
+        """As `ask`, for an entity. Returns the status, too: 202 when a call has not ended yet."""
+        path = f"{_path(ENTITIES, type)}/keys/{_segment(key)}"
+        return self._ask(method, path, body, query)
 
     def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
         """As `entity`, for an action."""
@@ -139,6 +146,11 @@ def _path(collection: str, name: str) -> str:
     """The path of a name."""
     namespace, _, rest = name[1:].partition("/") if name.startswith("/") else ("_", "", name)
     return f"{NAMESPACES}/{quote(namespace)}/{collection}/{quote(rest)}"
+
+
+def _segment(text: str) -> str:
+    """Any text as one segment of a path; of dots alone it would be taken for a place in it."""
+    return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
 def connect(url: str | None, auth: str | None) -> Client:

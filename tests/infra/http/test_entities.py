@@ -496,7 +496,7 @@ async def test_a_composition_calls_the_same_entities(bank):
 
 
 @pytest.mark.parametrize(("method", "key"), VERBS)
-async def test_who_shows_no_key_is_asked_for_one_before_anything_else(bank, client, method, key):
+async def test_who_shows_no_key_is_asked_for_one_before_anything_else(bank, method, key):
     path = f"/api/v1/namespaces/_{path_of(key)}"
 
     answer = await bank.caller().request(method, path, content="{")
