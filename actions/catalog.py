@@ -96,12 +96,16 @@ class Catalog:
 
         Raises:
             NotFoundError: when there is none.
-            ForbiddenError: when it is another namespace's and not in a public package.
+            ForbiddenError: when it is another namespace's and not in a public package, or an entity:
+                whoever may lock one can keep everybody else out.
         """
         key = (str(name), caller)
         found = self._resolved.get(key)
         if found is None:
-            found = self._resolved[key] = self._resolve(name, caller)
+            found = self._resolve(name, caller)
+            if found.entity is not None and found.name.namespace != caller:
+                raise ForbiddenError(_shown(name))
+            self._resolved[key] = found
         return found
 
     def _resolve(self, name: Name, caller: str) -> Action:

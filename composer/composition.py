@@ -102,6 +102,13 @@ class Composition:
             yield node
             left.extend(child for _, child in reversed(list(node.children())))
 
+    def definitions(self) -> Iterator[tuple[str, Any]]:
+        """The actions that it defines where it names them: an ActionFunction, or a document."""
+        for node in self.walk():
+            definition = node.arguments.get("action")
+            if definition is not None:
+                yield str(node.arguments.get("name") or node.arguments["entity"]), definition
+
 
 Part = Any  # a Composition, an action's name, a Python function, a predicate, or None for `empty`
 

@@ -187,8 +187,9 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
 def _resume(cursor: Cursor, event: Resumed) -> bool:
     cursor.note(history.RESUMED, event.detail)
     if event.params is not None:
-        frame = next(f for f in reversed(cursor.frames) if isinstance(f, Attempts))
-        cursor.replace(frame, changed(frame, value=event.params))
+        frame = cursor.frames[-1]
+        if isinstance(frame, Attempts):
+            cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
     return True
 
@@ -341,8 +342,10 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a fra
                 left_undone(cursor, frame, cause)
             case Compensations() if compensate(cursor, frame, cause):
                 return
-            case Compensating():  # only its own code can have failed: see `_stuck`
-                cursor.push(frame)
+            case Compensating():  # what undoes has failed where nothing tries it again
+                left = frame.left if frame.undoing is None else (*frame.left, frame.undoing)
+                cursor.push(changed(frame, left=left, undoing=None))
+                cursor.pc = frame.to
                 _stuck(cursor, _as_failure(cause))
                 return
             case Finalizer() if not isinstance(cause, Exhaustion):
@@ -389,7 +392,11 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     attempt: Attempt = cursor.program.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
     spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)
-    if failed.code == REVERT_ALL or not policy.covers(failed) or (spent and not policy.pause):
+    if (
+        (failed.code == REVERT_ALL and not policy.stuck)
+        or not policy.covers(failed)
+        or (spent and not policy.pause)
+    ):
         return False
     if not cursor.count_step():
         return True

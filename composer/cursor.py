@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from . import history
 from .compensations import Compensating, Compensations, Doing
-from .coordinator import Coordinating
+from .coordinator import UNDISTURBED, Coordinating
 from .expressions import Scope
 from .fiber import Attempts, Invoking, Mask, Variables
 from .freezing import frozen
@@ -133,7 +133,11 @@ class Cursor:
     @property
     def _unlimited(self) -> bool:
         """Whether it undoes something, or tells others what was decided: that must come to its end."""
-        return any(isinstance(frame, (Compensating, Coordinating)) for frame in self.frames)
+        return any(
+            isinstance(frame, Compensating)
+            or (isinstance(frame, Coordinating) and frame.phase in UNDISTURBED)
+            for frame in self.frames
+        )
 
     def replace(self, old: Frame, new: Frame) -> None:
         """Puts a frame in place of another."""

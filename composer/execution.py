@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from . import history
 from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
 from .conductor import advance, reissue
-from .coordinator import UNDISTURBED, Coordinating
+from .coordinator import Coordinating
 from .cursor import Context, Cursor, Limits, step_detail
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
@@ -239,9 +239,9 @@ class Execution:
 
     @property
     def decided(self) -> bool:
-        """Whether a transaction of it has been decided, and not everybody knows yet."""
+        """Whether a transaction of it may have committed, and not everybody knows yet."""
         return any(
-            type(frame) is Coordinating and frame.phase in UNDISTURBED
+            type(frame) is Coordinating and frame.phase in ("deciding", "committing")
             for fiber in self.fibers.values()
             for frame in fiber.frames
         )

@@ -17,10 +17,8 @@ def frozen(cls: type[T]) -> type[T]:
     made: Any = dataclass(slots=True, unsafe_hash=True)(cls)
     lines = [f"    new.{field.name} = old.{field.name}" for field in fields(made)]
     scope: dict[str, Any] = {"cls": made}
-    exec(
-        "\n".join(["def copied(old):", "    new = cls.__new__(cls)", *lines, "    return new"]),
-        scope,
-    )  # noqa: S102  as dataclasses writes its own
+    lines = ["def copied(old):", "    new = cls.__new__(cls)", *lines, "    return new"]
+    exec("\n".join(lines), scope)  # noqa: S102  as `dataclasses` writes its own
     made.copied = scope["copied"]
     result: type[T] = made
     return result

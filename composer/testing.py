@@ -154,10 +154,9 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         SimulationError: when an action has no fake.
     """
     fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
-    for node in composition.walk():
-        function = node.arguments.get("action")
-        if isinstance(function, ActionFunction):
-            fakes.setdefault(node.arguments["name"], function.function)
+    for name, function in composition.definitions():
+        if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
+            fakes.setdefault(name, function.function)
     return Simulation(compile(composition), fakes, crash, limits or Limits()).run(
         {} if params is None else params, cancel_at
     )

@@ -68,7 +68,8 @@ Told: TypeAlias = "tuple[Tone, str, str]"
 def _step(first: dict[str, JSON]) -> str:
     """What a step runs: an action, without its namespace, or a function, by its place."""
     if "action" in first:
-        return str(first["action"]).removeprefix("/").partition("/")[2]
+        name = str(first["action"]).removeprefix("/").partition("/")[2]
+        return f"{first['message']} {name} {first['key']}" if "message" in first else name
     if "width" in first:
         return f"fork of {first['width']}"
     if "until" in first:
@@ -100,6 +101,14 @@ _OPEN_ENDED = _ENDINGS | {
     history.RETRY_SCHEDULED,
     history.BRANCH_FAILED,
     history.PAUSED,
+    history.STUCK,
+    history.COMPENSATION_STARTED,
+    history.COMPENSATED,
+    history.PIVOT_PASSED,
+    history.STEP_UNDONE,
+    history.TRANSACTION_STARTED,
+    history.TRANSACTION_COMMITTED,
+    history.TRANSACTION_ABORTED,
 }
 
 _TOLD: dict[str, Callable[[dict[str, JSON], dict[str, JSON]], Told]] = {
@@ -123,4 +132,13 @@ _TOLD: dict[str, Callable[[dict[str, JSON], dict[str, JSON]], Told]] = {
     history.SPAWNED: lambda e, _: ("plain", f"started {e['activation']}", e["path"]),
     history.PAUSED: lambda e, _: ("wait", f"paused after {e['attempts']} attempts", _error(e)),
     history.RESUMED: lambda _, __: ("plain", "resumed", ""),
+    history.PIVOT_PASSED: lambda e, _: ("plain", "pivot passed", e["path"]),
+    history.COMPENSATION_STARTED: lambda e, _: ("bad", f"undoing {e['steps']}", ""),
+    history.STEP_UNDONE: lambda e, _: ("plain", "undone", e["path"]),
+    history.COMPENSATED: lambda _, __: ("plain", "all undone", ""),
+    history.STUCK: lambda e, _: ("bad", "stuck", _error(e)),
+    history.RESOLVED: lambda e, _: ("plain", f"resolved: {e['how']}", e.get("reason", "")),
+    history.TRANSACTION_STARTED: lambda e, _: ("plain", "transaction", e["transaction"]),
+    history.TRANSACTION_COMMITTED: lambda e, _: ("good", "committed", e["transaction"]),
+    history.TRANSACTION_ABORTED: lambda e, _: ("bad", "aborted", _error(e)),
 }  # fmt: skip

@@ -56,13 +56,11 @@ class Embedded:
         Raises:
             RefusedError: when something in it is malformed.
         """
-        for node in composition.walk():
-            definition = node.arguments.get("action")
+        for defined, definition in composition.definitions():
             if isinstance(definition, ActionFunction):
                 self.register(definition)
-            elif definition is not None:
-                name = node.arguments.get("name") or node.arguments["entity"]
-                await self.put(name, definition)
+            else:
+                await self.put(defined, definition)
         document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
         await self.put(name, document)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .protocol import Call, Transaction, Work
     from .records import Row
 
-UPGRADE = "upgrade"  # the operation that turns state of an older version into today's
 GET, DELETE, LOCK, UNLOCK = "$get", "$delete", "$lock", "$unlock"  # what every entity can do
 MAX_RESULT = (1 << 20) - (1 << 14)  # bytes of what an operation returns: votes carry it
 

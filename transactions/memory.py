@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from composer import Failure, Success
 
-from .errors import ENDED, refusal
+from .errors import ENDED, RETRYABLE, refusal
+from .protocol import Operate
 from .records import Tombstone
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from composer import JSON, Outcome
 
+    from .effects import Request
     from .protocol import Transaction
 
 TOKEN_MS = 24 * 3600 * 1000  # that an operation which may come twice is remembered
@@ -51,6 +53,15 @@ class Memory:
             written = [None, answer.value]
         stone = self._stones[of] = Tombstone(of, now_ms + TOKEN_MS, written)
         return stone
+
+    def kept(self, request: Request, outcome: Outcome, now_ms: int) -> tuple[Tombstone, ...]:
+        """What is written of an operation that may be asked for again."""
+        message = request.message
+        assert isinstance(message, Operate)  # noqa: S101  transactions are buried
+        again = isinstance(outcome, Failure) and outcome.code in RETRYABLE
+        if request.once or message.token is None or again:
+            return ()
+        return (self.remember(message.token, now_ms, outcome),)
 
     def bury(self, transaction: Transaction, now_ms: int) -> Tombstone:
         """A transaction has ended here: remembered until its messages are refused for their age."""

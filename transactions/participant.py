@@ -32,10 +32,10 @@ from .errors import (
     VERSION_CONFLICT,
     refusal,
 )
-from .jobs import UPGRADE, Copy, Job, reads
+from .jobs import Copy, Job, reads
 from .locks import Claim, Lock, claim_of
 from .memory import Memory
-from .protocol import MAX_LOCK_MS, Decide, Operate, Prepare, Transaction, Work
+from .protocol import MAX_LOCK_MS, UPGRADE, Decide, Operate, Prepare, Transaction, Work
 from .records import Prepared, Row, Tombstone
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class Participant:
         self._followers: dict[str, list[Request]] = {}  # that repeat a request, by its id
         self._effects: list[Effect] = []
         for vote in prepared:
-            if vote.heuristic is not None:
+            if vote.heuristic is not None and not vote.damaged:
                 self.settled[vote.transaction.id] = vote
-            else:
+            elif vote.heuristic is None:
                 self.prepared = vote
                 self._lock.take(claim_of(vote.transaction, exclusive=True))
 
@@ -108,7 +108,7 @@ class Participant:
         if isinstance(message, Decide):
             self._decide(request, message, now_ms)
         elif isinstance(message, Operate):
-            once = request.once or message.token is None
+            once = request.once or (message.token or message.undoes) is None
             if once or not self._known_token(request, message, now_ms):
                 self._claim(request, Claim(request.id, exclusive=not reads(message.call)), now_ms)
         elif (told := self._memory.told(message.transaction.id)) is not None:
@@ -204,20 +204,10 @@ class Participant:
             self._effects.append(Answer(request, nothing, tuple(writes)))
             return True
         for other in self._under_way():
-            if _token(other) == message.token:
+            if message.token is not None and _token(other) == message.token:
                 self._followers.setdefault(other.id, []).append(request)
                 return True
         return False
-
-    def _done_once(self, request: Request, outcome: Outcome, now_ms: int) -> tuple[Write, ...]:
-        """What is written of an operation that may be asked for again."""
-        message = request.message
-        assert isinstance(message, Operate)  # noqa: S101  transactions have their own
-        if request.once or message.token is None:
-            return ()
-        if isinstance(outcome, Failure) and outcome.code in RETRYABLE:
-            return ()
-        return (self._memory.remember(message.token, now_ms, outcome),)
 
     # --- transactions --------------------------------------------------------------------------
 
@@ -363,11 +353,11 @@ class Participant:
         message, state = request.message, self.row.state
         if isinstance(message, Operate):
             if (why := self._unfit(message)) is not None:
-                self._effects.append(Answer(request, why, self._done_once(request, why, now_ms)))
+                self._effects.append(Answer(request, why, self._memory.kept(request, why, now_ms)))
                 self._leave(request, now_ms)
                 return
             calls = [message.call]
-        elif (flag := self.row.flag) is not None:
+        elif (flag := self.row.flag) not in (None, message.by):  # type: ignore[union-attr]
             self._vote_no(request, refusal(LOCKED, f"the entity is locked by {flag}"), now_ms)
             self._leave(request, now_ms)
             return
@@ -423,7 +413,7 @@ class Participant:
             self._copies[message.transaction.id].done(message, why)
             self._effects.append(Answer(job.request, why))
         else:
-            writes = self._done_once(job.request, why, now_ms)
+            writes = self._memory.kept(job.request, why, now_ms)
             self._effects.append(Answer(job.request, why, writes))
         self._leave(job.request, now_ms)
 
@@ -447,11 +437,13 @@ class Participant:
         if job.state is not before.state and not reads(message.call):  # type: ignore[union-attr]
             self.row = self._changed(job.state, now_ms)
         writes: tuple[Write, ...] = (self.row,) if self.row is not before else ()
-        writes += self._done_once(job.request, outcome, now_ms)
+        writes += self._memory.kept(job.request, outcome, now_ms)
         self._effects.append(Answer(job.request, outcome, writes))
         self._leave(job.request, now_ms)
 
     def _changed(self, state: JSON, now_ms: int) -> Row:
+        if state is None and self.row.flag is None:
+            return Row()
         return Row(state, self.row.version + 1, self.settings.version, now_ms, self.row.flag)
 
     # --- votes ---------------------------------------------------------------------------------

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from composer import JSON
 
+UPGRADE = "upgrade"  # the operation that turns state of an older version into today's
 MAX_KEY = 512  # characters of an entity's key
+_NAME = f"a string of 1 to {MAX_KEY} printable characters"
 MAX_OPERATIONS = 1_000  # of one transaction on one entity
 MAX_LOCK_MS = 600_000  # that a transaction may hold a lock it has not prepared
 
@@ -99,6 +101,7 @@ class Work:
     number: int
     calls: tuple[Call, ...]
     several: bool = False
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ class Prepare:
     number: int
     calls: tuple[Call, ...] | None
     commits: bool = False
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +131,14 @@ def key_of(params: Mapping[str, JSON]) -> str:
         MessageError: when it is missing or no key.
     """
     key = params.get("key")
-    if type(key) is not str or not 0 < len(key) <= MAX_KEY or not key.isprintable():
-        raise MessageError(
-            f"'key' must be a string of 1 to {MAX_KEY} printable characters, not {key!r:.80}"
-        )
+    if not _is_name(key):
+        raise MessageError(f"'key' must be {_NAME}, not {key!r:.80}")
+    assert isinstance(key, str)  # noqa: S101  or it would be no name
     return key
+
+
+def _is_name(value: JSON) -> bool:
+    return type(value) is str and 0 < len(value) <= MAX_KEY and value.isprintable()
 
 
 def parsed(params: Mapping[str, JSON]) -> Message:
@@ -153,13 +160,14 @@ def parsed(params: Mapping[str, JSON]) -> Message:
     match kind:
         case "work":
             number = _number(about.get("number"), "transaction.number", 1)
-            calls = _calls(params)
+            calls, by = _calls(params), _text(params.get("by"), "by")
             if calls is not None:
-                return Work(transaction, number, calls, several=True)
-            return Work(transaction, number, (_call(params),))
+                return Work(transaction, number, calls, several=True, by=by)
+            return Work(transaction, number, (_call(params),), by=by)
         case "prepare" | "prepare_commit":
             number = _number(about.get("number", 0), "transaction.number", 0)
-            return Prepare(transaction, number, _calls(params), kind == "prepare_commit")
+            by = _text(params.get("by"), "by")
+            return Prepare(transaction, number, _calls(params), kind == "prepare_commit", by)
         case "commit" | "abort":
             return Decide(transaction, kind == "commit")
         case _:
@@ -171,8 +179,9 @@ def parsed(params: Mapping[str, JSON]) -> Message:
 
 def _transaction(about: dict[str, JSON]) -> Transaction:
     id, order = about.get("id"), about.get("order", "declared")
-    if type(id) is not str or not id:
-        raise MessageError(f"'transaction.id' must be a string, not {id!r:.80}")
+    if not _is_name(id):
+        raise MessageError(f"'transaction.id' must be {_NAME}, not {id!r:.80}")
+    assert isinstance(id, str)  # noqa: S101  or it would be no name
     if order not in ("declared", "wait", "nowait"):
         raise MessageError(
             f"'transaction.order' must be declared, wait or nowait, not {order!r:.80}"
@@ -187,6 +196,8 @@ def _call(params: Mapping[str, JSON]) -> Call:
     operation, given = params.get("operation"), params.get("params")
     if type(operation) is not str or not operation:
         raise MessageError(f"'operation' must be the name of one, not {operation!r:.80}")
+    if operation == UPGRADE:
+        raise MessageError(f"'operation' must not be {UPGRADE!r}: that is asked for when it is due")
     if given is None:
         given = {}
     if type(given) is not dict:
@@ -206,11 +217,11 @@ def _calls(params: Mapping[str, JSON]) -> tuple[Call, ...] | None:
 
 
 def _text(value: JSON, field: str) -> str | None:
-    if value is not None and (type(value) is not str or not 0 < len(value) <= MAX_KEY):
-        raise MessageError(
-            f"'{field}' must be a string of 1 to {MAX_KEY} characters, not {value!r:.80}"
-        )
-    return value
+    if value is None:
+        return None
+    if not _is_name(value):
+        raise MessageError(f"'{field}' must be {_NAME}, not {value!r:.80}")
+    return str(value)
 
 
 def _number(value: JSON, field: str, least: int) -> int:

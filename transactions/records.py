@@ -58,6 +58,8 @@ class Prepared:
 
     def applied(self, row: Row, now_ms: int) -> Row:
         """The row after it, committed."""
+        if self.state is None and row.flag is None:
+            return Row()
         return Row(self.state, row.version + 1, self.schema, now_ms, row.flag)
 
     def to_json(self) -> JSON:

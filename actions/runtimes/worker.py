@@ -162,7 +162,7 @@ class Source:
 
 
 def define(name: str, source: str, main: str) -> Any:
-    module = types.ModuleType("main__")
+    module = sys.modules["main__"] = types.ModuleType("main__")  # where a dataclass looks for names
     path = f"{name}.py"
     module.__dict__.update(__file__=path, __loader__=Source(source))
     exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102  this is what we are for

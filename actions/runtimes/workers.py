@@ -189,7 +189,7 @@ class Worker:
                 "__OW_TRANSACTION_ID": invocation.transaction,
                 "__OW_API_KEY": key,
                 "__OW_DEADLINE": str(deadline_ms),
-                "__OW_IDEMPOTENCY_KEY": invocation.activation,
+                "__OW_IDEMPOTENCY_KEY": invocation.idempotency_key,
                 "__OW_COMPLETION_TOKEN": invocation.token,
             },
         }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 SHOWN = 30
-STATUSES = ("running", "paused", "succeeded", "failed", "cancelled")
+STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "cancelled")
 
 
 @click.group()

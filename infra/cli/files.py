@@ -149,7 +149,7 @@ def _python(path: Path, name: str | None) -> Contents:
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
             contents.functions[value.name] = value
-        elif isinstance(value, Composition) and not variable.startswith("_"):
+        elif isinstance(value, Composition) and value.type != "step" and variable[0] != "_":
             contents.compositions[variable] = value
     if name is not None and contents.compositions:
         last = list(contents.compositions)[-1]
@@ -168,12 +168,11 @@ def _python(path: Path, name: str | None) -> Contents:
 
 def _collect(composition: Composition, contents: Contents) -> None:
     """Takes the actions in that a composition defines where it names them."""
-    for node in composition.walk():
-        definition = node.arguments.get("action")
+    for name, definition in composition.definitions():
         if isinstance(definition, ActionFunction):
             contents.functions[definition.name] = definition
-        elif definition is not None:
-            contents.actions[node.arguments["name"].removeprefix("/_/")] = definition
+        else:
+            contents.actions[name.removeprefix("/_/")] = definition
 
 
 def _loaded(path: Path) -> ModuleType:

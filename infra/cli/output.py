@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 _TONES = {"plain": "default", "good": "green", "bad": "red", "wait": "yellow"}
 _IDS = ("execution", "activation", "start")
 _MARKS = {"plain": "·", "good": "✓", "bad": "✗", "wait": "…"}
-_STATUS = {"succeeded": "green", "failed": "red", "cancelled": "red", "paused": "yellow"}
+_STATUS = {
+    "succeeded": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "paused": "yellow",
+    "stuck": "red",
+}
 
 
 PIPE_WIDTH = 160  # characters of a line that goes to no terminal

@@ -110,8 +110,7 @@ class Dispatch:
         """
         opened, message = flight.opened, command.params
         twice = run.origin.solo and ("transaction" in message or "token" in message)
-        if "transaction" not in message:
-            message = {"by": run.id, **message}
+        message = {"by": run.id, **message}
         invocation = Invocation(
             activation=opened.id,
             action=opened.action,

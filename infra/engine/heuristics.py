@@ -42,7 +42,9 @@ class Heuristics:
             NotFoundError: when nobody in this namespace is.
         """
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is None):
-            await self._mailboxes.decide_by_hand(name, commits=commits, by=by, reason=reason)
+            await self._mailboxes.decide_by_hand(
+                name, transaction, commits=commits, by=by, reason=reason
+            )
         await self._tick.settled()
 
     async def forget(self, namespace: str, transaction: str) -> None:

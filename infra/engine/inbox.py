@@ -17,6 +17,8 @@ import orjson
 
 from actions import (
     BAD_RESPONSE,
+    FAILURES,
+    LOST,
     PAYLOAD_TOO_LARGE,
     Completion,
     Conducted,
@@ -116,7 +118,7 @@ class Inbox:
 
     def call(self, id: str, action: Action, params: JSON, namespace: str) -> None:
         """Begins an execution, one of its namespace's calls."""
-        value = merged(action.parameters, params)
+        value = params if action.entity is not None else merged(action.parameters, params)
         program = program_of(action, value)
         origin = Origin(
             action=action,
@@ -203,6 +205,7 @@ class Inbox:
 
     def fly(self, run: Run, fiber: str, command: Invoke) -> None:
         """Sends a step again after a crash."""
+        run.resent.add((fiber, command.turn))
         self._settle((run, Changes(commands=[(fiber, command)])))
 
     # --- what comes of it --------------------------------------------------------------------
@@ -266,6 +269,7 @@ class Inbox:
         if any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
             run.paused = run.execution.paused
             status = STUCK if run.execution.stuck else PAUSED if run.paused else RUNNING
+            run.stuck_ms = self._parts.stuck.get(run.id, self._clock.now_ms())
             self._tick.gathering.write.executions.append(run.row(status, None))
             if status == STUCK and run.id not in self._parts.stuck:
                 alarm = partial(self.stuck, run, changes.entries)
@@ -372,7 +376,7 @@ class Inbox:
     def _invoke(self, run: Run, fiber: str, command: Invoke) -> list[Work]:
         action = counted(run, target(self._parts, run, command), command)
         if isinstance(action, Failure):
-            event = Failed(command.turn, action)
+            event = Failed(command.turn, self._in_doubt(run, fiber, command.turn, action))
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
@@ -391,6 +395,16 @@ class Inbox:
             partial(self._starter.start, run, fiber, flight, command)
         )
         return []
+
+    @staticmethod
+    def _in_doubt(run: Run, fiber: str, turn: int, failed: Failure) -> Failure:
+        """A step of a saga or a transaction that cannot be sent again may have been done before."""
+        kind = FAILURES.get(failed.code)
+        sent = (fiber, turn) in run.resent and run.execution.program.spans
+        if not sent or kind is None or kind.ran != "no":
+            return failed
+        text = "It was sent before the server stopped, and may have run; it cannot be sent again."
+        return Failure(LOST, {"code": LOST, "message": text, "cause": failed.error})
 
     def _nest(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
         value = merged(action.parameters, command.params)
@@ -412,6 +426,9 @@ class Inbox:
         """Closes a step's activation and tells its fiber."""
         completion = self._within_limits(run, completion)
         outcome = completion.outcome
+        if isinstance(outcome, Failure) and opened.action.entity is None:
+            outcome = self._in_doubt(run, fiber, turn, outcome)
+            completion = replace(completion, outcome=outcome)
         self._counters.steps_failed += isinstance(outcome, Failure)
         if (not run.origin.express or run.origin.solo) and not opened.silent:
             run.activation(opened, completion, self._tick.gathering.write)

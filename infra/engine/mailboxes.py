@@ -224,6 +224,7 @@ class Mailboxes:
     def _fail_all(self, box: _Mailbox, text: str) -> None:
         """Forgets an entity: what is stored of it is right, and is read again."""
         self._boxes.pop(box.name, None)
+        box.filled.set()
         now_ms = self._clock.now_ms()
         for request, asked in list(box.asked.items()):
             self._requests.pop(request.id, None)
@@ -380,11 +381,14 @@ class Mailboxes:
         """What has been prepared and is not over, by the entity's name and the transaction."""
         return self._prepared
 
-    async def decide_by_hand(self, name: str, *, commits: bool, by: str, reason: str) -> None:
+    async def decide_by_hand(
+        self, name: str, transaction: str, *, commits: bool, by: str, reason: str
+    ) -> None:
         """Decides for an entity what its coordinator has not."""
         box = await self._present(name)
         participant = box.participant
-        if participant is not None and participant.prepared is not None:
+        prepared = participant.prepared if participant is not None else None
+        if participant is not None and prepared and prepared.transaction.id == transaction:
             now_ms = self._clock.now_ms()
             decide = partial(
                 participant.resolve, commits=commits, by=by, reason=reason, now_ms=now_ms
@@ -440,8 +444,8 @@ class Mailboxes:
 
     async def _decide_at_rest(self, name: str, request: Request) -> None:
         box = await self._present(name)
-        assert box.participant is not None  # noqa: S101  it has been loaded
-        self._do(box, partial(box.participant.receive, request, self._clock.now_ms()))
+        if box.participant is not None:
+            self._do(box, partial(box.participant.receive, request, self._clock.now_ms()))
 
     async def _present(self, name: str) -> _Mailbox:
         """An entity's mailbox, loaded."""

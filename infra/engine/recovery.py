@@ -63,7 +63,7 @@ class Recovery:
         """Takes up everything that was under way."""
         stuck = Query(namespace=None, status=STUCK, limit=MOST)
         for row in await self._parts.store.find(ExecutionRow, stuck):
-            self._parts.stuck[row.id] = row.started_ms
+            self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
         self._timers.arm_all(standing.timers)
         found = []

@@ -97,7 +97,7 @@ class Run:
 
     __slots__ = (
         "_large", "_memo", "_session", "_values", "adopted", "buffer", "conducted_us", "counted", "entries", "execution",
-        "flights", "id", "memory_mb", "origin", "paused", "steps_ms", "unsettled",
+        "flights", "id", "memory_mb", "origin", "paused", "resent", "steps_ms", "stuck_ms", "unsettled",
     )  # fmt: skip
 
     def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
@@ -110,6 +110,8 @@ class Run:
         self.memory_mb = 0  # of the largest of its parts
         self.conducted_us = 0.0  # the conductor's own time
         self.paused = False
+        self.stuck_ms = 0  # since when
+        self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
         self.counted = False  # as one of its namespace's calls under way
         self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[
@@ -206,6 +208,8 @@ class Run:
             "depth": origin.depth,
             "solo": origin.solo,
         }
+        if status == STUCK:
+            body["stuck"] = self.stuck_ms
         if self.adopted:
             body["adopted"] = self.adopted
         if parent is not None:
