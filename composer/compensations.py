@@ -122,13 +122,11 @@ def log_to_json(log: Log, keep: Callable[[JSON], JSON]) -> list[JSON]:
 
 
 def _entry_to_json(entry: Entry, keep: Callable[[JSON], JSON]) -> JSON:
-    match entry:
-        case Undo(to, path, value, key):
-            return {"to": to, "path": path, "value": keep(value), "key": key}
-        case Together(logs):
-            return {"together": [log_to_json(log, keep) for log in logs]}
-        case Doubt():
-            return {}
+    if isinstance(entry, Undo):
+        return {"to": entry.to, "path": entry.path, "value": keep(entry.value), "key": entry.key}
+    if isinstance(entry, Together):
+        return {"together": [log_to_json(log, keep) for log in entry.logs]}
+    return {}
 
 
 def log_from_json(doc: JSON, load: Callable[[JSON], JSON]) -> Log:

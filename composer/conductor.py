@@ -188,8 +188,8 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
     cursor.note(history.RESUMED, event.detail)
     if event.params is not None:
         frame = cursor.frames[-1]
-        if isinstance(frame, Attempts):
-            cursor.replace(frame, changed(frame, value=event.params))
+        assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
+        cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
     return True
 
@@ -329,7 +329,7 @@ def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a frame
+def _unwind(cursor: Cursor, cause: Cause) -> None:
     while cursor.frames:
         frame = cursor.pop()
         match frame:
@@ -341,12 +341,6 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a fra
             case Doing():
                 left_undone(cursor, frame, cause)
             case Compensations() if compensate(cursor, frame, cause):
-                return
-            case Compensating():  # what undoes has failed where nothing tries it again
-                left = frame.left if frame.undoing is None else (*frame.left, frame.undoing)
-                cursor.push(changed(frame, left=left, undoing=None))
-                cursor.pc = frame.to
-                _stuck(cursor, _as_failure(cause))
                 return
             case Finalizer() if not isinstance(cause, Exhaustion):
                 cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
@@ -362,12 +356,6 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a fra
             case Deadline() if cause == Expiry(len(cursor.frames)):
                 cause = failure(TIMEOUT, f"not done within {frame.timeout_ms / 1000:g} seconds")
     cursor.outcome = _as_failure(cause)
-
-
-def _stuck(cursor: Cursor, failed: Failure) -> None:
-    """What undoes has failed for good: an operator must see to it."""
-    cursor.wait = Paused(failed, stuck=True)
-    cursor.note(history.STUCK, {"code": failed.code}, failed.error)
 
 
 def _handles(frame: Handler, cause: Cause) -> bool:

@@ -345,14 +345,13 @@ def _saga_to_json(
         case Compensations():
             doc["log"] = log_to_json(frame.log, keep)
             doc["cause"] = cause_to_json(frame.cause)
-        case Compensating(cause=cause):
+        case _:
+            cause = frame.cause
             undoing = () if frame.undoing is None else (frame.undoing,)
             doc["left"] = log_to_json(frame.left, keep)
             doc["undoing"] = log_to_json(undoing, keep)
-            if isinstance(cause, Failure):
-                doc["cause"] = outcome_to_json(cause, keep)
-            else:
-                doc["cause"] = cause_to_json(cause)
+            failed = isinstance(cause, Failure)
+            doc["cause"] = outcome_to_json(cause, keep) if failed else cause_to_json(cause)  # type: ignore[arg-type]
     return doc
 
 

@@ -270,12 +270,12 @@ def _declares(arguments: dict[str, Any]) -> Iterable[str]:
 def _spans(arguments: dict[str, Any]) -> Iterable[str]:
     if not arguments["components"]:
         yield "give at least one step"
-    passed = False
+    passed, why = False, None
     for part in arguments["components"]:
-        passed, why = _checked(part, passed, in_order=True)
-        if why is not None:
-            yield why
-            return
+        if why is None:
+            passed, why = _checked(part, passed, in_order=True)
+    if why is not None:
+        yield why
 
 
 def _checked(node: Any, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:

@@ -14,6 +14,7 @@ from .compensations import (
     Compensations,
     Doing,
     Doubt,
+    Together,
     Undo,
     doubtful,
     joined,
@@ -57,13 +58,12 @@ def is_unknown(failed: Failure) -> bool:
 def take_logs(cursor: Cursor, logs: tuple[Log, ...]) -> None:
     """What branches have done is done by whoever forked them."""
     log = joined(logs)
-    frame = _innermost(cursor, Doing, Compensations, Compensating)
-    if not log or frame is None:
+    if not log:
         return
+    frame = _innermost(cursor, Doing, Compensations)
     if isinstance(frame, Doing):
-        if doubtful(log):
-            cursor.replace(frame, changed(frame, doubt=True))
-    elif isinstance(frame, Compensations) and not frame.passed:
+        cursor.replace(frame, changed(frame, doubt=frame.doubt or doubtful(log)))
+    else:
         cursor.replace(frame, logged(frame, log))
 
 
@@ -168,9 +168,8 @@ def _compensate(cursor: Cursor, i: instructions.Compensate) -> Reaction:
     cursor.replace(frame, changed(frame, left=tuple(left), undoing=undo, turn=cursor.turn))
     if isinstance(entry, Undo):
         cursor.value, cursor.pc = entry.value, entry.to
-    elif isinstance(entry, Doubt):
-        cursor.pc -= 1
     else:
+        assert isinstance(entry, Together)  # noqa: S101  doubts are a step's, not a saga's
         logs = [log_to_json(log, lambda value: value) for log in entry.logs]
         cursor.value, cursor.pc = {"value": [{"log": log} for log in logs]}, i.group
     return None
@@ -179,8 +178,8 @@ def _compensate(cursor: Cursor, i: instructions.Compensate) -> Reaction:
 def _compensated(cursor: Cursor, _: instructions.Compensated) -> Reaction:
     frame = cursor.frames[-1]
     assert isinstance(frame, Compensating)  # noqa: S101  compiled so
-    if frame.undoing is not None:
-        cursor.note(history.STEP_UNDONE, {"path": frame.undoing.path})
+    assert frame.undoing is not None  # noqa: S101  it has been undone
+    cursor.note(history.STEP_UNDONE, {"path": frame.undoing.path})
     cursor.pc = frame.to
     return None
 

@@ -93,11 +93,8 @@ class Participant:
         if not (self._copies or self._waiting):
             return None
         dues = [copy.transaction.deadline_ms for copy in self._copies.values()]
-        dues += [
-            request.message.transaction.deadline_ms
-            for request in self._waiting.values()
-            if not isinstance(request.message, Operate)
-        ]
+        messages = [request.message for request in self._waiting.values()]
+        dues += [m.transaction.deadline_ms for m in messages if not isinstance(m, Operate)]
         return min(dues, default=None)
 
     # --- what can happen to it -----------------------------------------------------------------
@@ -156,9 +153,9 @@ class Participant:
         """Transactions that have had the lock, or waited for it, for too long have it no longer."""
         for owner, request in list(self._waiting.items()):
             message = request.message
-            if owner not in self._waiting:
-                continue  # it has been granted by now
-            if not isinstance(message, Operate) and message.transaction.past(now_ms):
+            if isinstance(message, Operate) or owner not in self._waiting:
+                continue  # it need not wait any more, or may wait for as long as it takes
+            if message.transaction.past(now_ms):
                 self._wait_no_more(owner, now_ms)
                 self._vote_no(
                     request, refusal(LOCKED, "the lock was not to be had in time"), now_ms
@@ -244,9 +241,8 @@ class Participant:
                 self._effects.append(Answer(request, Success(vote)))
             return True
         copy = self._copies.get(id)
-        if isinstance(message, Work) and copy is not None and message.number == copy.number:
-            if copy.last is not None:
-                self._effects.append(Answer(request, copy.last))
+        if isinstance(message, Work) and copy and copy.last and message.number == copy.number:
+            self._effects.append(Answer(request, copy.last))
             return True
         for other in self._under_way():
             if other.transaction == id:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from things import named, python
 
-from actions import InvalidError, TooLargeError
+from actions import EntitySettings, InvalidError, TooLargeError
 from actions.definitions import (
     MAX_PARAMETER_BYTES,
     define_action,
@@ -92,3 +92,46 @@ def test_a_sequence_shows_its_components_as_a_parameter_that_is_none():
     assert made.parameters == {"x": 1}
     assert made.to_json()["parameters"][-1] == {"key": "_actions", "value": ["/guest/a"]}
     assert python().components == []
+
+
+# --- entity types --------------------------------------------------------------------------------
+
+
+def entity(annotation, **fields):
+    doc = {"exec": {"kind": "python:3", "code": "x"}, **fields}
+    return define_action(
+        named("it"), {**doc, "annotations": [{"key": "entity", "value": annotation}]}, None, 1
+    )
+
+
+def test_an_action_is_an_entity_type_by_annotation():
+    assert entity(True).entity == EntitySettings(1, 1 << 16)
+    assert entity({"version": 3, "bytes": 100}).entity == EntitySettings(3, 100)
+    assert entity({"bytes": 1 << 20}).entity == EntitySettings(1, 1 << 20)
+    for none in (False, None, 0, ""):
+        assert entity(none).entity is None
+    assert python("plain").entity is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "why"),
+    [
+        ("yes", "must be true or"),
+        ({"size": 1}, "must be true or"),
+        ({"version": 0}, "entity.version' must be a whole number, 1 or more"),
+        ({"version": True}, "entity.version'"),
+        ({"bytes": 0}, "entity.bytes' must be 1 to 1048576"),
+        ({"bytes": (1 << 20) + 1}, "entity.bytes'"),
+    ],
+)
+def test_an_entity_type_says_what_it_may(annotation, why):
+    with pytest.raises(InvalidError, match=why):
+        entity(annotation)
+
+
+def test_only_code_is_an_entity_type():
+    sequence = {"exec": {"kind": "sequence", "components": ["/_/a"]}}
+    with pytest.raises(InvalidError, match="an entity is code"):
+        entity(True, **sequence)
+    plain = define_action(named("it"), sequence, None, 1)
+    assert plain.entity is None

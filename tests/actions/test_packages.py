@@ -309,3 +309,12 @@ def test_final_parameters_and_marks_are_read_from_annotations():
     package = Package(named("p"))
     assert package.contains(named("p/a"))
     assert not package.contains(named("a"))
+
+
+def test_an_entity_type_is_its_owners_only_wherever_it_stands(world):
+    noted = [{"key": "entity", "value": True}]
+    world.put(Action, "/other/open/account", {**CODE, "annotations": noted})
+
+    assert world.catalog.resolve(named("/other/open/account"), "other").entity is not None
+    with pytest.raises(ForbiddenError):
+        world.catalog.resolve(named("/other/open/account"), "guest")

@@ -536,3 +536,39 @@ def test_a_saga_of_calls_knows_what_an_entity_has_not_done():
     assert calls == [("a", "withdraw"), ("b", "deposit"), ("a", "deposit")]
     failed = simulate(moved, {}, actions={"account": [{}, Fail("Timeout"), {}]})
     assert [p["key"] for p in failed.calls("account")] == ["a", "b", "a"]
+
+
+def test_one_of_several_that_cannot_be_asked_to_prepare_aborts():
+    bank = Bank(a=100, b=0)
+
+    def answer(params):
+        if params["transaction"]["kind"] == "prepare" and params["key"] == "b":
+            return Fail("Timeout")
+        return bank(params)
+
+    both = transaction(c.sequence(move("withdraw", "a"), move("deposit", "b")))
+    done = simulate(both, {}, actions={"account": answer})
+
+    assert done.error["reason"]["code"] == "Timeout"
+    assert bank.messages[-2:] == [("a", "abort"), ("b", "abort")]
+    assert bank.balances == {"a": 100, "b": 0}
+
+
+def test_an_entity_type_has_no_fake_of_its_own():
+    """It is faked as any action: what it would be given is a message."""
+    counter = c.ActionFunction("counter", dict, annotations={"entity": True})
+    made = call(counter, "k", "o", {})
+
+    assert simulate(made, {}, actions={"counter": {"n": 1}}).value == {"n": 1}
+    assert [name for name, _ in made.definitions()] == ["/_/counter"]
+    defined = call("counter", "k", "o", {})
+    assert list(defined.definitions()) == []
+
+
+def test_the_story_of_a_transaction_can_be_read():
+    done, _ = run(TRANSFER)
+    lines = c.timeline([entry.to_json(lambda value: value) for entry in done.history])
+
+    assert [line.label for line in lines][2:-1] == [
+        "prepare account a", "prepare_commit account b", "committed", "commit account a",
+    ]  # fmt: skip

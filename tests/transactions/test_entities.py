@@ -28,7 +28,7 @@ import composer
 from actions.runtimes.worker import define
 from composer import CaptureError, CompositionError, capture_class
 from infra.embedded import ActionError, embedded
-from transactions import EntityType, entity
+from transactions import EntityType, adapter, entity
 
 FEE = 1
 LIMITS = {"gold": [100, None], "it's": 1.5}
@@ -876,3 +876,20 @@ def test_a_function_that_cannot_travel_is_refused_when_the_type_is_deployed():
 
     with pytest.raises(CaptureError, match="refers to 'thing'"):
         type.definition()
+
+
+def test_functions_that_travel_as_source_do_as_they_do_here():
+    def put(state, params):
+        return params["n"], {"was": state}
+
+    def newer(state, version):
+        return [state, version]
+
+    sources = {"put": composer.capture(put)}
+    code = adapter.of_sources("it", sources, composer.capture(newer))
+    plain = adapter.of_sources("it", sources, None)
+
+    asked_for = {"state": 1, "operation": "put", "params": {"n": 2}, "key": "k"}
+    assert code(asked_for) == plain(asked_for) == {"state": 2, "result": {"was": 1}}
+    older = {"state": 1, "operation": "upgrade", "params": {"version": 3}, "key": "k"}
+    assert code(older) == {"state": [1, 3]}

@@ -616,3 +616,46 @@ def test_a_message_at_its_limits_is_not():
     assert parsed({**FINE, "token": "x" * MAX_KEY, "expected_version": 0})
     assert parsed({"operations": [LOOK] * MAX_OPERATIONS, **of("t", "prepare")})
     assert parsed({"key": "星桥", "operation": "o", "params": None}).call.params == {}
+
+
+# --- rows ----------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_json_and_back():
+    row = Row({"n": 1}, 3, 2, NOW, "me")
+
+    assert Row.from_json(row.to_json()) == row
+
+
+def test_an_entity_that_is_deleted_begins_anew_whoever_deletes_it():
+    entity = Entity(5).do("p", operations=[{"operation": "$delete"}], **of("t", "prepare"))
+    entity.do("c", **of("t", "commit")).do("g", operation="$get").do(
+        "1", **add(1), expected_version=0
+    )
+    alone = Entity(5).do("d", operation="$delete").do("1", **add(1), expected_version=0)
+
+    assert entity.told("g")["version"] == 0
+    assert entity.told("1") == alone.told("1") == {"total": 1}
+
+
+def test_damage_is_told_once():
+    entity = Entity(5).do("p", operations=[add(1)], **of("t", "prepare"))
+    entity.follow(entity.one.resolve(commits=True, by="me", reason="why", now_ms=NOW))
+    entity.do("a", **of("t", "abort"))
+    (record,) = entity.written("a")
+
+    again = Entity(row=entity.one.row, prepared=[Prepared.from_json(record.to_json())])
+    again.do("a", **of("t", "abort"))
+    assert (again.other, again.written("a")) == ([], ())
+
+
+def test_who_is_let_in_since_another_waits_no_more_keeps_waiting_no_more():
+    entity = Entity(5).do("h", **LOOK, **of("h", "work", 1, deadline=DEADLINE + 9))
+    entity.tell("w", operations=[add(1)], **of("w", "prepare"))
+    entity.tell("r", operations=[LOOK], **of("r", "prepare"))
+
+    entity.now = DEADLINE
+    entity.follow(entity.one.expire(entity.now))
+    entity.run()
+
+    assert (entity.told("w")["vote"], entity.told("r")["vote"]) == ("no", "read")

@@ -25,7 +25,48 @@ def lead(params):
     return {"action": f"/_/{PLAN[step]}", "params": {}, "state": {"step": step + 1, "done": done}}
 
 
+def account(message):
+    """An entity: money."""
+    balance, amount = message["state"] or 0, message["params"].get("amount", 0)
+    match message["operation"]:
+        case "take" if amount > balance:
+            return Failure("ApplicationError", "not enough")
+        case "take":
+            balance -= amount
+        case "give":
+            balance += amount
+    return {"state": balance, "result": {"balance": balance}}
+
+
+def moved(operation, key, amount=30):
+    return composer.call("account", key, operation, {"amount": amount})
+
+
+BOTH = composer.merge(
+    composer.transaction(composer.read("account", "a"), composer.read("account", "b")),
+    composer.select({"a": path("$.value[0].state"), "b": path("$.value[1].state")}),
+)
+TRANSFER = composer.transaction(moved("give", "b"), moved("take", "a"))
+SWEEP = composer.transaction(
+    composer.let(
+        {"all": 0},
+        composer.read("account", "a"),
+        composer.assign(all=path("$.state")),
+        composer.call("account", "a", "take", {"amount": var("all")}),
+        composer.call("account", "b", "give", {"amount": var("all")}),
+    )
+)
+SAGA = composer.saga(
+    composer.step(moved("take", "a"), undo=moved("give", "a")),
+    composer.parallel(
+        composer.step(moved("give", "b"), undo=moved("take", "b")),
+        composer.step("b", undo="undo"),
+    ),
+)
+UNDONE = composer.saga(SAGA, composer.step("fails", no_undo="it only fails"))
+MONEY = moved("give", "a", 100)
 ANSWERS = {
+    "account": account,
     "main": lead,
     "lead": lead,
     "a": lambda params: {**params, "a": 1},
@@ -35,6 +76,7 @@ ANSWERS = {
 }
 CODE = {"kind": "python:3", "code": "..."}
 LEADING = {"exec": CODE, "annotations": [{"key": "conductor", "value": True}]}
+ENTITY = {"exec": CODE, "annotations": [{"key": "entity", "value": True}]}
 ROW = {"exec": {"kind": "sequence", "components": ["/_/b", "/_/a"]}}
 COUNT = composer.function(lambda params, variables: variables.update(n=variables["n"] + 1))
 COMPOSITIONS = {
@@ -60,6 +102,17 @@ COMPOSITIONS = {
     "failing": composer.sequence("a", composer.parallel("b", "fails")),
     "conductor action": LEADING,
     "nested conductor action": composer.sequence("a", "lead", "b"),
+    "entity": composer.sequence(MONEY, moved("give", "a"), BOTH),
+    "transfer": composer.sequence(MONEY, TRANSFER, BOTH),
+    "refused transfer": composer.sequence(
+        MONEY,
+        composer.do(composer.transaction(moved("give", "b"), moved("take", "a", 999)), "undo"),
+        BOTH,
+    ),
+    "transfer as it goes": composer.sequence(MONEY, SWEEP, BOTH),
+    "saga": composer.sequence(MONEY, SAGA, BOTH),
+    "saga that is undone": composer.sequence(MONEY, composer.do(UNDONE, "undo"), BOTH),
+    "flags": composer.sequence(MONEY, composer.semantic_lock([("account", "a")], TRANSFER), BOTH),
     "sequence of sequences": {
         "exec": {"kind": "sequence", "components": ["/_/a", "/_/row", "/_/lead", "/_/b"]}
     },
@@ -69,7 +122,7 @@ INNER = composer.sequence("b", "a")
 
 async def deploy(world, part):
     await world.put(a=None, b=None, fails=None, undo=None, inner=INNER, lead=LEADING)
-    await world.put(row=ROW, main=part)
+    await world.put(row=ROW, main=part, account=ENTITY)
 
 
 async def calm(part):

@@ -203,7 +203,10 @@ async def test_a_wait_has_bounds(bank, client, wait):
         ({"operation": "add", "read": 1}, "'read' must be true or false, not 1"),
         ({"operation": "add", "expected_version": -1}, "'expected_version' must be a whole number"),
         ({"operation": "add", "expected_version": True}, "'expected_version' must be a whole"),
-        ({"operation": "add", "token": ""}, "'token' must be a string of 1 to 512 characters"),
+        (
+            {"operation": "add", "token": ""},
+            "'token' must be a string of 1 to 512 printable characters",
+        ),
         ({"operation": "add", "token": "t" * 513}, "'token' must be a string of 1 to 512"),
         ({"operation": "add", "undoes": 5}, "'undoes' must be a string"),
         ({"operation": "add", "by": {}}, "'by' must be a string"),
