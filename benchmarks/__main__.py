@@ -9,7 +9,7 @@ import sys
 
 import uvloop
 
-from . import engine, platform, server
+from . import engine, platform, server, transfers
 from .figures import HEADER, row
 from .floors import floor
 
@@ -23,6 +23,7 @@ WORKLOADS = {
     "platform": platform.sequences,
     "cold": platform.colds,
     "list": platform.lists,
+    "transfers": transfers.transfers,
 }
 SMOKE = 0.01
 
