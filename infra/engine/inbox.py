@@ -7,6 +7,7 @@ living child, whatever moment the server dies.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from dataclasses import replace
@@ -82,6 +83,7 @@ log = logging.getLogger(__name__)
 Work: TypeAlias = tuple[Run, Changes]
 
 _PAUSING = (PAUSED_ENTRY, STUCK_ENTRY, RESUMED, RESOLVED)
+AT_ONCE = 64  # entities that are asked before others of the event loop have their turn
 EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
 
 
@@ -108,6 +110,8 @@ class Inbox:
         self._waiters, self._starter = waiters, starter
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._closed = False
+        self._asks: deque[Callable[[], None]] = deque()  # of entities
+        self._asking = False
         self.stuck: Callable[[Run, list[Entry]], None]  # is told of a saga that cannot go on
 
     def close(self) -> None:
@@ -234,6 +238,25 @@ class Inbox:
                 log.exception("execution %s fails: it cannot be written down", run.id)
                 work += self._apply(run, broken(self._clock.now_ms()))
         self._tick.wake()
+        if not self._asking:
+            self._ask_entities()
+
+    def _ask_entities(self) -> None:
+        """Asks entities at once: what they do is committed with the step, so nothing need be durable.
+
+        What comes of it may ask for more: all of it is done here, in turn, so that it does not nest.
+        """
+        self._asking = True
+        for _ in range(AT_ONCE):
+            if not self._asks:
+                break
+            try:
+                self._asks.popleft()()
+            except Exception:
+                log.exception("an entity was not asked; it is after the next start")
+        self._asking = False
+        if self._asks:  # others have their turn
+            asyncio.get_running_loop().call_soon(self._ask_entities)
 
     def _apply(self, run: Run, changes: Changes) -> list[Work]:
         work: list[Work] = []
@@ -391,9 +414,11 @@ class Inbox:
         flight = run.flights[fiber, command.turn] = Flight(
             step, action.invoker_kind(command.function)
         )
-        self._tick.gathering.effects.append(
-            partial(self._starter.start, run, fiber, flight, command)
-        )
+        start = partial(self._starter.start, run, fiber, flight, command)
+        if action.entity is not None and command.function is None:
+            self._asks.append(start)
+        else:
+            self._tick.gathering.effects.append(start)
         return []
 
     @staticmethod
