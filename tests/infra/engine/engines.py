@@ -153,6 +153,7 @@ class World:
         self.engine._inbox.close()
         self.engine._dispatch.hold()
         self.engine._timers.stop()
+        self.engine.entities.stop()
         self.engine._waiters.close()
         self.engine._ticking.cancel()
         await self.engine._tasks.__aexit__(None, None, None)
