@@ -13,7 +13,7 @@ from .freezing import changed, frozen
 from .values import CANCELLED, TIMEOUT, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .causes import Cancellation, Exhaustion, Expiry
     from .values import JSON
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 NOWHERE = -1  # where a log is undone that is only kept for another
 REVERT_ALL = "RevertAll"  # a failure that no retry of an enclosing saga may take for its own
 # After these nobody knows whether the step was done: it counts as done when it comes to undoing.
-UNKNOWN = frozenset({TIMEOUT, CANCELLED, "Crashed", "Lost", "InternalError"})
+LOST = "Lost"
+UNKNOWN = frozenset({TIMEOUT, CANCELLED, "Crashed", LOST, "InternalError"})
 
 
 @frozen
@@ -107,6 +108,16 @@ def joined(logs: tuple[Log, ...]) -> Log:
     if not logs:
         return ()
     return logs[0] if len(logs) == 1 else (Together(logs),)
+
+
+def logged_values(log: Log) -> Iterator[JSON]:
+    """The values that undoing will take."""
+    for entry in log:
+        if isinstance(entry, Undo):
+            yield entry.value
+        elif isinstance(entry, Together):
+            for branch in entry.logs:
+                yield from logged_values(branch)
 
 
 def doubtful(log: Log) -> bool:

@@ -50,7 +50,16 @@ from .fiber import (
 from .freezing import changed, frozen
 from .instructions import Operate
 from .operations import OPERATIONS, attempted, inspect, invocation
-from .undoing import compensate, doubt, is_unknown, left_undone, take_logs, undisturbed
+from .undoing import (
+    compensate,
+    doubt,
+    in_a_step,
+    is_unknown,
+    left_undone,
+    settled,
+    take_logs,
+    undisturbed,
+)
 from .values import (
     CANCELLED,
     EXPRESSION_ERROR,
@@ -81,6 +90,9 @@ class Transition:
     entries: list[Entry]
     ran: int = 0
     stale: bool = False
+
+
+FINALIZER_STEPS = 100  # that a finalizer may take when all steps are used up
 
 
 def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> Transition:
@@ -185,7 +197,9 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
 
 
 def _resume(cursor: Cursor, event: Resumed) -> bool:
-    cursor.note(history.RESUMED, event.detail)
+    given = history.NOTHING if event.params is None else event.params
+    cursor.note(history.RESUMED, event.detail, given)
+    cursor.origin = None
     if event.params is not None:
         frame = cursor.frames[-1]
         assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
@@ -201,7 +215,8 @@ def _resolve(cursor: Cursor, event: Resolved) -> bool:
     )
     frame = cursor.frames[depth]
     cursor.frames = cursor.frames[: depth + 1]
-    cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})})
+    cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})}, event.value)
+    cursor.origin = None
     if isinstance(frame, Compensating):
         cursor.replace(frame, changed(frame, undoing=None))
         cursor.pc = frame.to
@@ -234,9 +249,10 @@ def _fail(cursor: Cursor, event: Failed) -> bool:
         return False
     cursor.note(history.STEP_FAILED, {"code": event.failure.code}, event.failure.error)
     cursor.origin = cursor.turn
-    if is_unknown(event.failure) and not (event.definite or _asks_entity(cursor)):
+    failed = settled(cursor, event.failure)
+    if is_unknown(failed) and not (event.definite or _asks_entity(cursor)):
         doubt(cursor)
-    _unwind(cursor, event.failure)
+    _unwind(cursor, failed)
     return True
 
 
@@ -329,7 +345,7 @@ def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(cursor: Cursor, cause: Cause) -> None:
+def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a frame
     while cursor.frames:
         frame = cursor.pop()
         match frame:
@@ -342,7 +358,9 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:
                 left_undone(cursor, frame, cause)
             case Compensations() if compensate(cursor, frame, cause):
                 return
-            case Finalizer() if not isinstance(cause, Exhaustion):
+            case Finalizer():
+                if isinstance(cause, Exhaustion):  # it may take a few steps more
+                    cursor.steps = max(0, cause.limit - FINALIZER_STEPS)
                 cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
                 cursor.value, cursor.pc = _as_failure(cause).value, frame.to
                 return
@@ -380,11 +398,8 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     attempt: Attempt = cursor.program.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
     spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)
-    if (
-        (failed.code == REVERT_ALL and not policy.stuck)
-        or not policy.covers(failed)
-        or (spent and not policy.pause)
-    ):
+    given_up = failed.code == REVERT_ALL and not (policy.stuck or in_a_step(cursor))
+    if given_up or not policy.covers(failed) or (spent and not policy.pause):
         return False
     if not cursor.count_step():
         return True

@@ -245,7 +245,7 @@ class Coordinating:
     def _heard(self, at: int, answer: JSON) -> Coordinating:
         member = self.members[at]
         if self.phase in DECIDED:
-            return self._with(at, changed(member, vote="done"))
+            return self if "error" in answer else self._with(at, changed(member, vote="done"))
         if "error" in answer:  # one of several; it may have prepared all the same
             failed = self.reason or Failure("", answer["error"])
             return changed(self, reason=failed)
@@ -266,7 +266,8 @@ class Coordinating:
         made = self
         if reason.code in NEVER_RAN and len(self.asked) == 1:
             (at,) = self.asked
-            made = self._with(at, changed(self.members[at], vote="no"))
+            if self.members[at].key is not None:  # of others a part may have run
+                made = self._with(at, changed(self.members[at], vote="no"))
         return changed(made, phase="aborting", reason=reason, cause=cause, asked=())
 
     # --- the end -----------------------------------------------------------------------------

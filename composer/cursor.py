@@ -12,7 +12,7 @@ from . import history
 from .compensations import Compensating, Compensations, Doing
 from .coordinator import UNDISTURBED, Coordinating
 from .expressions import Scope
-from .fiber import Attempts, Invoking, Mask, Variables
+from .fiber import Attempts, Insisting, Invoking, Mask, Variables
 from .freezing import frozen
 from .history import NOTHING, Entry
 from .names import activation_id
@@ -134,7 +134,7 @@ class Cursor:
     def _unlimited(self) -> bool:
         """Whether it undoes something, or tells others what was decided: that must come to its end."""
         return any(
-            isinstance(frame, Compensating)
+            isinstance(frame, (Compensating, Insisting))
             or (isinstance(frame, Coordinating) and frame.phase in UNDISTURBED)
             for frame in self.frames
         )

@@ -18,6 +18,7 @@ from .compensations import (
     Log,
     log_from_json,
     log_to_json,
+    logged_values,
 )
 from .coordinator import Coordinating, Member
 from .freezing import frozen
@@ -75,7 +76,7 @@ class Finalizer:
 class Finalizing:
     """A finalizer is running; afterwards unwinding goes on for `cause`, if there is one."""
 
-    cause: Cancellation | Expiry | None = None
+    cause: Cancellation | Expiry | Exhaustion | None = None
 
 
 @frozen
@@ -116,9 +117,15 @@ class Stamped:
     at_ms: int
 
 
+@frozen
+class Insisting:
+    """A branch that tells a decision: its steps are not counted."""
+
+
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | Stamped | Coordinating | Compensations | Doing | Compensating
+    | Insisting
 )  # fmt: skip
 
 
@@ -208,6 +215,10 @@ class Fiber:
                 yield frame.value
             if isinstance(frame, Variables):
                 yield from frame.variables.values()
+            if isinstance(frame, Compensations):
+                yield from logged_values(frame.log)
+            if isinstance(frame, Compensating):
+                yield from logged_values(frame.left)
 
     def refreshed(self, now_ms: int) -> Fiber:
         """For a redrive: its attempts counted anew, its deadlines from now, its action not yet run."""

@@ -92,6 +92,11 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Insist:
+    """Pushes an Insisting frame: a decision is told, however many steps that takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
     """Pushes a Coordinating frame: a transaction begins, whose coordinator is the code at `to`.
 
@@ -381,6 +386,6 @@ class End:
 Instruction: TypeAlias = (
     Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
     | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
-    | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End | Operate | Stamp | Open | Commit
+    | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
 )  # fmt: skip

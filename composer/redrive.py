@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import history
 from .errors import Error
-from .events import Completed, Event, Failed, Resumed, TimerFired
+from .events import Completed, Event, Failed, Resolved, Resumed, TimerFired
 from .execution import Changes, Execution
 from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
 from .instructions import Invoke as InvokeInstruction
@@ -172,7 +172,9 @@ def _event(entry: dict[str, JSON]) -> Event | None:
         case history.TIMER_FIRED | history.TIMED_OUT:
             return TimerFired()
         case history.RESUMED:
-            return Resumed()
+            return Resumed(entry.get("value"))
+        case history.RESOLVED:
+            return Resolved(entry["how"], entry["value"])
     return None
 
 
@@ -180,7 +182,7 @@ def _waits_for(fiber: Fiber, event: Event) -> bool:
     match event:
         case Completed(turn=turn) | Failed(turn=turn):
             return isinstance(fiber.wait, Invoking) and fiber.turn == turn
-        case Resumed():
+        case Resumed() | Resolved():
             return isinstance(fiber.wait, Paused)
         case _:
             return isinstance(fiber.wait, Sleeping) or fiber.due_ms is not None

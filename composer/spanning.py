@@ -90,6 +90,7 @@ def _transaction(a: Assembler, node: Composition) -> None:
         a.place(place)
         a.emit(i.Each, items=_ITEMS, to=absorb, path=a.path, errors="collect")
         if insists:
+            a.emit(i.Insist)
             _insist(a)
         else:
             a.emit(i.InvokeNamed, path=a.path)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import history, instructions
 from .coordinator import MAX_PARTICIPANTS, Coordinating, Member
-from .fiber import Stamped
+from .fiber import Insisting, Stamped
+from .undoing import doubt
 from .values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure
 
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ def _too_many() -> Failure:
 
 def _stamp(cursor: Cursor, _: instructions.Stamp) -> Reaction:
     cursor.push(Stamped(cursor.now_ms))
+    return None
+
+
+def _insist(cursor: Cursor, _: instructions.Insist) -> Reaction:
+    cursor.push(Insisting())
     return None
 
 
@@ -155,6 +161,8 @@ def _ended(cursor: Cursor, frame: Coordinating, i: instructions.Coordinate) -> R
         cursor.note(history.TRANSACTION_ABORTED, about, outcome.error)
         return frame.cause or outcome
     cursor.value, cursor.pc = outcome.value, i.end
+    if frame.lasting is not None:
+        doubt(cursor)  # what goes on now must not take the step that it was for undone
     return frame.lasting
 
 
@@ -171,6 +179,7 @@ def _absorb(cursor: Cursor, i: instructions.Absorb) -> Reaction:
 
 TRANSACTING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Stamp: _stamp,
+    instructions.Insist: _insist,
     instructions.Open: _open,
     instructions.Commit: _commit,
     instructions.Coordinate: _coordinate,

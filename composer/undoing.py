@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import history, instructions
 from .causes import Cancellation
 from .compensations import (
+    LOST,
     NOWHERE,
     REVERT_ALL,
     UNKNOWN,
@@ -22,7 +23,7 @@ from .compensations import (
     log_to_json,
     logged,
 )
-from .coordinator import Coordinating
+from .coordinator import NEVER_RAN, Coordinating
 from .freezing import changed
 from .values import Failure
 
@@ -48,6 +49,19 @@ def doubt(cursor: Cursor) -> None:
         cursor.replace(frame, changed(frame, doubt=True))
     elif isinstance(frame, Compensations) and frame.key is not None:
         cursor.replace(frame, logged(frame, (Doubt(),)))
+
+
+def settled(cursor: Cursor, failed: Failure) -> Failure:
+    """That it has not run this time does not tell whether it has before."""
+    frame = _innermost(cursor, Doing, Compensations, Compensating, Coordinating)
+    if isinstance(frame, Doing) and frame.doubt and failed.code in NEVER_RAN:
+        return Failure(LOST, failed.error)
+    return failed
+
+
+def in_a_step(cursor: Cursor) -> bool:
+    """Whether a step of a saga is what the fiber is at, and no saga of its own."""
+    return isinstance(_innermost(cursor, Doing, Compensations), Doing)
 
 
 def is_unknown(failed: Failure) -> bool:
@@ -150,7 +164,10 @@ def _complete(cursor: Cursor, _: instructions.Complete) -> Reaction:
         cursor.replace(outer, changed(outer, log=(), passed=True))
     elif isinstance(outer, Compensations) and not outer.passed and outer.key is None:
         cursor.replace(outer, logged(outer, frame.log))
-    return frame.cause if isinstance(frame.cause, Cancellation) else None
+    if not isinstance(frame.cause, Cancellation):
+        return None
+    doubt(cursor)  # if it is a step's it is done, and to be undone
+    return frame.cause
 
 
 def _compensate(cursor: Cursor, i: instructions.Compensate) -> Reaction:

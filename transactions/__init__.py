@@ -9,7 +9,7 @@ from .entities import EntityType, entity
 from .errors import CONFLICT, LOCKED, RETRYABLE, VERSION_CONFLICT
 from .participant import Participant
 from .protocol import MessageError, Operate, key_of, parsed
-from .records import Prepared, Row, Tombstone
+from .records import Forgotten, Prepared, Row, Tombstone
 
 __all__ = [
     "CONFLICT",
@@ -20,6 +20,7 @@ __all__ = [
     "Damage",
     "Effect",
     "EntityType",
+    "Forgotten",
     "Gone",
     "MessageError",
     "Operate",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from composer import JSON, Outcome
 
     from .protocol import Message
-    from .records import Prepared, Row, Tombstone
+    from .records import Forgotten, Prepared, Row, Tombstone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Damage:
     committed: bool
 
 
-Write: TypeAlias = "Row | Prepared | Tombstone | Gone"
+Write: TypeAlias = "Row | Prepared | Tombstone | Forgotten | Gone"
 Effect: TypeAlias = Run | Answer | Save | Damage
 
 

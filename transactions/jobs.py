@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from composer import boxed, measured
+from composer import APPLICATION_ERROR, Failure, boxed, measured
 
 from .errors import BAD_OPERATION, STATE_TOO_LARGE, refusal
 from .protocol import Operate
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections import deque
 
     from actions import EntitySettings
-    from composer import JSON, Failure, Outcome
+    from composer import JSON, Outcome
 
     from .effects import Request
     from .protocol import Call, Transaction, Work
     from .records import Row
 
 GET, DELETE, LOCK, UNLOCK = "$get", "$delete", "$lock", "$unlock"  # what every entity can do
-MAX_RESULT = (1 << 20) - (1 << 14)  # bytes of what an operation returns: votes carry it
+MAX_RESULTS = (1 << 20) - (1 << 14)  # bytes of what a message's operations return: votes carry it
 
 
 @dataclass(slots=True)
@@ -30,6 +30,7 @@ class Copy:
 
     transaction: Transaction
     state: JSON
+    schema: int
     number: int = 0
     last: Outcome | None = None
 
@@ -42,16 +43,24 @@ class Copy:
 class Job:
     """A request being run: what is left of it, on which state, and what has come of it.
 
-    `row` is the entity as it was, and as the request leaves it but for the state.
+    `schema` is the version of the type that the state is of; `settings` are the type's, as it was when
+    this began. `row` is the entity as it was, and as the request leaves it but for the state.
     """
 
     request: Request
     calls: deque[Call]
     state: JSON
-    upgraded: bool
+    schema: int
+    settings: EntitySettings
     row: Row
+    room: int = MAX_RESULTS
     results: list[JSON] = field(default_factory=list)
     dropped: bool = False
+
+    @property
+    def upgraded(self) -> bool:
+        """Whether the state is of the version that the type's code knows."""
+        return self.state is None or self.schema == self.settings.version
 
     def built_in(self) -> Failure | None:
         """Does what every entity can do; or why not."""
@@ -70,28 +79,33 @@ class Job:
                 return refusal(BAD_OPERATION, f"no entity does {call.operation!r:.80} here")
         return None
 
-    def take(self, answer: JSON, settings: EntitySettings) -> Failure | None:
+    def take(self, answer: JSON) -> Failure | None:
         """Takes in what an operation has made; or why that may not be."""
         made = boxed(answer)
         state = made.get("state", self.state)
         if not self.upgraded:
-            self.state, self.upgraded = state, True
+            self.state, self.schema = state, self.settings.version
             return None
         call = self.calls.popleft()
         if call.read and state != self.state:
             text = f"the operation {call.operation!r} is called to read, and changes the state"
             return refusal(BAD_OPERATION, text)
-        limit = settings.state_bytes
+        limit = self.settings.state_bytes
         if state is not self.state and measured(state, limit) > limit:
             return refusal(STATE_TOO_LARGE, f"the state would take more than {limit} bytes")
         result = boxed(made.get("result", {}))
-        if measured(result, MAX_RESULT) > MAX_RESULT:
-            return refusal(BAD_OPERATION, f"the result takes more than {MAX_RESULT} bytes")
-        self.state = state
+        if (
+            "error" in result
+        ):  # whoever asks would take it for a failure, and that must have no effect
+            return Failure(APPLICATION_ERROR, result["error"])
+        self.room -= measured(result, self.room)
+        if self.room < 0:
+            return refusal(BAD_OPERATION, "the results take more than a message may have")
+        self.state, self.schema = state, self.settings.version
         self.results.append(result)
         return None
 
 
 def reads(call: Call) -> bool:
     """Whether a call leaves the state as it is."""
-    return call.read or call.operation == GET
+    return call.operation == GET or (call.read and not call.operation.startswith("$"))

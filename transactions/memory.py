@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from composer import Failure, Success
 
+from .effects import Answer
 from .errors import ENDED, RETRYABLE, refusal
 from .protocol import Operate
-from .records import Tombstone
+from .records import Forgotten, Tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from composer import JSON, Outcome
 
-    from .effects import Request
+    from .effects import Effect, Request
     from .protocol import Transaction
 
 TOKEN_MS = 24 * 3600 * 1000  # that an operation which may come twice is remembered
@@ -26,6 +28,7 @@ class Memory:
 
     def __init__(self, stones: Iterable[Tombstone]) -> None:
         self._stones = {stone.of: stone for stone in stones}
+        self._gone: list[str] = []
 
     def __contains__(self, of: str) -> bool:
         return of in self._stones
@@ -51,8 +54,24 @@ class Memory:
             written = [answer.code, answer.error]
         elif answer is not None:
             written = [None, answer.value]
-        stone = self._stones[of] = Tombstone(of, now_ms + TOKEN_MS, written)
+        return self._keep(Tombstone(of, now_ms + TOKEN_MS, written), now_ms)
+
+    def _keep(self, stone: Tombstone, now_ms: int) -> Tombstone:
+        gone = [of for of, old in self._stones.items() if old.until_ms <= now_ms]
+        for of in gone:
+            del self._stones[of]
+        self._gone += gone
+        self._stones[stone.of] = stone
         return stone
+
+    def tidied(self, effects: list[Effect]) -> list[Effect]:
+        """The effects, the first answer of which also deletes what need not be remembered any more."""
+        for at, effect in enumerate(effects if self._gone else ()):
+            if isinstance(effect, Answer):
+                gone, self._gone = tuple(map(Forgotten, self._gone)), []
+                effects[at] = replace(effect, writes=(*effect.writes, *gone))
+                break
+        return effects
 
     def kept(self, request: Request, outcome: Outcome, now_ms: int) -> tuple[Tombstone, ...]:
         """What is written of an operation that may be asked for again."""
@@ -65,10 +84,7 @@ class Memory:
 
     def bury(self, transaction: Transaction, now_ms: int) -> Tombstone:
         """A transaction has ended here: remembered until its messages are refused for their age."""
-        for of in [of for of, stone in self._stones.items() if stone.until_ms <= now_ms]:
-            del self._stones[of]
         known = self._stones.get(transaction.id)
         if known is not None and known.answer is not None:
             return known  # it may still be asked what it has decided
-        stone = self._stones[transaction.id] = Tombstone(transaction.id, transaction.deadline_ms)
-        return stone
+        return self._keep(Tombstone(transaction.id, transaction.deadline_ms), now_ms)

@@ -32,7 +32,7 @@ from .errors import (
     VERSION_CONFLICT,
     refusal,
 )
-from .jobs import Copy, Job, reads
+from .jobs import MAX_RESULTS, Copy, Job, reads
 from .locks import Claim, Lock, claim_of
 from .memory import Memory
 from .protocol import MAX_LOCK_MS, UPGRADE, Decide, Operate, Prepare, Transaction, Work
@@ -67,6 +67,7 @@ class Participant:
         self.prepared: Prepared | None = None
         self.settled: dict[str, Prepared] = {}  # by an operator
         self.settings = settings or EntitySettings()
+        self.room = MAX_RESULTS  # for results
         self._memory = Memory(ended)
         self._lock = Lock()
         self._copies: dict[str, Copy] = {}
@@ -92,7 +93,8 @@ class Participant:
         """When `expire` must be called: a transaction holds or waits for the lock no longer than so."""
         if not (self._copies or self._waiting):
             return None
-        dues = [copy.transaction.deadline_ms for copy in self._copies.values()]
+        runs = self._job.request.transaction if self._job else ""  # it is not interrupted
+        dues = [c.transaction.deadline_ms for id, c in self._copies.items() if id != runs]
         messages = [request.message for request in self._waiting.values()]
         dues += [m.transaction.deadline_ms for m in messages if not isinstance(m, Operate)]
         return min(dues, default=None)
@@ -128,7 +130,7 @@ class Participant:
             self._leave(job.request, now_ms)
         elif isinstance(outcome, Failure):
             self._fail(job, outcome, now_ms)
-        elif (why := job.take(outcome.value, self.settings)) is not None:
+        elif (why := job.take(outcome.value)) is not None:
             self._fail(job, why, now_ms)
         else:
             self._continue(job, now_ms)
@@ -137,6 +139,8 @@ class Participant:
     def cancel(self, id: str, now_ms: int) -> list[Effect]:
         """Nobody waits for the answer to this request any more: it has no effect."""
         self._withdraw(id, now_ms)
+        for again in self._followers.pop(id, ()):
+            self._vote_no(again, refusal(LOST, "what this repeats was withdrawn"), now_ms)
         return self._done()
 
     def _withdraw(self, id: str, now_ms: int) -> None:
@@ -263,8 +267,8 @@ class Participant:
     def _enter(self, request: Request, message: Work | Prepare, now_ms: int) -> None:
         transaction = message.transaction
         if isinstance(message, Prepare) and message.calls is None:
-            worked = self._copies[transaction.id].state
-            self._vote(request, message, worked, [], now_ms)
+            copy = self._copies[transaction.id]
+            self._vote(request, message, (copy.state, copy.schema), [], now_ms)
             return
         calls = message.calls or ()
         self._claim(request, claim_of(transaction, exclusive=not all(map(reads, calls))), now_ms)
@@ -346,7 +350,7 @@ class Participant:
     # --- running operations --------------------------------------------------------------------
 
     def _begin(self, request: Request, now_ms: int) -> None:
-        message, state = request.message, self.row.state
+        message, state, schema = request.message, self.row.state, self.row.schema
         if isinstance(message, Operate):
             if (why := self._unfit(message)) is not None:
                 self._effects.append(Answer(request, why, self._memory.kept(request, why, now_ms)))
@@ -358,20 +362,19 @@ class Participant:
             self._leave(request, now_ms)
             return
         elif isinstance(message, Work):
-            copy = self._copies.setdefault(message.transaction.id, Copy(message.transaction, state))
-            calls, state = [*message.calls], copy.state
+            new = Copy(message.transaction, state, schema)
+            copy = self._copies.setdefault(message.transaction.id, new)
+            calls, state, schema = [*message.calls], copy.state, copy.schema
         else:
             assert isinstance(message, Prepare)  # noqa: S101  decisions need no lock
             calls = list(message.calls or ())
-        job = self._job = Job(request, deque(calls), state, self._current(state), self.row)
-        if not job.upgraded and self.row.schema > self.settings.version:
-            text = f"the state is of version {self.row.schema}; the entity's code knows "
+        job = Job(request, deque(calls), state, schema, self.settings, self.row, self.room)
+        self._job = job
+        if not job.upgraded and schema > self.settings.version:
+            text = f"the state is of version {schema}; the entity's code knows "
             self._fail(job, refusal(NEWER_STATE, f"{text}{self.settings.version}"), now_ms)
         else:
             self._continue(job, now_ms)
-
-    def _current(self, state: JSON) -> bool:
-        return state is None or self.row.schema == self.settings.version
 
     def _unfit(self, message: Operate) -> Failure | None:
         """Why an operation of its own accord may not be done now."""
@@ -388,7 +391,7 @@ class Participant:
         while job.calls:
             call = job.calls[0]
             if not job.upgraded:
-                older = {"version": self.row.schema}
+                older = {"version": job.schema}
                 self._effects.append(Run(job.request, UPGRADE, job.state, older))
                 return
             if not call.operation.startswith("$"):
@@ -419,35 +422,36 @@ class Participant:
         if isinstance(message, Work) and message.several:
             result = {"results": job.results}
         if isinstance(message, Prepare):
-            self._vote(job.request, message, job.state, job.results, now_ms)
+            self._vote(job.request, message, (job.state, job.schema), job.results, now_ms)
             self._proceed(now_ms)
             return
         outcome = Success(result)
         if isinstance(message, Work):
-            self._copies[message.transaction.id].state = job.state
-            self._copies[message.transaction.id].done(message, outcome)
+            copy = self._copies[message.transaction.id]
+            copy.state, copy.schema = job.state, job.schema
+            copy.done(message, outcome)
             self._effects.append(Answer(job.request, outcome))
             self._proceed(now_ms)
             return
         before, self.row = self.row, job.row
         if job.state is not before.state and not reads(message.call):  # type: ignore[union-attr]
-            self.row = self._changed(job.state, now_ms)
+            self.row = self.row.changed(job.state, job.schema, now_ms)
         writes: tuple[Write, ...] = (self.row,) if self.row is not before else ()
         writes += self._memory.kept(job.request, outcome, now_ms)
         self._effects.append(Answer(job.request, outcome, writes))
         self._leave(job.request, now_ms)
 
-    def _changed(self, state: JSON, now_ms: int) -> Row:
-        if state is None and self.row.flag is None:
-            return Row()
-        return Row(state, self.row.version + 1, self.settings.version, now_ms, self.row.flag)
-
     # --- votes ---------------------------------------------------------------------------------
 
     def _vote(
-        self, request: Request, message: Prepare, state: JSON, results: list[JSON], now_ms: int
+        self,
+        request: Request,
+        message: Prepare,
+        made: tuple[JSON, int],
+        results: list[JSON],
+        now_ms: int,
     ) -> None:
-        """Everything has been done that was asked: yes, and for a last participant also the decision."""
+        """All is done that was asked, and has `made` this state, of this version of the type."""
         transaction = message.transaction
         writes: list[Write] = []
         id = transaction.id
@@ -456,16 +460,14 @@ class Participant:
         if not self._lock.holds(id, exclusive=True):
             self._lock.release(id)
         elif message.commits:
-            self.row = self._changed(state, now_ms)
+            self.row = self.row.changed(*made, now_ms)
             writes.append(self.row)
             answer = {"vote": "committed", "results": results}
             if not request.once:
                 writes.append(self._memory.remember(id, now_ms, Success(answer)))
             self._lock.release(id)
         else:
-            self.prepared = Prepared(
-                transaction, state, self.settings.version, tuple(results), now_ms
-            )
+            self.prepared = Prepared(transaction, *made, tuple(results), now_ms)
             writes.append(self.prepared)
             answer = {"vote": "yes", "results": results}
         self._effects.append(Answer(request, Success(answer), tuple(writes)))
@@ -491,7 +493,7 @@ class Participant:
                 if isinstance(effect, Answer):
                     again = self._followers.pop(effect.request.id, ())
                     effects += [Answer(request, effect.outcome) for request in again]
-        return effects
+        return self._memory.tidied(effects)
 
 
 def _token(request: Request) -> str | None:

@@ -30,6 +30,12 @@ class Row:
         """Whether nothing of it needs to be stored."""
         return self.state is None and self.flag is None
 
+    def changed(self, state: JSON, schema: int, now_ms: int) -> Row:
+        """The row with this state, of this version of the type."""
+        if state is None and self.flag is None:
+            return Row()
+        return Row(state, self.version + 1, schema, now_ms, self.flag)
+
     def to_json(self) -> JSON:
         return [self.state, self.version, self.schema, self.changed_ms, self.flag]
 
@@ -58,9 +64,7 @@ class Prepared:
 
     def applied(self, row: Row, now_ms: int) -> Row:
         """The row after it, committed."""
-        if self.state is None and row.flag is None:
-            return Row()
-        return Row(self.state, row.version + 1, self.schema, now_ms, row.flag)
+        return row.changed(self.state, self.schema, now_ms)
 
     def to_json(self) -> JSON:
         owner = self.transaction
@@ -111,3 +115,10 @@ class Tombstone:
     @classmethod
     def from_json(cls, doc: JSON) -> Tombstone:
         return cls(*doc)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """A tombstone that is to be deleted."""
+
+    of: str

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import INTERNAL_ERROR
+import orjson
+
+from actions import BAD_RESPONSE, INTERNAL_ERROR, PAYLOAD_TOO_LARGE
 from composer import (
     APPLICATION_ERROR,
     EXECUTION_FAILED,
@@ -22,8 +25,10 @@ from composer import (
 from .runs import CANCELLED, FAILED, SUCCEEDED
 
 if TYPE_CHECKING:
-    from actions import Completion, Opened
+    from actions import Completion, Opened, Write
     from composer import JSON, Outcome
+
+    from .runs import Run
 
 KEPT_LOGS = 100  # lines of a step that answers later, until it does
 
@@ -61,3 +66,24 @@ def status_in_words(outcome: Outcome) -> str:
     if isinstance(outcome, Success):
         return SUCCEEDED
     return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
+
+
+def within_limits(run: Run, completion: Completion, limit: int, write: Write) -> Completion:
+    """The completion, or a failure when its result is too large or nests too deep."""
+    if isinstance(completion.outcome, Failure):
+        return completion
+    value = completion.outcome.value
+    try:
+        text = orjson.dumps(value)
+    except (TypeError, ValueError) as error:
+        why = f"The action did not produce a valid JSON response: {error}"
+        return replace(completion, outcome=Failure(BAD_RESPONSE, why))
+    if len(text) <= limit:
+        if not run.origin.express:
+            run.keep(value, write, text)
+        return completion
+    why = (
+        f"The action produced a response that exceeded the allowed length: {len(text)} > "
+        f"{limit} bytes."
+    )
+    return replace(completion, outcome=Failure(PAYLOAD_TOO_LARGE, why))

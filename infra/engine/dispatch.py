@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+REPEATABLE = ("transaction", "token", "undoes")  # members of messages that may come twice
+
 
 class Receiver(Protocol):
     """Who is told what came of a step: see `inbox`."""
@@ -109,7 +111,7 @@ class Dispatch:
         another server asks for, or a program that asks again, may come twice, and says so by a token.
         """
         opened, message = flight.opened, command.params
-        twice = run.origin.solo and ("transaction" in message or "token" in message)
+        twice = run.origin.solo and not message.keys().isdisjoint(REPEATABLE)
         message = {"by": run.id, **message}
         invocation = Invocation(
             activation=opened.id,

@@ -14,13 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import orjson
-
 from actions import (
-    BAD_RESPONSE,
     FAILURES,
     LOST,
-    PAYLOAD_TOO_LARGE,
     Completion,
     Conducted,
     Opened,
@@ -51,7 +47,7 @@ from composer import (
     STUCK as STUCK_ENTRY,
 )
 
-from .answers import broken, event_of, status_in_words, ticket_of
+from .answers import broken, event_of, status_in_words, ticket_of, within_limits
 from .runs import (
     CANCELLED,
     PAUSED,
@@ -289,7 +285,7 @@ class Inbox:
                 )
         if changes.more:
             self._tick.resume(run)
-        if any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
+        if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
             run.paused = run.execution.paused
             status = STUCK if run.execution.stuck else PAUSED if run.paused else RUNNING
             run.stuck_ms = self._parts.stuck.get(run.id, self._clock.now_ms())
@@ -449,7 +445,11 @@ class Inbox:
         self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
     ) -> Changes:
         """Closes a step's activation and tells its fiber."""
-        completion = self._within_limits(run, completion)
+        if (
+            opened.action.entity is None
+        ):  # an entity has kept within them, and has done what it says
+            limit = self._parts.settings.limits.value_bytes
+            completion = within_limits(run, completion, limit, self._tick.gathering.write)
         outcome = completion.outcome
         if isinstance(outcome, Failure) and opened.action.entity is None:
             outcome = self._in_doubt(run, fiber, turn, outcome)
@@ -463,27 +463,6 @@ class Inbox:
         if isinstance(event, Failed) and opened.action.entity is not None:
             event = replace(event, definite=True)
         return run.execution.deliver(fiber, event, self._clock.now_ms())
-
-    def _within_limits(self, run: Run, completion: Completion) -> Completion:
-        """The completion, or a failure when its result is too large or nests too deep."""
-        if isinstance(completion.outcome, Failure):
-            return completion
-        value = completion.outcome.value
-        try:
-            text = orjson.dumps(value)
-        except (TypeError, ValueError) as error:
-            why = f"The action did not produce a valid JSON response: {error}"
-            return replace(completion, outcome=Failure(BAD_RESPONSE, why))
-        limit = self._parts.settings.limits.value_bytes
-        if len(text) <= limit:
-            if not run.origin.express:
-                run.keep(value, self._tick.gathering.write, text)
-            return completion
-        why = (
-            f"The action produced a response that exceeded the allowed length: {len(text)} > "
-            f"{limit} bytes."
-        )
-        return replace(completion, outcome=Failure(PAYLOAD_TOO_LARGE, why))
 
     def _abandon(self, run: Run, fiber: str, command: Abandon) -> None:
         """A step that nobody waits for any more is closed as cancelled, and stopped."""

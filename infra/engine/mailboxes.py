@@ -21,6 +21,7 @@ from composer import Failure
 from transactions import (
     Answer,
     Damage,
+    Forgotten,
     Gone,
     MessageError,
     Operate,
@@ -54,6 +55,7 @@ STATE = (
 )
 PREPARED = "prepared"  # documents of votes that wait for their decision
 IDLE = 10_000  # entities that stay in memory though nothing happens to them
+ENVELOPE_BYTES = 1 << 14  # of a vote, around the results of its operations
 ASK_MS, ASK_AT_MOST_MS = 1_000, 60_000  # between inquiries about a decision
 
 Done: TypeAlias = "Callable[[Completion], None]"
@@ -165,6 +167,7 @@ class Mailboxes:
             self._receive(box, box.participant, request)
 
     def _receive(self, box: _Mailbox, participant: Participant, request: Request) -> None:
+        participant.room = self._parts.settings.limits.value_bytes - ENVELOPE_BYTES
         participant.settings = box.asked[request].invocation.action.entity or participant.settings
         self._do(box, partial(participant.receive, request, self._clock.now_ms()))
 
@@ -347,6 +350,8 @@ class Mailboxes:
                 case Tombstone():
                     body = orjson.dumps(write.to_json())
                     found.append(Document(kind=STATE, key=box.name + write.of, body=body))
+                case Forgotten(of):
+                    found.append(Document(kind=STATE, key=box.name + of, body=None))
                 case Prepared():
                     found.append(self._keep(box, write))
                 case Gone(id):
@@ -415,20 +420,28 @@ class Mailboxes:
         if vote is None or vote.heuristic is not None:
             self._inquiries.pop(id, None)
             return
-        decision = "undecided"
-        if vote.transaction.coordinator is not None:
-            execution = vote.transaction.coordinator.partition("/")[0]
-            saved = await self._parts.store.load(execution)
-            if saved is None or saved.execution.ended_ms is not None:
-                decision = "abort"  # it would be there until everybody knows that it has committed
-            elif (run := await self._recovery.found(execution)) is not None:
-                decision = run.execution.decision(id)
+        try:
+            decision = await self._decision(vote)
+        except Exception:
+            log.exception("the coordinator of transaction %s cannot be asked; later", id)
+            decision = "undecided"
         if decision == "undecided":
             self._doubt(name, id)
             return
         told = partial(self._decide, name, vote, decision)
         self._tick.gathering.effects.append(told)  # what it has decided may not be durable yet
         self._tick.wake()
+
+    async def _decision(self, vote: Prepared) -> str:
+        """What the coordinator says: of one that is not there nothing has committed."""
+        if vote.transaction.coordinator is None:
+            return "undecided"
+        execution = vote.transaction.coordinator.partition("/")[0]
+        saved = await self._parts.store.load(execution)
+        if saved is None or saved.execution.ended_ms is not None:
+            return "abort"  # it would be there until everybody knows that it has committed
+        run = await self._recovery.found(execution)
+        return "undecided" if run is None else run.execution.decision(vote.transaction.id)
 
     def _decide(self, name: str, vote: Prepared, decision: str) -> None:
         box = self._boxes.get(name)
@@ -446,6 +459,8 @@ class Mailboxes:
         box = await self._present(name)
         if box.participant is not None:
             self._do(box, partial(box.participant.receive, request, self._clock.now_ms()))
+        else:  # it cannot be read: later
+            self._doubt(name, request.transaction)
 
     async def _present(self, name: str) -> _Mailbox:
         """An entity's mailbox, loaded."""

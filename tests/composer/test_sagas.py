@@ -614,3 +614,71 @@ def test_the_story_of_a_saga_can_be_read():
     assert labels[labels.index("undoing 2") :] == [
         "undoing 2", "undo_b", "undone", "undo_a", "undone", "all undone", "failed",
     ]  # fmt: skip
+
+
+def test_a_saga_in_a_step_that_ends_while_it_is_cancelled_is_undone():
+    inner = saga(step("b", pivot=True), step("c", retriable=True))
+    outer = saga(step("a", undo="undo_a"), step(inner, undo="undo_d"))
+    run = simulate(outer, {}, actions=fakes(c=Slow(9, {})), cancel_at=5)
+
+    assert (run.outcome.code, undone(run)) == ("Cancelled", ["d", "a"])
+    branch = saga(c.parallel(step(c.parallel(inner), undo="undo_d"), step("e", no_undo="it fails")))
+    forked = simulate(branch, {}, actions=fakes(c=Slow(9, {})) | {"e": Slow(5, Fail("No"))})
+    assert undone(forked) == ["d"]
+
+
+def test_a_step_that_must_be_done_is_tried_again_though_a_saga_in_it_gives_all_up():
+    inner = saga(step("c", undo="undo_c"), retry=c.AlwaysRevertAll())
+    outer = saga(step("b", pivot=True), step(inner, retriable=True))
+    run = simulate(outer, {}, actions=fakes(c=[Fail("Busy"), {"done": 1}]))
+
+    assert run.value == {"done": 1}
+
+
+def test_that_a_pivot_cannot_be_asked_again_does_not_tell_that_it_was_not_done():
+    run = simulate(PIVOTAL, {}, actions=fakes(b=[Fail("Timeout"), Fail("NotFound"), OK]))
+    never = simulate(PIVOTAL, {}, actions=fakes(b=Fail("NotFound")))
+
+    assert (undone(run), len(run.calls("b"))) == ([], 3)
+    assert undone(never) == ["a"]
+
+
+def test_a_finalizer_runs_though_all_steps_are_used_up_but_not_for_ever():
+    spent = c.ensure(c.repeat(99, "a"), "b")
+    run = simulate(spent, {}, actions=fakes(), limits=c.Limits(steps=5))
+    assert (run.outcome.code, len(run.calls("b"))) == ("LimitExceeded", 1)
+
+    endless = c.ensure(c.repeat(99, "a"), c.loop(c.literal({"value": True}), "b"))
+    run = simulate(endless, {}, actions=fakes(), limits=c.Limits(steps=50))
+    assert run.outcome.code == "LimitExceeded"
+    assert 0 < len(run.calls("b")) <= 100
+
+
+def test_what_an_operator_has_done_by_hand_is_not_asked_for_again_by_a_redrive():
+    counted = saga(
+        step("b", pivot=True),
+        step("c", retriable=True, retries=1, delay=0),
+        step("d", retriable=True, retries=1, delay=0),
+        c.select({"x": path("$.nothing")}),
+    )
+    simulation, _ = stuck_at(counted, c=Fail("Down"), d=[Fail("Down"), Fail("Down"), OK])
+    go_on(simulation, c.Resolved("resolve", {"by": "hand"}))
+    run = go_on(simulation, c.Resumed({"other": 1}))
+    assert run.outcome.code == "ExpressionError"
+    entries = [entry.to_json(lambda value: value) for entry in run.history]
+
+    better = saga(*counted.arguments["components"][:3], c.select({"x": path("$.ok")}))
+    execution, changes = c.redrive("0" * 32, c.compile(better), entries, c.Limits(), 0)
+
+    assert changes.outcome == c.Success({"x": True})
+    assert not execution.fibers
+
+
+def test_large_values_of_a_log_are_known_to_the_fiber_that_holds_them():
+    simulation, _ = stuck_at(
+        saga(c.parallel(STEPS, step("d", undo="undo_d")), step("e", no_undo="it fails")),
+        e=Fail("No"), undo_d=Fail("Down"),
+    )  # fmt: skip
+    held = [value for fiber in simulation._execution.fibers.values() for value in fiber.values()]
+
+    assert {"input": {"n": 1}, "result": {"d": 1}} in held

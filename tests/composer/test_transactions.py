@@ -572,3 +572,51 @@ def test_the_story_of_a_transaction_can_be_read():
     assert [line.label for line in lines][2:-1] == [
         "prepare account a", "prepare_commit account b", "committed", "commit account a",
     ]  # fmt: skip
+
+
+# --- within sagas ------------------------------------------------------------------------------------
+
+
+def test_a_step_that_commits_while_its_saga_fails_is_undone():
+    bank = Bank(a=100, b=0)
+
+    def answer(params):
+        slow = params["transaction"]["kind"] == "prepare_commit"
+        return Slow(10, bank(params)) if slow else bank(params)
+
+    forked = c.saga(c.parallel(c.step(TRANSFER, undo="back"), c.step("fails", no_undo="it fails")))
+    actions = {"account": answer, "fails": Slow(5, Fail("No")), "back": {}}
+    done = simulate(forked, {}, actions=actions)
+
+    assert done.error["code"] == "No"
+    assert "TransactionCommitted" in done.kinds()
+    assert len(done.calls("back")) == 1
+
+
+def test_telling_several_a_decision_is_not_counted():
+    """Six steps are used up when it is told: it is told all the same, and by whoever must insist."""
+    bank, lost = Bank(a=100, b=0, c=0), {"b": 2}
+    three = transaction(
+        c.sequence(move("withdraw", "a"), move("deposit", "b", 10), move("deposit", "c", 20))
+    )
+
+    def answer(params):
+        about = params["transaction"]
+        if about["kind"] == "commit" and lost.get(params["key"]):
+            lost[params["key"]] -= 1
+            return Fail("Timeout")
+        return bank(params)
+
+    done = simulate(three, {}, actions={"account": answer}, limits=c.Limits(steps=6))
+
+    assert isinstance(done.outcome, Success)
+    assert bank.balances == {"a": 70, "b": 10, "c": 20}
+    assert bank.at_rest
+
+
+def test_what_is_no_entity_is_told_to_abort_though_its_preparing_never_ran():
+    """A part of it may have: the failure is that of a composition's part."""
+    done, _ = with_other(p=Fail("NotFound"))
+
+    assert done.error["reason"]["code"] == "NotFound"
+    assert len(done.calls("x")) == 1

@@ -20,6 +20,7 @@ from composer.commands import Abandon, Invoke
 from composer.history import TRANSACTION_COMMITTED
 from transactions import (
     Answer,
+    Forgotten,
     Gone,
     Participant,
     Prepared,
@@ -377,6 +378,8 @@ class EntityNode(Node):
                     del self.prepared[key][item.transaction]
                     if not self.prepared[key]:
                         del self.prepared[key]
+                case Forgotten(of):
+                    self.stones.get(key, {}).pop(of, None)
                 case Tombstone():
                     text = json.dumps(item.to_json())
                     self.stones.setdefault(key, {})[item.of] = text

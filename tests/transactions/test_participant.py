@@ -9,6 +9,7 @@ from composer import Failure, Success
 from transactions import (
     Answer,
     Damage,
+    Forgotten,
     Gone,
     MessageError,
     Participant,
@@ -660,3 +661,86 @@ def test_who_is_let_in_since_another_waits_no_more_keeps_waiting_no_more():
     entity.run()
 
     assert (entity.told("w")["vote"], entity.told("r")["vote"]) == ("no", "read")
+
+
+# --- found by reading -----------------------------------------------------------------------------------
+
+
+def test_an_upgrade_is_done_once_in_a_transaction():
+    entity = Entity(row=Row(7, 4, 1), settings=EntitySettings(version=2))
+    entity.do("1", **add(1), **of("t", "work", 1)).do("2", **add(1), **of("t", "work", 2))
+    entity.do("p", **of("t", "prepare", 2)).do("c", **of("t", "commit"))
+
+    assert (entity.one.row.state, entity.one.row.schema) == (72, 2)
+
+
+def test_what_was_begun_by_older_code_is_written_as_its():
+    entity = Entity(5).tell("1", **add(1))
+    entity.one.settings = EntitySettings(version=2)
+    entity.run()
+
+    assert (entity.one.row.state, entity.one.row.schema) == (6, 1)
+    assert entity.do("2", **add(1)).told("2") == {"total": 61}
+
+
+def test_a_result_that_reads_as_a_failure_is_one():
+    entity = (
+        Entity(5)
+        .tell("1", operation="put")
+        .run(put=Success({"state": 6, "result": {"error": "warn"}}))
+    )
+
+    assert (entity.told("1"), entity.one.row.state) == ("ApplicationError", 5)
+
+
+def test_the_results_of_a_message_have_a_limit_together():
+    large = Success({"state": 1, "result": {"x": "x" * 600_000}})
+    entity = Entity(5).tell("p", operations=[{"operation": "put"}] * 2, **of("t", "prepare_commit"))
+    entity.run(put=large)
+
+    assert (entity.told("p")["vote"], entity.one.row.state) == ("no", 5)
+    alone = Entity(5).tell("p", operations=[{"operation": "put"}], **of("t", "prepare_commit"))
+    assert alone.run(put=large).told("p")["vote"] == "committed"
+
+
+def test_who_repeats_what_is_withdrawn_is_answered():
+    entity = (
+        Entity(5)
+        .tell("1", once=False, token="x", **add(1))
+        .tell("2", once=False, token="x", **add(1))
+    )
+    entity.follow(entity.one.cancel("1", NOW))
+
+    assert entity.told("2") == "TransactionLost"
+    entity.run()
+    assert (entity.one.row.state, entity.one.idle) == (5, True)
+
+
+def test_what_runs_is_waited_for_and_not_asked_whether_it_is_late():
+    entity = Entity(5).tell("1", **add(1), **of("t", "work", 1))
+
+    assert entity.one.due_ms is None
+    entity.run()
+    assert entity.one.due_ms == DEADLINE
+
+
+@pytest.mark.parametrize("operation", ["$unlock", "$lock", "$delete"])
+def test_what_changes_an_entity_is_no_read_whatever_it_says(operation):
+    entity = (
+        Entity(5)
+        .do("1", operation="$lock", by="me")
+        .do("2", operation=operation, by="x", read=True)
+    )
+
+    assert (entity.told("2"), entity.one.row.flag) == ("Locked", "me")
+
+
+def test_what_need_not_be_remembered_any_more_is_deleted():
+    entity = (
+        Entity(5).do("1", once=False, token="x", **add(1)).do("a", once=False, **of("t", "abort"))
+    )
+    entity.now = NOW + TOKEN_MS
+    entity.do("2", once=False, token="y", **add(1)).do("3", once=False, token="x", **add(1))
+
+    assert {write.of for write in entity.written("2") if isinstance(write, Forgotten)} == {"x", "t"}
+    assert entity.told("3") == {"total": 8}

@@ -11,7 +11,7 @@ from infra_clock import FastClock
 import composer as c
 from actions import Call, ConflictError, ForbiddenError, NotFoundError
 from composer import Failure, Name, Resolved, call, path, read, transaction
-from infra.engine import mailboxes
+from infra.engine import EngineSettings, mailboxes
 from infra.stores import MemoryStore
 
 CODE = {"kind": "python:3", "code": "..."}
@@ -396,3 +396,65 @@ async def test_many_operations_at_once_leave_others_their_turn(world):
 
     assert await operate(world, "other") == {"total": 1}
     await world.engine.cancel("guest", id, terminate=True)
+
+
+# --- found by reading --------------------------------------------------------------------------------
+
+
+async def test_what_undoes_and_has_no_token_may_come_twice_too(world):
+    undo = {"key": "k", "operation": "add", "params": {"n": -1}, "undoes": "never"}
+
+    assert await world.run("counter", undo) == {}
+    late = {"key": "k", "operation": "add", "params": {"n": 1}, "token": "never"}
+    assert (await world.run("counter", late))["error"]["code"] == "TransactionEnded"
+
+
+async def test_a_store_that_cannot_be_read_now_is_asked_again(monkeypatch):
+    monkeypatch.setattr(mailboxes, "ASK_MS", 2)
+    world = await begun(answers={"counter": counter, "slow": HELD}, clock=FastClock())
+    await world.put(counter=entity(), slow=None)
+    await world.put(both=transaction(add("k", 5), c.participant("slow", "slow", "slow")))
+    load, failures = world.store.load, []
+
+    async def failing(execution):
+        failures.append(execution)
+        if len(failures) < 3:
+            raise OSError("the disk")
+        return await load(execution)
+
+    id = await world.start("both")
+    await world.until(lambda: world.engine.gauges()["in_doubt"] == 1)
+    monkeypatch.setattr(world.store, "load", failing)
+    await world.until(lambda: len(failures) > 3)
+    await world.engine.cancel("guest", id, terminate=True)
+    await world.until(lambda: world.engine.gauges()["in_doubt"] == 0)
+    await world.kill()
+
+
+async def test_a_stuck_saga_that_is_cancelled_is_stuck_no_more(world):
+    answers = {"a": {}, "undo": Failure("Down", "down"), "late": Failure("Down", "down")}
+    world.hands.answers.update(answers)
+    await world.put(a=None, undo=None, late=None)
+    part = c.saga(
+        c.step("a", undo="undo", undo_retries=0), c.step("a", pivot=True),
+        c.step("late", retriable=True, retries=0),
+    )  # fmt: skip
+    await world.put(main=part)
+    id = await world.start("main")
+    await world.until(lambda: world.engine.gauges()["stuck"] == 1)
+
+    world.hands.answers["late"] = {"done": True}
+    await world.engine.resume("guest", id)
+    assert await world.result(id) == {"done": True}
+    assert world.engine.gauges()["stuck"] == 0
+
+
+async def test_flags_go_though_the_steps_are_used_up():
+    settings = EngineSettings(limits=c.Limits(steps=20))
+    world = await begun(answers={"counter": counter, "a": {}}, clock=FastClock(), settings=settings)
+    await world.put(counter=entity(), a=None)
+    await world.put(main=c.semantic_lock([("counter", "k")], c.repeat(99, "a")))
+
+    assert (await world.run("main"))["error"]["code"] == "LimitExceeded"
+    assert await operate(world, "k") == {"total": 1}
+    await world.kill()
