@@ -6,6 +6,7 @@ import pytest
 
 import composer as c
 from composer import CompositionError, Failure, path, saga, step
+from composer.compensations import Doubt, logged_values
 from composer.testing import Fail, Never, Simulation, Slow, simulate
 from composer.testing import Run as SimulatedRun
 
@@ -675,10 +676,24 @@ def test_what_an_operator_has_done_by_hand_is_not_asked_for_again_by_a_redrive()
 
 
 def test_large_values_of_a_log_are_known_to_the_fiber_that_holds_them():
-    simulation, _ = stuck_at(
-        saga(c.parallel(STEPS, step("d", undo="undo_d")), step("e", no_undo="it fails")),
-        e=Fail("No"), undo_d=Fail("Down"),
-    )  # fmt: skip
-    held = [value for fiber in simulation._execution.fibers.values() for value in fiber.values()]
+    """Then they are stored once, and written down by reference."""
+    forked = saga(
+        step("a", undo="undo_a"),
+        c.parallel(step("b", undo="undo_b"), step("d", undo="undo_d")),
+        step("c", undo="undo_c"),
+        step("e", no_undo="it fails"),
+    )
+    names = {f"/_/{name}": fake for name, fake in (fakes() | {"e": Never()}).items()}
+    simulation = Simulation(c.compile(forked), names, (), c.Limits())
+    simulation.run({"n": 1})
+    held = [*simulation._execution.fibers["0"].values()]
 
-    assert {"input": {"n": 1}, "result": {"d": 1}} in held
+    assert {"input": {"a": 1}, "result": {"b": 1}} in held
+    assert {"input": {"n": 1}, "result": {"a": 1}} in held
+    undoing, _ = stuck_at(
+        saga(*forked.arguments["components"][:3], step("e", no_undo="it fails")),
+        e=Fail("No"), undo_c=Fail("Down"),
+    )  # fmt: skip
+    left = [*undoing._execution.fibers["0"].values()]
+    assert {"input": {"a": 1}, "result": {"d": 1}} in left
+    assert list(logged_values((Doubt(),))) == []
