@@ -342,8 +342,9 @@ class Execution:
     def _start(self, parent: Fiber, join: Join, members: Iterable[int]) -> None:
         spec = self._spec(parent)
         frames = inherited(parent.frames)
-        cursor = Cursor(parent, self.program, self._context(0))
-        key = cursor.key_of(parent.turn)
+        key = None
+        if parent.frames:
+            key = Cursor(parent, self.program, self._context(0)).key_of(parent.turn)
         for index in members:
             log = branch_frames(parent.frames, f"{key}/{index}" if key else None)
             self._add(

@@ -221,3 +221,32 @@ def test_money_is_neither_made_nor_lost_by_sagas_though_the_server_is_killed(sta
     ]
     assert sum(doc["state"] for doc in states) == START * len(accounts)
     assert {doc["status"] for doc in executions} == {"succeeded", "failed"}
+
+
+SCRIPT = """
+function main({ state, operation, params }) {
+  const total = (state || 0) + (operation === 'add' ? params.n : 0)
+  return params.n < 0 ? { error: 'less' } : { state: total, result: { total } }
+}
+"""
+
+
+def test_entities_of_different_languages_take_part_in_one_transaction(start):
+    both = transaction(
+        call("script", "k", "add", {"n": path("$.n")}), call("list", "k", "append", {"value": 1})
+    )
+    with start().client() as client:
+        deploy(client, "list", entity(LIST))
+        document = entity(SCRIPT)
+        deploy(client, "script", {**document, "exec": {"kind": "nodejs:20", "code": SCRIPT}})
+        deploy(client, "both", composition(both))
+        asked = {"params": {"blocking": "true", "result": "true"}}
+        done = client.post("/actions/both", **asked, json={"n": 3})
+        refused = client.post("/actions/both", **asked, json={"n": -1})
+        states = [
+            client.get(f"/entities/{type}/keys/k").json()["state"] for type in ("script", "list")
+        ]
+
+    assert done.json() == {"value": [{"total": 3}, {}]}
+    assert (refused.status_code, refused.json()["error"]["reason"]) == (502, "less")
+    assert states == [3, [1]]
