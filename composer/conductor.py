@@ -107,7 +107,8 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
     cursor = Cursor(fiber, program, context)
     if not _receive(cursor, fiber, event):
         return Transition(fiber, [], [], stale=True)
-    _stop_when_exhausted(cursor)
+    if cursor.exhausted:
+        _stop(cursor)
     ran = _run(cursor) if cursor.wait is None and cursor.outcome is None else 0
     return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran)
 
@@ -129,17 +130,18 @@ def _run(cursor: Cursor) -> int:
         cause = OPERATIONS[type(instruction)](cursor, instruction)
         if cause is not None:
             _unwind(cursor, cause)
-        _stop_when_exhausted(cursor)
+        if cursor.exhausted:
+            _stop(cursor)
         if cursor.wait is not None or cursor.outcome is not None:
             return ran
     return cursor.limits.instructions
 
 
-def _stop_when_exhausted(cursor: Cursor) -> None:
-    if cursor.exhausted:
-        cursor.exhausted = False
-        cursor.wait = None
-        _unwind(cursor, Exhaustion(cursor.limits.steps))
+def _stop(cursor: Cursor) -> None:
+    """All steps are used up: nothing runs any more but what undoes, tells and finalizes."""
+    cursor.exhausted = False
+    cursor.wait = None
+    _unwind(cursor, Exhaustion(cursor.limits.steps))
 
 
 def _fiber(cursor: Cursor) -> Fiber:
