@@ -431,8 +431,11 @@ def bank(state, operation, params):
             balance -= params["amount"]
         case "append":
             return Success({"state": {**state, "list": [*state["list"], params["value"]]}})
+        case "put":
+            return Success({"state": {**state, "value": params["value"]}})
         case "read":
-            return Success({"result": {"balance": balance, "list": state["list"]}})
+            seen = {"balance": balance, "list": state["list"], "value": state.get("value")}
+            return Success({"result": seen})
         case _:
             return Failure("ApplicationError", f"no operation {operation}")
     return Success({"state": {**state, "balance": balance}, "result": {"balance": balance}})

@@ -51,6 +51,11 @@ def test_sagas_are_all_done_or_all_undone_in_reverse(first):
     assert wrong(workloads.sagas, range(first, first + CHUNK)) is None
 
 
+@pytest.mark.parametrize("first", chunks(200))
+def test_registers_are_serializable_in_real_time(first):
+    assert wrong(workloads.registers, range(first, first + CHUNK)) is None
+
+
 def test_histories_are_serializable_without_waiting():
     assert wrong(workloads.lists, range(40), conflict="nowait") is None
 
@@ -102,6 +107,7 @@ def test_two_that_die_anywhere_are_taken_up(workload):
 def test_without_locks_it_is_seen():
     assert wrong(workloads.transfers, range(40), without=Without(locks=True)) is not None
     assert wrong(workloads.lists, range(40), without=Without(locks=True)) is not None
+    assert wrong(workloads.registers, range(40), without=Without(locks=True)) is not None
 
 
 def test_without_the_decision_logged_it_is_seen():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from checker import Append, Read, Txn, check_lists
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from checker import Append, Get, Put, Read, Txn, check_lists, check_registers
 from simulator import Faults, Without, World, bank
 
 from composer import (
@@ -18,6 +21,9 @@ from composer import (
     step,
     transaction,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 START = 100  # in every account
 UNKIND, KIND = Faults(), Faults(lose=0, double=0, crash=0)
@@ -132,8 +138,33 @@ def _misread(audits, accounts):
 # --- two-phase commit: any histories ------------------------------------------------------------
 
 
-def lists(seed, faults=UNKIND, without=WHOLE, *, count=30, keys=3, conflict="wait"):
+@dataclass(frozen=True)
+class Values:
+    """What transactions write and read: how each stands in a history, and how that is checked."""
+
+    verb: str
+    wrote: Callable
+    seen: Callable
+    check: Callable
+
+
+LISTS = Values(
+    "append", Append, lambda key, state: Read(key, tuple(state.get("list", ()))), check_lists
+)
+REGISTERS = Values("put", Put, lambda key, state: Get(key, state.get("value")), check_registers)
+
+
+def lists(seed, faults=UNKIND, without=WHOLE, **options):
     """Transactions that append to lists and read them, declared or as they go; checked for cycles."""
+    return histories(LISTS, seed, faults, without, **options)
+
+
+def registers(seed, faults=UNKIND, without=WHOLE, **options):
+    """Transactions that write registers and read them."""
+    return histories(REGISTERS, seed, faults, without, **options)
+
+
+def histories(values, seed, faults, without, *, count=30, keys=3, conflict="wait"):
     world = world_of(seed, faults, without)
     names, history, declared = [f"k{n}" for n in range(keys)], [], {}
 
@@ -141,13 +172,13 @@ def lists(seed, faults=UNKIND, without=WHOLE, *, count=30, keys=3, conflict="wai
         operations = []
         for at in range(world.chance.randint(1, 4)):
             key = world.chance.choice(names)
-            if world.chance.random() < 0.5:
-                operations.append(("append", key, number * 10 + at))
-            else:
-                operations.append(("read", key, None))
+            writes = world.chance.random() < 0.5
+            operations.append(
+                (values.verb, key, number * 10 + at) if writes else ("read", key, None)
+            )
         id = f"{number:032x}"
         declared[id] = operations
-        calls = [_listed(*operation) for operation in operations]
+        calls = [_asked(*operation) for operation in operations]
         if number % 2:
             composition = transaction(*calls)
         else:
@@ -156,7 +187,7 @@ def lists(seed, faults=UNKIND, without=WHOLE, *, count=30, keys=3, conflict="wai
         began = world.now_ms
 
         def told(outcome):
-            history.append(_heard(id, operations, outcome, began, world.now_ms))
+            history.append(_heard(values, id, operations, outcome, began, world.now_ms))
 
         node.begin(id, composition, {}, told)
 
@@ -165,18 +196,16 @@ def lists(seed, faults=UNKIND, without=WHOLE, *, count=30, keys=3, conflict="wai
     heard = {txn.id for txn in history}
     for id, operations in declared.items():
         if id not in heard:  # it was never accepted: it died with its coordinator
-            history.append(Txn(id, _writes(operations), "unknown", 0, EVENTUALLY))
-    finally_ = tuple(
-        Read(key, tuple((world.host_of(key).state(key) or {"list": []})["list"])) for key in names
-    )
-    history.append(Txn("at the end", finally_, "committed", EVENTUALLY, EVENTUALLY + 1))
-    return unsettled(world) + [anomaly.text for anomaly in check_lists(history)]
+            history.append(Txn(id, _writes(values, operations), "unknown", 0, EVENTUALLY))
+    at_last = tuple(values.seen(key, world.host_of(key).state(key) or {}) for key in names)
+    history.append(Txn("at the end", at_last, "committed", EVENTUALLY, EVENTUALLY + 1))
+    return unsettled(world) + [anomaly.text for anomaly in values.check(history)]
 
 
-def _listed(operation, key, value):
-    if operation == "append":
-        return call("/_/list", key, "append", {"value": value})
-    return call("/_/list", key, "read", {}, read=True)
+def _asked(operation, key, value):
+    if operation == "read":
+        return call("/_/entity", key, "read", {}, read=True)
+    return call("/_/entity", key, operation, {"value": value})
 
 
 def _kept(one, at):
@@ -184,22 +213,22 @@ def _kept(one, at):
     return merge(one, select({f"r{at}": path("$")}))
 
 
-def _heard(id, operations, outcome, began, ended):
+def _heard(values, id, operations, outcome, began, ended):
     if not isinstance(outcome, Success):
-        return Txn(id, _writes(operations), "aborted", began, ended)
+        return Txn(id, _writes(values, operations), "aborted", began, ended)
     done = []
     for at, (operation, key, value) in enumerate(operations):
-        if operation == "append":
-            done.append(Append(key, value))
-        else:
+        if operation == "read":
             results = outcome.value.get("value")
             result = results[at] if results is not None else outcome.value[f"r{at}"]
-            done.append(Read(key, tuple(result["list"])))
+            done.append(values.seen(key, result))
+        else:
+            done.append(values.wrote(key, value))
     return Txn(id, tuple(done), "committed", began, ended)
 
 
-def _writes(operations):
-    return tuple(Append(key, value) for verb, key, value in operations if verb == "append")
+def _writes(values, operations):
+    return tuple(values.wrote(key, value) for verb, key, value in operations if verb != "read")
 
 
 # --- sagas --------------------------------------------------------------------------------------
