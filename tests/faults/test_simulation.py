@@ -86,7 +86,9 @@ def commits_of(workload, **options):
     return next(seen[0].commits)
 
 
-@pytest.mark.parametrize("workload", [workloads.transfers, workloads.lists, workloads.sagas])
+@pytest.mark.parametrize(
+    "workload", [workloads.transfers, workloads.lists, workloads.registers, workloads.sagas]
+)
 def test_one_that_dies_anywhere_is_taken_up(workload):
     for at in range(commits_of(workload, count=2)):
         faults = Faults(lose=0, double=0, crash=0, crash_at=frozenset({at}))
