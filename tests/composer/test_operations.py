@@ -253,3 +253,12 @@ def test_there_is_an_operation_for_every_instruction():
     world = World(composer.action("a"))
 
     assert {type(i) for i in world.program.instructions} <= set(OPERATIONS)
+
+
+def test_an_execution_that_comes_to_its_end_with_an_error_has_failed():
+    """A loop that is not entered hands on what it was given, though that be an error."""
+    loop = composer.loop(composer.literal({"value": False}), "never")
+
+    run = simulate(loop, {"error": "given"}, actions={"never": {}})
+
+    assert failed(run) == ("ApplicationError", "given")
