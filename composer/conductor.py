@@ -12,13 +12,13 @@ an expired deadline goes on when it is done. A deadline frame turns its own expi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from . import history
 from .causes import Cancellation, Exhaustion, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke
 from .compensations import REVERT_ALL, Compensating, Compensations, Doing
-from .coordinator import UNDISTURBED, Coordinating
+from .coordinator import Coordinating
 from .cursor import Context, Cursor
 from .events import (
     Accepted,
@@ -71,7 +71,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .fiber import Frame
     from .history import Entry
     from .instructions import Attempt
     from .program import Program
@@ -310,7 +309,7 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
     cursor.wait = fiber.wait
     for depth in range(above, len(cursor.frames)):
         frame = cursor.frames[depth]
-        if isinstance(frame, Finalizing) or _undisturbed(frame) or undisturbed(frame):
+        if isinstance(frame, Finalizing) or undisturbed(frame):
             _later(cursor, depth, cause)
             return True
     if isinstance(fiber.wait, Joining):
@@ -337,11 +336,6 @@ def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
     if isinstance(held, (Cancellation, Expiry)):
         cause = stronger(held, cause)
     cursor.replace(frame, changed(frame, cause=cause))
-
-
-def _undisturbed(frame: Frame) -> TypeGuard[Coordinating]:
-    """A transaction that may have been decided: what stops it goes on when it has ended."""
-    return isinstance(frame, Coordinating) and frame.phase in UNDISTURBED
 
 
 # --- unwinding ---------------------------------------------------------------------------------
@@ -403,7 +397,7 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     given_up = failed.code == REVERT_ALL and not (policy.stuck or in_a_step(cursor))
     if given_up or not policy.covers(failed) or (spent and not policy.pause):
         return False
-    if not cursor.count_step():
+    if not cursor.count_steps():
         return True
     if spent:
         cursor.value, cursor.pc = frame.value, frame.at + 1

@@ -98,7 +98,7 @@ class Coordinating:
         for at, member in enumerate(self.members):
             if (member.actions[0], member.key) == (action, key):
                 more = changed(member, count=member.count + 1, read=member.read and read)
-                return changed(self, members=(*self.members[:at], more, *self.members[at + 1 :]))
+                return self._with(at, more)
         if len(self.members) >= MAX_PARTICIPANTS:
             return None
         new = Member((action,), key, count=1, read=read)
@@ -148,8 +148,7 @@ class Coordinating:
             kind = "prepare_commit"
         asked = self._asking([at])
         if kind == "work":
-            worked = changed(asked.members[at], count=1)
-            asked = changed(asked, members=(*self.members[:at], worked, *self.members[at + 1 :]))
+            asked = asked._with(at, changed(asked.members[at], count=1))  # noqa: SLF001
         if kind == "prepare_commit":
             asked = changed(asked, phase="deciding")
         return asked, [asked.message(at, kind)]

@@ -6,7 +6,7 @@ Instructions change it; `conductor.advance` makes it from a fiber and turns it i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import history
 from .compensations import Compensating, Compensations, Doing
@@ -77,6 +77,13 @@ class Cursor:
         self.frames = self.frames[:-1]
         return frame
 
+    def innermost(self, *kinds: type[Any]) -> Any:
+        """The innermost frame of one of these kinds, or None."""
+        for frame in reversed(self.frames):
+            if isinstance(frame, kinds):
+                return frame
+        return None
+
     def note(self, kind: str, detail: dict[str, JSON] | None = None, value: JSON = NOTHING) -> None:
         """Writes a history entry about the current turn."""
         self.entries.append(Entry(self.now_ms, self.id, self.turn, kind, detail or {}, value))
@@ -118,12 +125,8 @@ class Cursor:
         """What an expression sees."""
         return Scope(self.value, self.variables(), self.limits.value_bytes)
 
-    def count_step(self) -> bool:
-        """Counts one step; False when it is one too many: then nothing more is to be done."""
-        return self.count_steps(1)
-
-    def count_steps(self, steps: int) -> bool:
-        """Counts so many, of branches that have ended; False when these are too many: it is exhausted."""
+    def count_steps(self, steps: int = 1) -> bool:
+        """Counts steps; False when they are too many: it is exhausted, and nothing more is to be done."""
         self.steps += steps
         if self.steps <= self.limits.steps or self._unlimited:
             return True
@@ -162,7 +165,7 @@ class Cursor:
 
     def await_action(self, path: str, command: Invoke) -> None:
         """Asks for an action and waits for it; `command` is for the turn after this one."""
-        if not self.count_step():
+        if not self.count_steps():
             return
         self.turn = command.turn
         self.commands.append(command)

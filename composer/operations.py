@@ -149,7 +149,7 @@ def _popped(cursor: Cursor, kind: type[Any]) -> Any:
 
 
 def _jump(cursor: Cursor, i: instructions.Jump) -> Reaction:
-    if i.to < cursor.pc and not cursor.count_step():
+    if i.to < cursor.pc and not cursor.count_steps():
         return None
     cursor.pc = i.to
     return None
@@ -337,7 +337,7 @@ def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
         return failure(EXPRESSION_ERROR, f"wait: {filled!r} is not {wanted}")
     if until_ms - cursor.now_ms > MAX_SLEEP_MS:
         return failure(LIMIT_EXCEEDED, "wait: more than a year")
-    if cursor.count_step():
+    if cursor.count_steps():
         cursor.turn += 1
         cursor.wait = Sleeping(until_ms)
         cursor.note(history.TIMER_STARTED, {"path": i.path, "until": until_ms})
@@ -397,7 +397,7 @@ def _begin_fork(cursor: Cursor, path: str, width: int, items: list[JSON] | None)
 
 
 def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
-    if not cursor.count_step():
+    if not cursor.count_steps():
         return None
     cursor.turn += 1
     activation = cursor.activation_of(cursor.turn)

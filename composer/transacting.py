@@ -17,27 +17,19 @@ if TYPE_CHECKING:
     from .values import JSON
 
 
-def coordinating(cursor: Cursor) -> Coordinating | None:
-    """The innermost transaction that is under way in this fiber."""
-    for frame in reversed(cursor.frames):
-        if type(frame) is Coordinating:
-            return frame
-    return None
-
-
 def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Failure:
     """What an entity is asked for, as part of the transaction if one is under way."""
     message = i.message.fill(cursor.scope())
     if type(message) is Failure:
         return message
-    frame = coordinating(cursor)
+    frame = cursor.innermost(Coordinating)
     made: dict[str, JSON] = message if frame is None else frame.working(i.action, message)
     return made
 
 
 def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
     """Counts the operation in before it is asked for: whatever happens, its entity is told the end."""
-    frame = coordinating(cursor)
+    frame = cursor.innermost(Coordinating)
     if frame is None:
         return None
     message = i.message.fill(cursor.scope())

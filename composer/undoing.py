@@ -23,7 +23,7 @@ from .compensations import (
     log_to_json,
     logged,
 )
-from .coordinator import NEVER_RAN, Coordinating
+from .coordinator import NEVER_RAN, UNDISTURBED, Coordinating
 from .freezing import changed
 from .values import Failure
 
@@ -35,16 +35,12 @@ if TYPE_CHECKING:
     from .fiber import Cause, Frame
 
 
-def _innermost(cursor: Cursor, *kinds: type[Any]) -> Any:
-    return next((frame for frame in reversed(cursor.frames) if isinstance(frame, kinds)), None)
-
-
 # --- what the machine tells ----------------------------------------------------------------------
 
 
 def doubt(cursor: Cursor) -> None:
     """Nobody knows whether what is under way is done: its step counts as done when it is undone."""
-    frame = _innermost(cursor, Doing, Compensations, Compensating, Coordinating)
+    frame = cursor.innermost(Doing, Compensations, Compensating, Coordinating)
     if isinstance(frame, Doing):
         cursor.replace(frame, changed(frame, doubt=True))
     elif isinstance(frame, Compensations) and frame.key is not None:
@@ -53,7 +49,7 @@ def doubt(cursor: Cursor) -> None:
 
 def settled(cursor: Cursor, failed: Failure) -> Failure:
     """That it has not run this time does not tell whether it has before."""
-    frame = _innermost(cursor, Doing, Compensations, Compensating, Coordinating)
+    frame = cursor.innermost(Doing, Compensations, Compensating, Coordinating)
     if isinstance(frame, Doing) and frame.doubt and failed.code in NEVER_RAN:
         return Failure(LOST, failed.error)
     return failed
@@ -61,7 +57,7 @@ def settled(cursor: Cursor, failed: Failure) -> Failure:
 
 def in_a_step(cursor: Cursor) -> bool:
     """Whether a step of a saga is what the fiber is at, and no saga of its own."""
-    return isinstance(_innermost(cursor, Doing, Compensations), Doing)
+    return isinstance(cursor.innermost(Doing, Compensations), Doing)
 
 
 def is_unknown(failed: Failure) -> bool:
@@ -74,7 +70,7 @@ def take_logs(cursor: Cursor, logs: tuple[Log, ...]) -> None:
     log = joined(logs)
     if not log:
         return
-    frame = _innermost(cursor, Doing, Compensations)
+    frame = cursor.innermost(Doing, Compensations)
     if isinstance(frame, Doing):
         cursor.replace(frame, changed(frame, doubt=frame.doubt or doubtful(log)))
     else:
@@ -85,7 +81,7 @@ def left_undone(cursor: Cursor, frame: Doing, cause: Cause) -> None:
     """A step has not come to its end: if it may have done something, that is to be undone."""
     if frame.undo is None or not (frame.doubt or frame.always):
         return
-    saga = _innermost(cursor, Compensations)
+    saga = cursor.innermost(Compensations)
     value = {"input": frame.value}
     if isinstance(cause, Failure):
         value["error"] = cause.error
@@ -108,9 +104,14 @@ def compensate(cursor: Cursor, frame: Compensations, cause: Cause) -> bool:
 
 
 def undisturbed(frame: Frame) -> bool:
-    """Whether what stops it must wait: a saga that goes forward only, or undoes, or may do either."""
+    """Whether what stops it must wait.
+
+    So it is for a saga that goes forward only, or undoes, or may do either; and for a transaction
+    that may have been decided.
+    """
     return (
         isinstance(frame, Compensating)
+        or (isinstance(frame, Coordinating) and frame.phase in UNDISTURBED)
         or (isinstance(frame, Doing) and frame.pivot)
         or (isinstance(frame, Compensations) and frame.passed)
     )
@@ -145,7 +146,7 @@ def _begin(cursor: Cursor, i: instructions.Begin) -> Reaction:
 def _done(cursor: Cursor, _: instructions.Done) -> Reaction:
     frame = cursor.pop()
     assert isinstance(frame, Doing)  # noqa: S101  compiled so
-    saga = _innermost(cursor, Compensations)
+    saga = cursor.innermost(Compensations)
     if frame.pivot:
         cursor.replace(saga, changed(saga, log=(), passed=True))
         cursor.note(history.PIVOT_PASSED, {"path": frame.path})
@@ -159,7 +160,7 @@ def _done(cursor: Cursor, _: instructions.Done) -> Reaction:
 def _complete(cursor: Cursor, _: instructions.Complete) -> Reaction:
     frame = cursor.pop()
     assert isinstance(frame, Compensations)  # noqa: S101  compiled so
-    outer = _innermost(cursor, Doing, Compensations, Compensating)
+    outer = cursor.innermost(Doing, Compensations, Compensating)
     if isinstance(outer, Compensations) and outer.to != NOWHERE and frame.passed:
         cursor.replace(outer, changed(outer, log=(), passed=True))
     elif isinstance(outer, Compensations) and not outer.passed and outer.key is None:

@@ -6,7 +6,7 @@ commits what it answers together with what it has to write.
 
 from .effects import Answer, Damage, Effect, Gone, Request, Run, Save, Write
 from .entities import EntityType, entity
-from .errors import CONFLICT, LOCKED, RETRYABLE, VERSION_CONFLICT
+from .errors import CONFLICT, LOCKED, MALFORMED, RETRYABLE, VERSION_CONFLICT, refusal
 from .participant import Participant
 from .protocol import MessageError, Operate, key_of, parsed
 from .records import Forgotten, Prepared, Row, Tombstone
@@ -14,6 +14,7 @@ from .records import Forgotten, Prepared, Row, Tombstone
 __all__ = [
     "CONFLICT",
     "LOCKED",
+    "MALFORMED",
     "RETRYABLE",
     "VERSION_CONFLICT",
     "Answer",
@@ -35,4 +36,5 @@ __all__ = [
     "entity",
     "key_of",
     "parsed",
+    "refusal",
 ]

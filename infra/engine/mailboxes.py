@@ -19,6 +19,7 @@ import orjson
 from actions import INTERNAL_ERROR, Completion, Document, Invocation
 from composer import Failure
 from transactions import (
+    MALFORMED,
     Answer,
     Damage,
     Forgotten,
@@ -34,6 +35,7 @@ from transactions import (
     Tombstone,
     key_of,
     parsed,
+    refusal,
 )
 
 from .timers import Timers
@@ -145,8 +147,7 @@ class Mailboxes:
             name = name_of(str(invocation.action.name), key_of(invocation.params))
             message = parsed(invocation.params)
         except MessageError as error:
-            text = {"code": "MalformedMessage", "message": str(error)}
-            done(Completion(Failure("MalformedMessage", text), now_ms, now_ms))
+            done(Completion(refusal(MALFORMED, str(error)), now_ms, now_ms))
             return
         if not once and not isinstance(message, Operate):
             stranger = replace(message.transaction, coordinator=None)  # not one that we can ask

@@ -6,6 +6,9 @@ import pytest
 
 from actions.outcome import FAILURES, FailureKind, outcome_of, status_of
 from composer import Failure, Success
+from composer.compensations import UNKNOWN
+from composer.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
+from transactions import errors
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,15 @@ def test_retryable_is_what_is_transient_and_has_not_run(ran, transient):
 
 def test_the_taxonomy_is_what_is_tabled_here():
     assert set(FAILURES) == set(STATUS)
+
+
+def test_a_saga_knows_what_the_taxonomy_knows():
+    unknown = {code for code, kind in FAILURES.items() if kind.ran == "unknown"}
+    never = {code for code, kind in FAILURES.items() if kind.ran == "no"}
+
+    assert unknown == UNKNOWN
+    assert never | {errors.MALFORMED} == NEVER_RAN
+
+
+def test_coordinators_and_entities_agree_on_what_may_be_tried_again():
+    assert (errors.CONFLICT, errors.RETRYABLE) == (CONFLICT, RETRYABLE)
