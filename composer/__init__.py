@@ -3,6 +3,7 @@
 Write `import composer` and build compositions with the functions below; see `composer.combinators`.
 """
 
+from .changes import Changes
 from .classes import capture_class
 from .combinators import (
     action,
@@ -17,6 +18,7 @@ from .combinators import (
     eca,
     empty,
     ensure,
+    fallback,
     forward,
     function,
     graph,
@@ -70,13 +72,15 @@ from .events import (
     Continued,
     Event,
     Failed,
+    Heartbeat,
     Joined,
+    Rebound,
     Resolved,
     Resumed,
     TimerFired,
 )
-from .execution import Changes, Execution
-from .expressions import path, var
+from .execution import Execution
+from .expressions import Scope, Template, path, var
 from .fiber import (
     Fiber,
     Invoking,
@@ -89,11 +93,13 @@ from .fiber import (
 from .freezing import frozen
 from .functions import ActionFunction, capture
 from .history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
-from .languages import forks, read_composer
+from .languages import asl, forks, read_composer
 from .names import Name, activation_id, check_part
 from .policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .program import Program
 from .redrive import RedriveError, redrive
+from .retries import RetryPolicy
+from .states import machine_frames, task_token, token_place
 from .timelines import Line, timeline
 from .transactional import (
     call,
@@ -161,6 +167,7 @@ __all__ = [
     "Failure",
     "Fiber",
     "ForEach",
+    "Heartbeat",
     "InvalidNameError",
     "Invoke",
     "Invoking",
@@ -175,12 +182,16 @@ __all__ = [
     "Paused",
     "Program",
     "ProgramError",
+    "Rebound",
     "RedriveError",
     "Resolved",
     "Resumed",
+    "RetryPolicy",
+    "Scope",
     "Sleeping",
     "Spawn",
     "Success",
+    "Template",
     "TimerFired",
     "Times",
     "Transition",
@@ -190,6 +201,7 @@ __all__ = [
     "advance",
     "after",
     "any",
+    "asl",
     "assign",
     "asynchronous",
     "boxed",
@@ -208,6 +220,7 @@ __all__ = [
     "empty",
     "ensure",
     "failure",
+    "fallback",
     "flaw",
     "forks",
     "forward",
@@ -218,6 +231,7 @@ __all__ = [
     "literal",
     "loop",
     "loop_nosave",
+    "machine_frames",
     "map",
     "mask",
     "measured",
@@ -246,9 +260,11 @@ __all__ = [
     "step",
     "switch",
     "task",
+    "task_token",
     "then",
     "timeline",
     "timeout",
+    "token_place",
     "transaction",
     "truthy",
     "value",

@@ -125,4 +125,6 @@ def _resolved(value: Any) -> Any:
         return value.at
     if isinstance(value, tuple):
         return tuple(_resolved(item) for item in value)
+    if isinstance(value, dict):
+        return {name: _resolved(item) for name, item in value.items()}
     return value

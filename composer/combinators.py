@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .composition import Composition, Part, as_part, build, forwarding
 from .errors import CompositionError
+from .expressions import Selector, Template
 from .functions import ActionFunction
 from .grammar import Task
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
-    from .expressions import Predicate, Selector
+    from .expressions import Predicate
     from .values import JSON
 
 # --- leaves ------------------------------------------------------------------------------------
@@ -42,7 +43,9 @@ def action(subject: Any = None, /, **options: Any) -> Any:
 
     `action("pkg/name")` invokes the action of that name (`/namespace/pkg/name` in full). With
     `code=` or `sequence=` it also says what the action is, and deploying the composition deploys it:
-    `action("hello", code="def main(p): ...", kind="python:3", limits={"timeout": 5000})`.
+    `action("hello", code="def main(p): ...", kind="python:3", limits={"timeout": 5000})`. With `function=`
+    it runs elsewhere, on the cloud that `kind` names, with that kind's options:
+    `action("charge", kind="aws:lambda", function="charge:live", region="eu-west-1")`.
 
     `@action` on a function names an action after it. In a program that embeds the engine it runs
     there, trusted; deployed to a server, its source runs in a worker.
@@ -68,28 +71,43 @@ def _action_function(
 
 
 def _definition(
-    code: str | None = None,
-    kind: str = "python:3",
-    sequence: list[str] | None = None,
     limits: dict[str, JSON] | None = None,
     annotations: dict[str, JSON] | None = None,
+    **options: Any,
 ) -> dict[str, JSON] | None:
-    if code is None and sequence is None:
-        if limits or annotations:
-            raise CompositionError("action: 'limits' and 'annotations' need 'code' or 'sequence'")
+    options = {name: value for name, value in options.items() if value is not None}
+    whats = [name for name in ("code", "sequence", "function") if name in options]
+    given = {**options, "limits": limits, "annotations": annotations}
+    if not whats:
+        if extra := next((name for name, value in given.items() if value), None):
+            raise CompositionError(f"action: '{extra}' needs 'code', 'sequence' or 'function'")
         return None
-    if code is not None and sequence is not None:
-        raise CompositionError("action: give either 'code' or 'sequence'")
-    runtime: dict[str, JSON] = {"kind": kind, "code": code}
-    if sequence is not None:
-        names = [build("action", name=item).arguments["name"] for item in sequence]
-        runtime = {"kind": "sequence", "components": names}
-    doc: dict[str, JSON] = {"exec": runtime}
+    if len(whats) > 1:
+        raise CompositionError(f"action: give either '{whats[0]}' or '{whats[1]}'")
+    doc: dict[str, JSON] = {"exec": _executed(whats[0], options)}
     if limits:
         doc["limits"] = limits
     if annotations:
         doc["annotations"] = [{"key": key, "value": value} for key, value in annotations.items()]
     return doc
+
+
+def _executed(what: str, options: dict[str, Any]) -> dict[str, JSON]:
+    if what == "function":
+        if not isinstance(options.get("kind"), str):
+            raise CompositionError(
+                "action: 'function' needs a 'kind' such as 'aws:lambda' or 'http'"
+            )
+        body = {"body": Template.of(options["body"]).to_json()} if "body" in options else {}
+        return {**options, **body}
+    allowed = {"code": ("code", "kind"), "sequence": ("sequence",)}[what]
+    for name in options:
+        if name not in allowed:
+            raise CompositionError(f"action: '{name}' does not go with '{what}'")
+    if what == "code":
+        return {"kind": options.get("kind", "python:3"), "code": options["code"]}
+    names = [build("action", name=item).arguments["name"] for item in options["sequence"]]
+    return {"kind": "sequence", "components": names}
 
 
 def function(function: Callable[..., Any]) -> Composition:
@@ -256,6 +274,21 @@ def retry(  # noqa: PLR0913  a policy has as many sides
 def do(body: Part, handler: Part, *, errors: str | Iterable[str] = ()) -> Composition:
     """The body; if it fails (with one of `errors`, when given), the handler on `{"error": ...}`."""
     return build("try", body=body, handler=handler, errors=errors)
+
+
+def fallback(*parts: Part, errors: str | Iterable[str] = ()) -> Composition:
+    """The first part; if it fails (with one of `errors`, when given), the next, on the same input.
+
+    It is `do` with the input kept in a variable, `fallback`; a handler of `do` itself sees the error only.
+    """
+    if len(parts) < 2:  # noqa: PLR2004  one to fail, one to fall back on
+        raise CompositionError("fallback: give at least two parts: one, and what to fall back on")
+    *before, made = parts
+    for part in reversed(before):
+        again = build("sequence", components=(Selector(variable="fallback"), made))
+        made = do(part, again, errors=errors)
+    kept = build("sequence", components=(assign(fallback=Selector()), made))
+    return build("let", declarations={"fallback": None}, components=(kept,))
 
 
 def ensure(body: Part, finalizer: Part) -> Composition:

@@ -17,7 +17,8 @@ class Invoke:
 
     Neither is the code of the action that the program belongs to: a conductor action's. `variables`
     are those that an inline function sees; an action sees none. `key` is the same each time that the
-    same step of a saga is tried; without one every attempt stands for itself.
+    same step of a saga is tried; without one every attempt stands for itself. With `later` its success
+    says only that it has been taken in: the answer comes by the token of this turn.
     """
 
     turn: int
@@ -27,6 +28,7 @@ class Invoke:
     function: str | None = None
     variables: dict[str, JSON] | None = None
     key: str | None = None
+    later: bool = False
 
 
 @frozen
@@ -59,6 +61,13 @@ class CancelMembers:
 
 
 @frozen
+class Rebind:
+    """The fibers forked in `turn` have other bounds now, as the fiber's value says."""
+
+    turn: int
+
+
+@frozen
 class Spawn:
     """Start an execution of the same program at `pc`, with this id, and do not wait for it."""
 
@@ -68,4 +77,4 @@ class Spawn:
     frames: tuple[Frame, ...]
 
 
-Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Spawn
+Command: TypeAlias = Invoke | Fork | Abandon | CancelMembers | Rebind | Spawn

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from . import history
+from . import history, states
 from .causes import Cancellation, Exhaustion, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke
 from .compensations import REVERT_ALL, Compensating, Compensations, Doing
@@ -27,7 +27,9 @@ from .events import (
     Continued,
     Event,
     Failed,
+    Heartbeat,
     Joined,
+    Rebound,
     Resolved,
     Resumed,
     TimerFired,
@@ -41,11 +43,13 @@ from .fiber import (
     Finalizer,
     Finalizing,
     Handler,
+    InState,
     Invoking,
     Joining,
     Paused,
     Sleeping,
     invoking,
+    polling,
 )
 from .freezing import changed, frozen
 from .instructions import Operate
@@ -81,7 +85,8 @@ if TYPE_CHECKING:
 class Transition:
     """What an event has made of a fiber, by running so many instructions.
 
-    `stale` when the event answered another turn: nothing has changed.
+    `stale` when the event answered another turn: nothing has changed. `events` is how many there are of a
+    state machine by now.
     """
 
     fiber: Fiber
@@ -89,9 +94,11 @@ class Transition:
     entries: list[Entry]
     ran: int = 0
     stale: bool = False
+    events: int = 0
 
 
 FINALIZER_STEPS = 100  # that a finalizer may take when all steps are used up
+WORK = 20  # steps of an expression that take as long as an instruction
 
 
 def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> Transition:
@@ -105,11 +112,11 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
     """
     cursor = Cursor(fiber, program, context)
     if not _receive(cursor, fiber, event):
-        return Transition(fiber, [], [], stale=True)
+        return Transition(fiber, [], [], stale=True, events=context.events)
     if cursor.exhausted:
         _stop(cursor)
     ran = _run(cursor) if cursor.wait is None and cursor.outcome is None else 0
-    return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran)
+    return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran, events=cursor.events)
 
 
 def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
@@ -123,17 +130,20 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
 
 def _run(cursor: Cursor) -> int:
     instructions = cursor.program.instructions
-    for ran in range(1, cursor.limits.instructions + 1):
+    ran = 0
+    while ran < cursor.limits.instructions:
         instruction = instructions[cursor.pc]
         cursor.pc += 1
         cause = OPERATIONS[type(instruction)](cursor, instruction)
+        ran += 1 + cursor.work // WORK
+        cursor.work = 0
         if cause is not None:
             _unwind(cursor, cause)
         if cursor.exhausted:
             _stop(cursor)
         if cursor.wait is not None or cursor.outcome is not None:
-            return ran
-    return cursor.limits.instructions
+            break
+    return ran
 
 
 def _stop(cursor: Cursor) -> None:
@@ -159,13 +169,14 @@ def _fiber(cursor: Cursor) -> Fiber:
         wait=cursor.wait,
         outcome=cursor.outcome,
         log=cursor.log,
+        event=cursor.event,
     )
 
 
 # --- what comes in -----------------------------------------------------------------------------
 
 
-def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901, PLR0911  one case an event
+def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901, PLR0911, PLR0912  one case an event
     """Lets the event act on the cursor. False when it is stale."""
     wait = fiber.wait
     if fiber.outcome is not None:
@@ -178,10 +189,19 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         case Failed():
             return isinstance(wait, Invoking) and _fail(cursor, event)
         case Accepted():
-            if not invoking(wait) or event.turn != fiber.turn:
+            if not (invoking(wait) or polling(wait)) or event.turn != fiber.turn:
                 return False
-            cursor.wait = Invoking(event.ticket)
-            cursor.note(history.STEP_ACCEPTED)
+            cursor.wait = Invoking(event.ticket, event.polled)
+            if cursor.program.states:
+                states.accepted(cursor, event)
+            else:
+                cursor.note(history.STEP_ACCEPTED)
+            return True
+        case Heartbeat():
+            if not isinstance(wait, Invoking) or event.turn != fiber.turn:
+                return False
+            cursor.wait = wait
+            states.beat(cursor)
             return True
         case Joined():
             return isinstance(wait, Joining) and _join(cursor, event, wait)
@@ -191,6 +211,12 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
             return isinstance(wait, Paused) and _resume(cursor, event)
         case Resolved():
             return isinstance(wait, Paused) and wait.stuck and _resolve(cursor, event)
+        case Rebound():
+            if not isinstance(wait, Joining) or event.turn != fiber.turn:
+                return False
+            cursor.wait = wait
+            states.rebound(cursor, event)
+            return True
         case Cancelled():
             return _interrupt(cursor, fiber, Cancellation(), 0)
         case _:
@@ -230,9 +256,13 @@ def _resolve(cursor: Cursor, event: Resolved) -> bool:
 def _complete(cursor: Cursor, event: Completed) -> bool:
     if event.turn != cursor.turn:
         return False
+    if cursor.program.states:
+        return _react(cursor, states.completed(cursor, event))
     cursor.value = event.value
     failed = inspect(cursor)
     detail: dict[str, JSON] = {"variables": event.variables} if event.variables else {}
+    if event.remote is not None:
+        detail["remote"] = event.remote
     if failed is not None:
         cursor.note(history.STEP_FAILED, {"code": failed.code, **detail}, failed.error)
     else:
@@ -245,13 +275,26 @@ def _complete(cursor: Cursor, event: Completed) -> bool:
     return True
 
 
+def _react(cursor: Cursor, failed: Failure | None) -> bool:
+    if failed is not None:
+        cursor.origin = cursor.turn
+        _unwind(cursor, failed)
+    return True
+
+
 def _fail(cursor: Cursor, event: Failed) -> bool:
     if event.turn != cursor.turn:
         return False
-    cursor.note(history.STEP_FAILED, {"code": event.failure.code}, event.failure.error)
+    if cursor.program.states:
+        return _react(cursor, states.task_failed(cursor, event))
+    detail: dict[str, JSON] = {"code": event.failure.code}
+    if event.remote is not None:
+        detail |= {"ran": event.ran, "remote": event.remote}
+    cursor.note(history.STEP_FAILED, detail, event.failure.error)
     cursor.origin = cursor.turn
     failed = settled(cursor, event.failure)
-    if is_unknown(failed) and not (event.definite or _asks_entity(cursor)):
+    unknown = is_unknown(failed) if event.ran is None else event.ran == "unknown"
+    if unknown and not _asks_entity(cursor):
         doubt(cursor)
     _unwind(cursor, failed)
     return True
@@ -267,6 +310,8 @@ def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
         return False
     cursor.pc = cursor.program.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
     failed = event.outcome if isinstance(event.outcome, Failure) else None
+    if cursor.program.states:
+        return _joined_state(cursor, event, wait)
     cursor.note(history.JOINED, {"code": failed.code} if failed else None)
     take_logs(cursor, event.logs)
     if not cursor.count_steps(event.steps):
@@ -282,6 +327,20 @@ def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
     return True
 
 
+def _joined_state(cursor: Cursor, event: Joined, wait: Joining) -> bool:
+    """The branches of a Parallel or a Map have ended."""
+    if not cursor.count_steps(event.steps):
+        return True
+    if wait.cause is not None:
+        cursor.origin = cursor.turn
+        _unwind(cursor, wait.cause)
+        return True
+    if isinstance(event.outcome, Failure):
+        states.branch_failed(cursor, event.outcome)
+        return _react(cursor, event.outcome)
+    return _react(cursor, states.joined(cursor, event.outcome.value))
+
+
 def _take_results(cursor: Cursor, results: JSON) -> None:
     limit = cursor.limits.value_bytes
     if measured(results, limit) > limit:
@@ -294,7 +353,7 @@ def _take_results(cursor: Cursor, results: JSON) -> None:
 def _fire(cursor: Cursor, fiber: Fiber) -> bool:
     for depth, frame in enumerate(fiber.frames):  # the outermost deadline decides
         if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
-            dealt_with = Deadline(None, frame.timeout_ms)
+            dealt_with = changed(frame, at_ms=None)
             cursor.frames = (*fiber.frames[:depth], dealt_with, *fiber.frames[depth + 1 :])
             cursor.note(history.TIMED_OUT, {"timeout_ms": frame.timeout_ms})
             return _interrupt(cursor, fiber, Expiry(depth), depth)
@@ -341,7 +400,7 @@ def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a frame
+def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one case a frame
     while cursor.frames:
         frame = cursor.pop()
         match frame:
@@ -367,6 +426,13 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a fra
                 return
             case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
                 cause = frame.cause  # what failed was only a finalizer on the way
+            case InState() if isinstance(cause, Failure):
+                left = states.recover(cursor, frame, cause)
+                if left is None:
+                    return
+                cause = left
+            case Deadline() if cause == Expiry(len(cursor.frames)) and cursor.program.states:
+                cause = states.timed_out(cursor, frame)
             case Deadline() if cause == Expiry(len(cursor.frames)):
                 cause = failure(TIMEOUT, f"not done within {frame.timeout_ms / 1000:g} seconds")
     cursor.outcome = _as_failure(cause)

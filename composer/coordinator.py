@@ -32,7 +32,9 @@ Phase: TypeAlias = Literal[
 ]
 DECIDED = ("committing", "aborting")
 UNDISTURBED = ("deciding", *DECIDED)  # what stops it must wait until it has ended
-NEVER_RAN = frozenset({"NotFound", "Permission", "Throttled", "Unavailable", "MalformedMessage"})
+NEVER_RAN = frozenset(
+    {"InvalidRequest", "MalformedMessage", "NotFound", "Permission", "Throttled", "Unavailable"}
+)
 
 
 @frozen

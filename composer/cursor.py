@@ -12,12 +12,14 @@ from . import history
 from .compensations import Compensating, Compensations, Doing
 from .coordinator import UNDISTURBED, Coordinating
 from .expressions import Scope
-from .fiber import Attempts, Insisting, Invoking, Mask, Variables
+from .fiber import Attempts, Insisting, Invoking, Mask, Variables, quiet
 from .freezing import frozen
 from .history import NOTHING, Entry
 from .names import activation_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .commands import Command, Invoke
     from .compensations import Log
     from .fiber import Cause, Fiber, Frame, Wait
@@ -34,20 +36,25 @@ class Limits:
         fork_width: fibers started by one fork.
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
+        events: of a state machine's history; None for any number.
     """
 
     steps: int = 10_000_000
     fork_width: int = 10_000
     value_bytes: int = 1 << 20
     instructions: int = 1_000
+    events: int | None = 25_000
+
+
+REPLAYED = (history.STEP_SUCCEEDED, history.STEP_FAILED)  # by a redrive, which reads no events
 
 
 class Cursor:
     """A fiber being advanced, and what it has asked for and written down meanwhile."""
 
     __slots__ = (
-        "commands", "entries", "execution", "exhausted", "frames", "generation", "id", "limits", "log", "now_ms",
-        "origin", "outcome", "pc", "program", "steps", "turn", "value", "wait",
+        "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "limits", "log", "now_ms",
+        "origin", "outcome", "pc", "program", "steps", "turn", "value", "wait", "work",
     )  # fmt: skip
 
     def __init__(self, fiber: Fiber, program: Program, context: Context) -> None:
@@ -65,7 +72,9 @@ class Cursor:
         self.wait: Wait | None = None
         self.outcome: Outcome | None = None
         self.exhausted = False
+        self.work = 0  # steps of expressions that the instruction under way has taken
         self.log: Log = ()
+        self.event, self.events = fiber.event, context.events
         self.commands: list[Command] = []
         self.entries: list[Entry] = []
 
@@ -84,9 +93,34 @@ class Cursor:
                 return frame
         return None
 
-    def note(self, kind: str, detail: dict[str, JSON] | None = None, value: JSON = NOTHING) -> None:
-        """Writes a history entry about the current turn."""
-        self.entries.append(Entry(self.now_ms, self.id, self.turn, kind, detail or {}, value))
+    def note(
+        self,
+        kind: str,
+        detail: dict[str, JSON] | None = None,
+        value: JSON = NOTHING,
+        events: Sequence[Told] = (),
+    ) -> None:
+        """Writes a history entry about the current turn; `events` are what it is in a machine's history."""
+        detail = detail or {}
+        if events:
+            if not quiet(self.frames):
+                detail = {**detail, "events": self._numbered(events)}
+            else:
+                self.event += len(events)
+                if kind not in REPLAYED:
+                    return
+        self.entries.append(Entry(self.now_ms, self.id, self.turn, kind, detail, value))
+
+    def _numbered(self, events: Sequence[Told]) -> list[JSON]:
+        """Events as histories have them: number, that of the one before, type, details."""
+        made: list[JSON] = []
+        number, before = self.events, self.event
+        for type, about in events:
+            number += 1
+            made.append([number, before, type, about])
+            before = number
+        self.events = self.event = number
+        return made
 
     def variables(self) -> dict[str, JSON]:
         """The visible variables, inner ones over outer ones."""
@@ -163,14 +197,16 @@ class Cursor:
                     return None
         return None
 
-    def await_action(self, path: str, command: Invoke) -> None:
+    def await_action(
+        self, path: str, command: Invoke, value: JSON = NOTHING, events: Sequence[Told] = ()
+    ) -> None:
         """Asks for an action and waits for it; `command` is for the turn after this one."""
         if not self.count_steps():
             return
         self.turn = command.turn
         self.commands.append(command)
         self.wait = Invoking()
-        self.note(history.STEP_SCHEDULED, step_detail(path, command))
+        self.note(history.STEP_SCHEDULED, step_detail(path, command), value, events)
 
     def activation_of(self, turn: int) -> str:
         return activation_id(self.execution, self.id, turn, self.generation)
@@ -180,14 +216,19 @@ class Cursor:
 class Context:
     """What the machine cannot know by itself.
 
-    Which execution this is and how often it was redriven, the time, and the limits.
+    Which execution this is and how often it was redriven, the time, the limits, and how many events of
+    a state machine there have been.
     """
 
     execution: str
     now_ms: int
     limits: Limits
     generation: int = 0
+    events: int = 0
 
+
+Told: TypeAlias = "tuple[str, dict[str, JSON]]"
+"""An event of a state machine: its type, and AWS' details of it."""
 
 Reaction: TypeAlias = "Cause | None"
 """What an instruction answers: nothing, or why to unwind."""

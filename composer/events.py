@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .freezing import frozen
 
@@ -18,31 +18,48 @@ class Continued:
 
 @frozen
 class Completed:
-    """The action it waits for came back with `value`, and with variables that it set, if any."""
+    """The action it waits for came back with `value`, and with variables that it set, if any.
+
+    `remote` is what is known of where it ran, for the history.
+    """
 
     turn: int
     value: JSON
     variables: dict[str, JSON] | None = None
+    remote: dict[str, JSON] | None = None
 
 
 @frozen
 class Failed:
-    """The action it waits for failed, or never ran; `definite` when it has certainly had no effect."""
+    """The action it waits for failed, or never ran.
+
+    `ran` says whether it may have had an effect; None leaves that to what the code of the failure says.
+    """
 
     turn: int
     failure: Failure
-    definite: bool = False
+    ran: Literal["no", "yes", "unknown"] | None = None
+    remote: dict[str, JSON] | None = None
 
 
 @frozen
 class Accepted:
-    """The action it waits for has run and will answer later, through its completion trigger.
+    """The action it waits for has been taken in and will answer later, through its completion trigger.
 
-    `ticket` is what must be known of it then; it is kept with the fiber, and is never None.
+    `ticket` is what must be known of it then; it is kept with the fiber, and is never None. A `polled`
+    one is asked after, also after a crash.
     """
 
     turn: int
     ticket: JSON
+    polled: bool = False
+
+
+@frozen
+class Heartbeat:
+    """The action it waits for, which will answer later, is still at work."""
+
+    turn: int
 
 
 @frozen
@@ -84,10 +101,29 @@ class Resolved:
 
 
 @frozen
+class Rebound:
+    """The run of a distributed Map is to have other bounds; `about` is what was asked for."""
+
+    turn: int
+    bounds: dict[str, JSON]
+    about: dict[str, JSON]
+
+
+@frozen
 class Cancelled:
     """It is asked to stop: finalizers run, nothing else does."""
 
 
 Event: TypeAlias = (
-    Continued | Completed | Failed | Accepted | Joined | TimerFired | Resumed | Resolved | Cancelled
+    Continued
+    | Completed
+    | Failed
+    | Accepted
+    | Heartbeat
+    | Joined
+    | TimerFired
+    | Resumed
+    | Resolved
+    | Rebound
+    | Cancelled
 )

@@ -9,67 +9,69 @@ engine, and a conductor inside a cloud function, all run the same code.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from . import history
-from .commands import Abandon, CancelMembers, Fork, Invoke, Spawn
+from . import history, states
+from .changes import Changes
+from .commands import Abandon, CancelMembers, Fork, Invoke, Rebind
 from .conductor import advance, reissue
 from .coordinator import Coordinating
 from .cursor import Context, Cursor, Limits, step_detail
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
-from .fiber import NOWHERE, ROOT, Fiber, Invoking, Joining, Paused, invoking, member_id, parent_of
+from .fiber import (
+    NOWHERE,
+    ROOT,
+    Fiber,
+    Invoking,
+    Joining,
+    Paused,
+    member_id,
+    parent_of,
+    polling,
+    quiet,
+)
 from .history import Entry
-from .instructions import Each
+from .instructions import Each, MapState
 from .instructions import Fork as ForkInstruction
-from .joins import Join
+from .joins import Iterations, Join
 from .operations import inherited, items_of
+from .storing import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .undoing import branch_frames
-from .values import CANCELLED, Failure, Outcome, Success, boxed, failure
+from .values import CANCELLED, Failure, Outcome, Success, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .conductor import Transition
     from .fiber import Frame
     from .program import Program
     from .values import JSON
 
 NO_TURN = 0
-TURNS_TOLD = 32  # at most so many turns of a fiber stand in the history only
-
-
-@dataclass(slots=True)
-class Changes:
-    """What an event has made of an execution.
-
-    fibers: those to be stored, as they are now.
-    dropped: the fibers that are gone: (parent, turn) for all that it forked then.
-    commands: with the fiber that asked, to be carried out after the commit.
-    entries: to be appended to the history.
-    outcome: of the execution, once it has ended; then no fiber is left.
-    more: there is work left that needs no event: call `proceed` when others have had their turn.
-    stale: the event answered a wait that is over; nothing has changed.
-    """
-
-    fibers: dict[str, Fiber] = field(default_factory=dict)
-    dropped: list[tuple[str, int]] = field(default_factory=list)
-    commands: list[tuple[str, Invoke | Abandon | Spawn]] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    outcome: Outcome | None = None
-    more: bool = False
-    stale: bool = False
 
 
 class Execution:
     """A run under way. Make one with `begin` or `restore`."""
 
-    __slots__ = ("_held", "_joins", "_ready", "fibers", "generation", "id", "limits", "program")
+    __slots__ = (
+        "_held",
+        "_joins",
+        "_ready",
+        "events",
+        "fibers",
+        "generation",
+        "id",
+        "limits",
+        "program",
+    )
 
     def __init__(self, id: str, program: Program, limits: Limits, generation: int = 0) -> None:
         self.id = id
         self.generation = generation  # how often it was redriven
         self.program = program
         self.limits = limits
+        self.events = 0  # of a state machine, so far
         self.fibers: dict[str, Fiber] = {}
         self._joins: dict[str, Join] = {}
         self._ready: deque[str] = deque()
@@ -93,13 +95,14 @@ class Execution:
         """
         execution = cls(id, program, limits, generation)
         stored = {fiber.id: fiber for fiber in fibers}
-        for entry in _of_this_generation(since):
+        for entry in of_this_generation(since):
             fiber = stored.get(entry["fiber"])
-            if fiber is not None and _is_next(fiber, entry):
+            if fiber is not None and is_next(fiber, entry):
                 event = Completed(entry["turn"], entry["value"], entry.get("variables"))
                 context = execution._context(entry["at"])
                 stored[fiber.id] = advance(program, fiber, event, context).fiber
         execution.fibers = {id: fiber for id, fiber in stored.items() if fiber.outcome is None}
+        execution.events = last_event(program, stored.values())
         for fiber in list(execution.fibers.values()):
             if isinstance(fiber.wait, Joining):
                 execution._rejoin(fiber, stored, execution._context(0))
@@ -115,10 +118,13 @@ class Execution:
         """Starts it, at `pc` with `frames` if it is a part of another execution."""
         root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
         self._add(root)
+        started = states.about(frames) | self._told(
+            ROOT, "ExecutionStarted", states.started(frames)
+        )
         changes = self.proceed(now_ms)
         changes.fibers.setdefault(ROOT, root)
         changes.entries.insert(
-            0, Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_STARTED, value=value)
+            0, Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_STARTED, started, value)
         )
         return self._settled(changes)
 
@@ -147,17 +153,19 @@ class Execution:
             changes.entries.insert(0, Entry(now_ms, ROOT, NO_TURN, history.CANCEL_REQUESTED))
         return changes
 
-    def terminate(self, now_ms: int) -> Changes:
-        """Ends it as cancelled, at once: no finalizer runs."""
+    def terminate(self, now_ms: int, **about: JSON) -> Changes:
+        """Ends it as cancelled, at once: no finalizer runs. `about` are members of its error, if any is to be told."""
         changes = Changes(stale=not self.fibers)
         if changes.stale:
             return changes
         for fiber in self.fibers.values():
             if isinstance(fiber.wait, Invoking):
                 changes.commands.append((fiber.id, Abandon(fiber.turn, fiber.wait.ticket)))
+        for parent in self._joins:
+            changes.entries += self._counted(parent, now_ms)
         self._finish(
             Fiber(id=ROOT, pc=NOWHERE, value=None),
-            failure(CANCELLED, "terminated"),
+            Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated"),
             changes,
             now_ms,
         )
@@ -169,16 +177,27 @@ class Execution:
         self._held.clear()
         for join in self._joins.values():
             join.take_up()
-        changes = Changes(entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN)])
+        told = self._told(ROOT, "ExecutionRedriven", {"redriveCount": self.generation})
+        changes = Changes(entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN, told)])
         self.fibers = {name: fiber.refreshed(now_ms) for name, fiber in self.fibers.items()}
+        self.fibers[ROOT] = replace(self.fibers[ROOT], event=self.events)
         for name, command in self.pending(now_ms):
             path = self.program.instructions[self.fibers[name].pc - 1].path  # type: ignore[union-attr]
             detail = step_detail(path, command)
-            entry = Entry(now_ms, name, command.turn, history.STEP_SCHEDULED, detail)
             changes.commands.append((name, command))
-            changes.entries.append(entry)
+            changes.entries += self._scheduled_again(name, detail, now_ms)
         changes.fibers = dict(self.fibers)
         return self._settled(changes)
+
+    def _scheduled_again(self, name: str, detail: dict[str, JSON], now_ms: int) -> list[Entry]:
+        """The entry of a step that a redrive asks for."""
+        cursor = Cursor(self.fibers[name], self.program, self._context(now_ms))
+        told = states.scheduled(cursor) if self.program.states else ()
+        value = cursor.value if told else history.NOTHING
+        cursor.note(history.STEP_SCHEDULED, detail, value, told)
+        self.events = cursor.events
+        self.fibers[name] = replace(self.fibers[name], event=cursor.event)
+        return cursor.entries
 
     def pass_over(self, member: str, now_ms: int) -> Changes:
         """For a redrive, which keeps this failed member: the next one starts where it had ended.
@@ -233,6 +252,15 @@ class Execution:
         return [(fiber, command) for fiber, command in commands if command is not None]
 
     @property
+    def polled(self) -> list[tuple[str, int, JSON]]:
+        """The actions to be asked after, again after a crash: fiber, turn and ticket."""
+        return [
+            (fiber.id, fiber.turn, fiber.wait.ticket)  # type: ignore[union-attr]
+            for fiber in self.fibers.values()
+            if polling(fiber.wait)
+        ]
+
+    @property
     def paused(self) -> bool:
         """Whether a fiber waits for an operator."""
         return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
@@ -276,7 +304,16 @@ class Execution:
     # --- inside ------------------------------------------------------------------------------
 
     def _context(self, now_ms: int) -> Context:
-        return Context(self.id, now_ms, self.limits, self.generation)
+        return Context(self.id, now_ms, self.limits, self.generation, self.events)
+
+    def _told(self, fiber: str, type: str, about: dict[str, JSON]) -> dict[str, JSON]:
+        """The detail of an entry that is an event of a state machine; nothing of anything else."""
+        if not self.program.states:
+            return {}
+        standing = self.fibers.get(fiber)
+        before = standing.event if standing is not None else 0
+        self.events += 1
+        return {"events": [[self.events, before, type, about]]}
 
     def _add(self, fiber: Fiber) -> None:
         self.fibers[fiber.id] = fiber
@@ -302,24 +339,22 @@ class Execution:
             if (before := self.fibers.get(name)) is None:
                 changes.stale = True
                 continue
+            if self.program.states:
+                context = self._context(context.now_ms)
             transition = advance(self.program, before, event, context)
+            self.events = transition.events
             changes.stale = changes.stale or transition.stale
             ran += transition.ran
             after = self.fibers[name] = transition.fiber
-            if not isinstance(event, Cancelled) and _has_only_begun(before, after):
-                self._held[name] = transition.entries
-            else:
-                held = self._held.pop(name, None)
-                if held is not None or not _told_by_history(before, event, after):
-                    changes.fibers[name] = after
-                changes.entries += held or ()
-                changes.entries += transition.entries
+            self._keep(event, before, transition, changes)
             for command in transition.commands:
                 match command:
                     case Fork():
                         work += self._fork(after, command.items)
                     case CancelMembers():
                         work += self._cancelled(after, self._joins[name].cancel())
+                    case Rebind():
+                        work += self._rebound(after)
                     case _:
                         changes.commands.append((name, command))
             if after.outcome is not None:
@@ -328,6 +363,22 @@ class Execution:
                 self._ready.append(name)
         return ran
 
+    def _keep(self, event: Event, before: Fiber, transition: Transition, changes: Changes) -> None:
+        """What is to be stored of a transition: nothing yet of a fiber that has only begun.
+
+        The events of a state machine are numbered, so that nothing of it is held back.
+        """
+        after, numbered = transition.fiber, self.program.states
+        begun = not isinstance(event, Cancelled) and has_only_begun(before, after)
+        if begun and not numbered:
+            self._held[after.id] = transition.entries
+            return
+        held = self._held.pop(after.id, None)
+        if numbered or held is not None or not told_by_history(before, event, after):
+            changes.fibers[after.id] = after
+        changes.entries += held or ()
+        changes.entries += transition.entries
+
     def _fork(self, parent: Fiber, items: list[JSON] | None) -> list[tuple[str, Event]]:
         spec = self._spec(parent)
         width = _width(spec, items)
@@ -335,9 +386,11 @@ class Execution:
         self._start(parent, join, join.begin())
         return [] if width else [(parent.id, Joined(parent.turn, join.outcome(), 0))]
 
-    def _spec(self, parent: Fiber) -> ForkInstruction | Each:
-        spec: ForkInstruction | Each = self.program.instructions[parent.pc - 1]  # type: ignore[assignment]
-        return spec
+    def _spec(self, parent: Fiber) -> ForkInstruction | Each | Iterations:
+        spec = self.program.instructions[parent.pc - 1]
+        if isinstance(spec, MapState):
+            return Iterations(spec.to, *states.bounds(spec, parent.value))
+        return spec  # type: ignore[return-value]
 
     def _start(self, parent: Fiber, join: Join, members: Iterable[int]) -> None:
         spec = self._spec(parent)
@@ -354,6 +407,7 @@ class Execution:
                     value=join.input(index, parent.value),
                     frames=(*log, *frames),
                     steps=parent.steps,
+                    event=parent.event,
                 )
             )
 
@@ -372,6 +426,7 @@ class Execution:
         parent, join = self.fibers[parent_id], self._joins[parent_id]
         if isinstance(outcome, Failure) and outcome.code != CANCELLED:
             detail = {"code": outcome.code, "origin": fiber.origin}
+            detail |= self._iteration_failed(parent, index)
             entry = Entry(
                 now_ms, fiber.id, fiber.turn, history.BRANCH_FAILED, detail, outcome.error
             )
@@ -380,6 +435,7 @@ class Execution:
         self._start(parent, join, to_start)
         if not join.over:
             return self._cancelled(parent, to_cancel)
+        changes.entries += self._counted(parent_id, now_ms)
         del self._joins[parent_id]
         changes.dropped.append((parent_id, turn))
         members = member_id(parent_id, turn, 0)[:-1]
@@ -387,22 +443,42 @@ class Execution:
             del changes.fibers[name]
         return [(parent_id, Joined(turn, join.outcome(), join.steps, join.logs))]
 
+    def _counted(self, parent: str, now_ms: int) -> list[Entry]:
+        join, turn = self._joins[parent], self.fibers[parent].turn
+        detail: dict[str, JSON] = join.tally
+        return [Entry(now_ms, parent, turn, history.CHILDREN_ENDED, detail)] if join.counted else []
+
+    def _rebound(self, parent: Fiber) -> list[tuple[str, Event]]:
+        to_start, to_cancel = self._joins[parent.id].rebound(self._spec(parent))  # type: ignore[arg-type]
+        self._start(parent, self._joins[parent.id], to_start)
+        return self._cancelled(parent, to_cancel)
+
+    def _iteration_failed(self, parent: Fiber, index: int) -> dict[str, JSON]:
+        spec = self.program.instructions[parent.pc - 1]
+        about = states.iteration(spec, index) if isinstance(spec, MapState) else None
+        if about is None or quiet(parent.frames):
+            return {}
+        return self._told(parent.id, "MapIterationFailed", about)
+
     def _finish(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
         changes.outcome = outcome
         detail: dict[str, JSON] = {}
+        self.fibers[ROOT] = root
+        if self.program.states:
+            detail = self._told(ROOT, *states.ended(outcome))
         if isinstance(outcome, Success):
             kind, value = history.EXECUTION_SUCCEEDED, outcome.value
         elif outcome.code == CANCELLED:
             kind, value = history.EXECUTION_CANCELLED, outcome.error
         else:
             kind, value = history.EXECUTION_FAILED, outcome.error
-            detail = {"code": outcome.code, "origin": root.origin}
+            detail |= {"code": outcome.code, "origin": root.origin}
         changes.entries.append(Entry(now_ms, ROOT, root.turn, kind, detail, value))
 
     def _rejoin(self, parent: Fiber, stored: dict[str, Fiber], context: Context) -> None:
         """Takes a join up again, and starts the members that were never stored."""
         spec = self._spec(parent)
-        items = None
+        items = parent.value["items"] if isinstance(spec, Iterations) else None
         if isinstance(spec, Each):
             found = items_of(Cursor(parent, self.program, context), spec)
             items = [] if isinstance(found, Failure) else found
@@ -420,44 +496,5 @@ class Execution:
         self._start(parent, join, sorted(set(join.live) - set(traces)))
 
 
-def _width(spec: ForkInstruction | Each, items: list[JSON] | None) -> int:
+def _width(spec: ForkInstruction | Each | Iterations, items: list[JSON] | None) -> int:
     return len(spec.branches) if isinstance(spec, ForkInstruction) else len(items or ())
-
-
-def _has_only_begun(before: Fiber, after: Fiber) -> bool:
-    """A forked fiber that has done nothing but ask for an action: a crash would lose nothing."""
-    begun = before.turn == 0 and after.turn == 1 and before.id != ROOT
-    return begun and invoking(after.wait) and after.due_ms is None
-
-
-def _told_by_history(before: Fiber, event: Event, after: Fiber) -> bool:
-    """Whether a restart can work out `after` from `before` and the result that is recorded.
-
-    So a step costs one entry. Now and then the fiber is stored all the same, to bound that work.
-    """
-    return (
-        type(event) is Completed
-        and "error" not in boxed(event.value)
-        and invoking(before.wait)
-        and invoking(after.wait)
-        and before.due_ms == after.due_ms
-        and after.turn % TURNS_TOLD != 0
-    )
-
-
-def _of_this_generation(entries: Iterable[dict[str, JSON]]) -> Iterable[dict[str, JSON]]:
-    """Those after the last redrive: turns begin again there, and every fiber was stored then."""
-    told: list[dict[str, JSON]] = []
-    for entry in entries:
-        if entry["type"] == history.EXECUTION_REDRIVEN:
-            told.clear()
-        told.append(entry)
-    return told
-
-
-def _is_next(fiber: Fiber, entry: dict[str, JSON]) -> bool:
-    return (
-        entry["type"] == history.STEP_SUCCEEDED
-        and invoking(fiber.wait)
-        and entry["turn"] == fiber.turn
-    )

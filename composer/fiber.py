@@ -25,7 +25,7 @@ from .freezing import frozen
 from .values import JSON, Failure, Outcome, Success
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
@@ -101,6 +101,7 @@ class Deadline:
 
     at_ms: int | None
     timeout_ms: int
+    beats: bool = False  # it is put off by each heartbeat
 
 
 @frozen
@@ -122,10 +123,37 @@ class Insisting:
     """A branch that tells a decision: its steps are not counted."""
 
 
+@frozen
+class Machine:
+    """A state machine's run: what its context object shows of it.
+
+    A `quiet` one is a child of a distributed Map: its events are not its parent's.
+    """
+
+    context: dict[str, JSON]
+    quiet: bool = False
+
+
+@frozen
+class InState:
+    """A state under way, of the EnterState instruction at `at`.
+
+    `value` is its raw input, `event` the number of the event of its entry, `entered_ms` when that was;
+    `retried` how often each of its retriers has had it tried again, `prepared` what it works on.
+    """
+
+    at: int
+    value: JSON
+    event: int
+    entered_ms: int
+    retried: tuple[int, ...] = ()
+    prepared: JSON = None
+
+
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | Stamped | Coordinating | Compensations | Doing | Compensating
-    | Insisting
+    | Insisting | Machine | InState
 )  # fmt: skip
 
 
@@ -134,9 +162,10 @@ Frame: TypeAlias = (
 
 @frozen
 class Invoking:
-    """For an action; with a `ticket` once it has run and is to answer later."""
+    """For an action; with a `ticket` once it is to answer later, or to be `polled` for its answer."""
 
     ticket: JSON = None
+    polled: bool = False
 
 
 @frozen
@@ -169,6 +198,16 @@ def invoking(wait: Wait | None) -> bool:
     return type(wait) is Invoking and wait.ticket is None
 
 
+def quiet(frames: Sequence[Frame]) -> bool:
+    """Whether they are of a child of a distributed Map, or of what it forked."""
+    return bool(frames) and type(frames[0]) is Machine and frames[0].quiet
+
+
+def polling(wait: Wait | None) -> bool:
+    """Whether it waits for an action that is asked after."""
+    return type(wait) is Invoking and wait.polled
+
+
 # --- the fiber ---------------------------------------------------------------------------------
 
 
@@ -191,6 +230,7 @@ class Fiber:
     wait: Wait | None = None
     outcome: Outcome | None = None
     log: Log = ()
+    event: int = 0  # the number of its last event, in a state machine
 
     @property
     def due_ms(self) -> int | None:
@@ -205,14 +245,20 @@ class Fiber:
     def active(self) -> bool:
         """Whether a crash interrupts something: then it must be taken up at once."""
         wait = self.wait
-        return self.outcome is None and (wait is None or type(wait) is Joining or invoking(wait))
+        if self.outcome is not None:
+            return False
+        return wait is None or type(wait) is Joining or invoking(wait) or polling(wait)
 
     def values(self) -> Iterator[JSON]:
         """The values that it holds."""
         yield self.value
         for frame in self.frames:
-            if isinstance(frame, (Saved, Attempts, Doing)):
+            if isinstance(frame, (Saved, Attempts, Doing, InState)):
                 yield frame.value
+            if isinstance(frame, InState):
+                yield frame.prepared
+            if isinstance(frame, Machine):
+                yield frame.context
             if isinstance(frame, Variables):
                 yield from frame.variables.values()
             if isinstance(frame, Compensations):
@@ -231,6 +277,8 @@ class Fiber:
     def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
         """As JSON; `keep` writes a value, or a reference to where it is stored."""
         doc: dict[str, JSON] = {"id": self.id, "turn": self.turn, "steps": self.steps}
+        if self.event:
+            doc["event"] = self.event
         if self.outcome is not None:
             ended = {"origin": self.origin, "outcome": outcome_to_json(self.outcome, keep)}
             log = {"log": log_to_json(self.log, keep)} if self.log else {}
@@ -277,6 +325,12 @@ def member_id(parent: str, turn: int, index: int) -> str:
 def _refreshed(frame: Frame, now_ms: int) -> Frame:
     if isinstance(frame, Attempts):
         return replace(frame, attempt=1)
+    if isinstance(frame, InState):
+        return replace(frame, retried=(0,) * len(frame.retried))
+    if isinstance(frame, Machine):
+        about = frame.context.get("Execution", {})
+        again = {**about, "RedriveCount": about.get("RedriveCount", 0) + 1}
+        return replace(frame, context={**frame.context, "Execution": again})
     if isinstance(frame, Deadline):
         return replace(frame, at_ms=now_ms + frame.timeout_ms)
     return frame
@@ -299,15 +353,22 @@ def outcome_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Out
     return Success(load(doc["value"]))
 
 
-def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: PLR0911  a case a kind
+def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: C901, PLR0911  a case a kind
     kind: dict[str, JSON] = {"is": type(item).__name__}
     match item:
-        case Invoking(ticket):
-            return {**kind, "ticket": ticket}
+        case Invoking(ticket, polled):
+            return {**kind, "ticket": ticket, **({"polled": True} if polled else {})}
         case Variables(variables):
             return {**kind, "variables": {name: keep(value) for name, value in variables.items()}}
         case Saved(value):
             return {**kind, "value": keep(value)}
+        case Machine(context, quiet):
+            return {**kind, "context": keep(context), **({"quiet": True} if quiet else {})}
+        case InState(at, value, event, entered_ms, retried, prepared):
+            return {
+                **kind, "at": at, "value": keep(value), "event": event, "entered_ms": entered_ms,
+                "retried": list(retried), "prepared": keep(prepared),
+            }  # fmt: skip
         case Attempts(at, attempt, value, turn, shift, each):
             more = {"each": each} if each is not None else {}
             begun = {"turn": turn, "shift": shift} if turn or shift else {}
@@ -333,6 +394,12 @@ def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
             members["variables"] = {k: load(v) for k, v in members["variables"].items()}
         case "Saved" | "Attempts":
             members["value"] = load(members["value"])
+        case "Machine":
+            members["context"] = load(members["context"])
+        case "InState":
+            members["value"] = load(members["value"])
+            members["prepared"] = load(members["prepared"])
+            members["retried"] = tuple(members["retried"])
         case "Handler":
             members["errors"] = tuple(members["errors"])
         case "Finalizing" | "Joining":

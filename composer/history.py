@@ -42,6 +42,14 @@ RESOLVED: Final = "Resolved"
 TRANSACTION_STARTED: Final = "TransactionStarted"
 TRANSACTION_COMMITTED: Final = "TransactionCommitted"
 TRANSACTION_ABORTED: Final = "TransactionAborted"
+STATE_ENTERED: Final = "StateEntered"
+STATE_EXITED: Final = "StateExited"
+STATE_STARTED: Final = "StateStarted"
+STATE_FAILED: Final = "StateFailed"
+EVALUATION_FAILED: Final = "EvaluationFailed"
+HEARTBEAT: Final = "Heartbeat"
+CHILDREN_ENDED: Final = "ChildrenEnded"
+REBOUND: Final = "Rebound"
 
 NOTHING: Final[Any] = object()
 

@@ -11,8 +11,10 @@ before the join is over.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from .freezing import frozen
+from .states import exceeded
 from .values import CANCELLED, Failure, Outcome, Success, failure
 
 if TYPE_CHECKING:
@@ -25,10 +27,28 @@ if TYPE_CHECKING:
 ALL_FAILED = "AllFailed"
 
 
+@frozen
+class Iterations:
+    """How the iterations of a state machine's Map are awaited: so many at once, so many may fail.
+
+    `tolerated` None is for those of which the first failure decides.
+    """
+
+    to: int
+    concurrency: int | None
+    tolerated: int | None
+
+    @property
+    def errors(self) -> Literal["fail", "wait"]:
+        return "fail" if self.tolerated is None else "wait"
+
+
 class Join:
     """The tally of one fork. Ending a member costs the same whatever their number."""
 
-    def __init__(self, spec: Fork | Each, width: int, items: list[JSON] | None = None) -> None:
+    def __init__(
+        self, spec: Fork | Each | Iterations, width: int, items: list[JSON] | None = None
+    ) -> None:
         self.width = width
         self.steps = 0  # of the members, for the parent's count
         self._items = items
@@ -45,6 +65,7 @@ class Join:
         self._passed = 0  # of those under way: had ended, when what a redrive replays happened
         self._live: set[int] = set()
         self._decided: Outcome | None = None
+        self._failures = 0  # so far, where some are tolerated
 
     def restore(
         self, ended: dict[int, tuple[Outcome, int, Log]], stored: set[int], *, cancelled: bool
@@ -115,6 +136,30 @@ class Join:
         self._decided = self._decided or failure(CANCELLED, "cancelled")
         return sorted(self._live)
 
+    def rebound(self, spec: Iterations) -> tuple[list[int], list[int]]:
+        """Gives it other bounds. Returns the members to start now, and those to cancel."""
+        self._spec, self._limit = spec, spec.concurrency or self.width
+        if self._decided is not None:
+            return [], []
+        if (spec.tolerated or 0) < self.tally["failed"]:
+            self._decided = exceeded()
+            return [], sorted(self._live)
+        return self._admit(), []
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is told how many of its members have come to which end."""
+        return isinstance(self._spec, Iterations) and self._spec.tolerated is not None
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How many members have come to which end; those under way are cut off now."""
+        failures = [outcome for outcome in self._outcomes if isinstance(outcome, Failure)]
+        cancelled = sum(outcome.code == CANCELLED for outcome in failures)
+        succeeded = sum(isinstance(outcome, Success) for outcome in self._outcomes)
+        aborted = cancelled + len(self._live)
+        return {"succeeded": succeeded, "failed": len(failures) - cancelled, "aborted": aborted}
+
     @property
     def logs(self) -> tuple[Log, ...]:
         """What the members have done, those that have done something, in order."""
@@ -144,7 +189,12 @@ class Join:
     def _verdict(self, outcome: Outcome) -> Outcome | None:
         if self._first:
             return outcome if isinstance(outcome, Success) else None
-        return outcome if isinstance(outcome, Failure) and self._spec.errors == "fail" else None
+        if isinstance(outcome, Success):
+            return None
+        if isinstance(self._spec, Iterations) and self._spec.tolerated is not None:
+            self._failures += 1
+            return None if self._failures <= self._spec.tolerated else exceeded()
+        return outcome if self._spec.errors == "fail" else None
 
     def _released(self, index: int, outcome: Outcome) -> list[int]:
         if isinstance(outcome, Failure):
@@ -169,11 +219,14 @@ class Join:
             return self._decided
         if self._first:
             return self._none_succeeded()
-        if self._spec.errors == "wait":
+        if self._spec.errors == "wait" and not isinstance(self._spec, Iterations):
             for outcome in self._outcomes:
                 if isinstance(outcome, Failure):
                     return outcome
-        results = [outcome.value for outcome in self._outcomes if outcome is not None]
+        ended = [outcome for outcome in self._outcomes if outcome is not None]
+        results = [outcome.value for outcome in ended]
+        if isinstance(self._spec, Iterations):
+            return Success({"value": results, "outcomes": ended})
         if self._names:
             return Success(dict(zip(self._names, results, strict=True)))
         return Success({"value": results})

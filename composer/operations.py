@@ -22,7 +22,9 @@ from .fiber import (
     Finalizing,
     Frame,
     Handler,
+    InState,
     Joining,
+    Machine,
     Mask,
     Saved,
     Sleeping,
@@ -30,6 +32,7 @@ from .fiber import (
 )
 from .freezing import changed
 from .names import Name
+from .states import RUNNING, state_invocation
 from .transacting import TRANSACTING, enlist, message_of
 from .undoing import UNDOING
 from .values import (
@@ -254,6 +257,8 @@ def invocation(cursor: Cursor, i: instructions.Instruction, turn: int) -> Invoke
             return Invoke(turn, activation, value, function=i.function, variables=seen, key=key)
         case instructions.Consult():
             return Invoke(turn, activation, value, key=key)
+        case instructions.InvokeState():
+            return state_invocation(cursor, i, turn)
         case instructions.Operate():
             message = message_of(cursor, i)
             if type(message) is Failure:
@@ -413,7 +418,9 @@ def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
 
 def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     """What a new fiber sees of its parent's frames: the variables, to read and to change for itself."""
-    return tuple(frame for frame in frames if isinstance(frame, (Variables, Mask)))
+    return tuple(
+        frame for frame in frames if isinstance(frame, (Variables, Mask, Machine, InState))
+    )
 
 
 OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
@@ -453,4 +460,5 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Spawn: _spawn,
     **TRANSACTING,
     **UNDOING,
+    **RUNNING,
 }

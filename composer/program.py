@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from .errors import ExpressionError, ProgramError
 from .expressions import Template, parse_predicate
-from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
+from .instructions import BeginMachine, Enter, Guard, Instruction, Invoke, Open, Operate
 from .retries import RetryPolicy
 from .values import MADE_DEPTH, flaw
 
@@ -38,12 +38,15 @@ class Program:
     functions: dict[str, dict[str, JSON]] = field(default_factory=dict, compare=False)
     hash: str = field(init=False, default="")
     spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
+    states: bool = field(init=False, compare=False, default=False)  # is a state machine
 
     def __post_init__(self) -> None:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         object.__setattr__(self, "hash", sha256(text.encode()).hexdigest())
         spans = any(isinstance(step, (Enter, Open)) for step in self.instructions)
         object.__setattr__(self, "spans", spans)
+        machine = any(isinstance(step, BeginMachine) for step in self.instructions)
+        object.__setattr__(self, "states", machine)
 
     @property
     def actions(self) -> list[str]:
@@ -110,7 +113,8 @@ def _from_json(at: int, doc: JSON, size: int) -> Instruction:
 
 def _targets(arguments: dict[str, Any]) -> list[int]:
     ends = [arguments[name] for name in _TARGETS if arguments.get(name) is not None]
-    return [*arguments.get("branches", ()), *ends]
+    named = arguments.get("targets", {}).values()
+    return [*arguments.get("branches", ()), *ends, *named]
 
 
 _TARGETS = ("to", "otherwise", "unnamed", "decide", "tell", "many", "tell_many", "end", "done", "undo",
@@ -184,10 +188,18 @@ _CODECS: dict[str, _Codec] = {
     "pivot": _plain(bool),
     "policy": (RetryPolicy.to_json, RetryPolicy.from_json),
     "predicate": _PREDICATE,
+    "state": _plain(str, NoneType),
+    "targets": (
+        lambda value: value,
+        lambda doc: {_TEXT[1](name): _index(to) for name, to in doc.items()},
+    ),
     "tell": _NUMBER,
     "tell_many": _NUMBER,
     "template": _TEMPLATE,
-    "timeout_ms": _NUMBER,
+    "timeout_ms": (
+        lambda value: value,
+        lambda doc: None if doc is None else _index(doc),
+    ),
     "to": _NUMBER,
     "undo": (
         lambda value: value,

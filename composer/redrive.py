@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 from . import history
 from .errors import Error
 from .events import Completed, Event, Failed, Resolved, Resumed, TimerFired
-from .execution import Changes, Execution
+from .execution import Execution
 from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
 from .instructions import Invoke as InvokeInstruction
+from .states import machine_frames
 from .values import Failure, Success
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .changes import Changes
     from .cursor import Limits
+    from .fiber import Frame
     from .program import Program
     from .values import JSON, Outcome
 
@@ -49,7 +52,7 @@ def redrive(
     """
     execution = Execution(id, program, limits)
     ended: dict[str, Fiber] = {}
-    begun = execution.begin(entries[0]["value"], entries[0]["at"])
+    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=_frames(entries[0]))
     outcome = _proceed(execution, begun, entries[0]["at"], ended)
     generations = list(_generations(entries))
     last = generations[-1][-1]["type"]
@@ -64,8 +67,10 @@ def redrive(
         )
     for number, generation in enumerate(generations):
         if number:
+            execution.events = _events(generations[number - 1])
             execution.redrive(generation[0]["at"])
         outcome = _replay(execution, generation, program, ended) or outcome
+    execution.events = _events(entries)
     if isinstance(outcome, Success):
         return execution, execution.settle(outcome, now_ms)
     if not execution.fibers:
@@ -76,6 +81,19 @@ def redrive(
     changes = execution.redrive(now_ms)
     changes.fibers |= ended  # their joins are not over: a restart must know what they came to
     return execution, changes
+
+
+def _frames(started: dict[str, JSON]) -> tuple[Frame, ...]:
+    """What a state machine began with."""
+    if "context" not in started:
+        return ()
+    execution = {**started["context"]["Execution"], "Input": started["value"]}
+    return machine_frames({**started["context"], "Execution": execution})
+
+
+def _events(entries: list[dict[str, JSON]]) -> int:
+    """The number of the last event of a state machine."""
+    return max((event[0] for entry in entries for event in entry.get("events", ())), default=0)
 
 
 def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON]]]:
@@ -164,7 +182,8 @@ def _event(entry: dict[str, JSON]) -> Event | None:
     """What came in when this was written; None for what only tells of a consequence."""
     match entry["type"]:
         case history.STEP_SUCCEEDED:
-            return Completed(entry["turn"], entry["value"], entry.get("variables"))
+            value = entry["value"]["Payload"] if entry.get("payload") else entry["value"]
+            return Completed(entry["turn"], value, entry.get("variables"))
         case history.STEP_FAILED if "variables" in entry:
             return Completed(entry["turn"], {"error": entry["value"]}, entry["variables"])
         case history.STEP_FAILED:

@@ -26,16 +26,18 @@ from .compiler import compile
 from .composition import Composition
 from .cursor import Limits
 from .errors import Error
-from .events import Completed, Failed, TimerFired
-from .execution import Changes, Execution
+from .events import Accepted, Completed, Failed, TimerFired
+from .execution import Execution
 from .fiber import Fiber
 from .functions import ActionFunction
 from .names import Name, activation_id
+from .states import machine_frames
 from .values import APPLICATION_ERROR, Failure, Outcome, Success, copied, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from .changes import Changes
     from .events import Event
     from .fiber import Frame
     from .history import Entry
@@ -132,7 +134,7 @@ Crash: TypeAlias = "Literal['every'] | Iterable[tuple[int, Literal['before', 'af
 
 
 def simulate(  # noqa: PLR0913  the sides of a simulated world
-    composition: Composition,
+    composition: Composition | Program,
     params: JSON = None,
     *,
     actions: Mapping[str, Fake] | None = None,
@@ -143,7 +145,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     """Runs a composition to its end, or until it waits for something that no fake will bring.
 
     Args:
-        composition: what to run.
+        composition: what to run; or the program of a state machine, as `asl.lower` makes it.
         params: its input, `{}` when None.
         actions: fakes by name; functions marked `@composer.action` need none.
         crash: commits, counted from 0, to crash `before` or `after`; or at `every` one, both.
@@ -154,12 +156,30 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
         SimulationError: when an action has no fake.
     """
     fakes = {str(Name.parse(name)): fake for name, fake in (actions or {}).items()}
+    given = {} if params is None else params
+    if not isinstance(composition, Composition):
+        machine = Simulation(composition, fakes, crash, limits or Limits())
+        return machine.run(given, cancel_at, frames=machine_frames(_about(given)))
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
-    return Simulation(compile(composition), fakes, crash, limits or Limits()).run(
-        {} if params is None else params, cancel_at
-    )
+    return Simulation(compile(composition), fakes, crash, limits or Limits()).run(given, cancel_at)
+
+
+def _about(input: JSON) -> dict[str, JSON]:
+    """The context object of a simulated state machine."""
+    place = "arn:aws:states:us-east-1:111111111111"
+    return {
+        "Execution": {
+            "Id": f"{place}:execution:machine:simulation",
+            "Input": input,
+            "Name": "simulation",
+            "RoleArn": "arn:aws:iam::111111111111:role/simulation",
+            "StartTime": "1970-01-01T00:00:00.000Z",
+            "RedriveCount": 0,
+        },
+        "StateMachine": {"Id": f"{place}:stateMachine:machine", "Name": "machine"},
+    }
 
 
 class Simulation:
@@ -318,6 +338,8 @@ class Simulation:
         self.result.invocations.append(
             Invocation(name, copied(command.params), self._now_ms / 1000, command.activation)
         )
+        if command.later:
+            self._push(self._now_ms, fiber, Accepted(command.turn, {}))
         delay_ms, event = self._answer(name, answer, command)
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)

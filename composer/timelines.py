@@ -79,6 +79,23 @@ def _step(first: dict[str, JSON]) -> str:
     return f"λ {first.get('path', '')}".rstrip()
 
 
+def _where(entry: dict[str, JSON]) -> str:
+    """Which cloud it ran on, what that calls it, and what it bills; "" for what ran here."""
+    remote = entry.get("remote")
+    if not isinstance(remote, dict):
+        return ""
+    parts = [" ".join(str(remote[name]) for name in ("cloud", "request") if name in remote)]
+    if "billed" in remote:
+        parts.append(f"billed {remote['billed']:g} ms")
+    if "overhead" in remote:
+        parts.append(f"+{remote['overhead']:g} ms")
+    if entry.get("ran") is not None:
+        parts.append(f"ran: {entry['ran']}")
+    if remote["attempts"] > 1:
+        parts.append(f"{remote['attempts']} attempts")
+    return f"[{', '.join(parts)}] "
+
+
 def _value(entry: dict[str, JSON]) -> str:
     text = json.dumps(entry.get("value"), ensure_ascii=False)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
@@ -119,8 +136,8 @@ _TOLD: dict[str, Callable[[dict[str, JSON], dict[str, JSON]], Told]] = {
     history.EXECUTION_REDRIVEN: lambda _, __: ("wait", "redriven", ""),
     history.CANCEL_REQUESTED: lambda _, __: ("wait", "cancel requested", ""),
     history.STEP_ACCEPTED: lambda _, first: ("wait", _step(first), "will answer later"),
-    history.STEP_SUCCEEDED: lambda e, first: ("good", _step(first), _value(e)),
-    history.STEP_FAILED: lambda e, first: ("bad", _step(first), _error(e)),
+    history.STEP_SUCCEEDED: lambda e, first: ("good", _step(first), _where(e) + _value(e)),
+    history.STEP_FAILED: lambda e, first: ("bad", _step(first), _where(e) + _error(e)),
     history.STEP_CANCELLED: lambda _, first: ("bad", _step(first), "cancelled"),
     history.RETRY_SCHEDULED: lambda e, _: (
         "wait", f"attempt {e['attempt']} in {e['delay_ms']} ms", "",

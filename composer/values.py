@@ -17,6 +17,7 @@ MAX_DEPTH = 200  # levels of a value that is given
 MADE_DEPTH = (
     240  # levels of one that the machine makes of those; orjson writes 254, and it is wrapped
 )
+MAX_STEP = 100  # characters of a key that are shown in a place: each member's repeats all above it
 MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1  # what fits 64 bits: orjson writes no other integer
 
 # What can go wrong, by name. Retry and handlers match on these; `actions` adds where they come from.
@@ -151,7 +152,7 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
             for key, inner in member.items():
                 if not _is_text(key):
                     return f"the key {key!r:.100} at {where} is no string of Unicode text"
-                left.append((inner, f"{where}.{key}", level + 1))
+                left.append((inner, f"{where}.{key[:MAX_STEP]}", level + 1))
         elif type(member) in (list, tuple):
             left.extend((inner, f"{where}[{i}]", level + 1) for i, inner in enumerate(member))
         elif type(member) is not leaf and (why := _scalar_flaw(member, where)):

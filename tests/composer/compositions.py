@@ -200,6 +200,7 @@ PLAIN = [
     lambda g: composer.ensure(g.part(), g.part()),
     lambda g: composer.ensure(g.part(), g.part()),
     lambda g: composer.ensure(g.part(), g.part()),
+    lambda g: composer.fallback(g.part(), g.part()),
     lambda g: composer.let(g.one({"x": 0}, {"x": 2, "y": "y"}), *g.parts(1, 3)),
     lambda g: composer.let({"x": 1}, composer.mask(*g.parts(1, 2)), g.part()),
     lambda g: composer.mask(*g.parts(1, 2)),

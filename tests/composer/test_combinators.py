@@ -22,8 +22,11 @@ DOC = {"exec": {"kind": "python:3", "code": "def main(p): return p"}}
 WRONG = [
     (lambda: composer.sequence(7), "sequence: 'components' must be a composition, the name of an"),
     (lambda: composer.action("a/b/c/d"), "action: 'name' is no action name"),
-    (lambda: composer.action("a", limits={"timeout": 5}), "'limits' and 'annotations' need 'code'"),
+    (lambda: composer.action("a", limits={"timeout": 5}), "'limits' needs 'code', 'sequence' or 'function'"),
     (lambda: composer.action("a", code="x", sequence=["b"]), "give either 'code' or 'sequence'"),
+    (lambda: composer.action("a", kind="http"), "'kind' needs 'code', 'sequence' or 'function'"),
+    (lambda: composer.action("a", function="f"), "'function' needs a 'kind'"),
+    (lambda: composer.action("a", code="x", region="r"), "'region' does not go with 'code'"),
     (lambda: composer.action(lambda p: p), "a lambda has no name"),
     (lambda: composer.function("a"), "function: must be a Python function, not 'a'"),
     (lambda: composer.task(7), "task: a part must be a composition"),
@@ -45,6 +48,7 @@ WRONG = [
     (lambda: composer.retry(1, "a", on_exhausted="stop"), "'on_exhausted' must be one of 'raise', 'p"),
     (lambda: composer.retry(1, "a", jitter=0.5), "'backoff', 'max_delay' and 'jitter' need a 'delay'"),
     (lambda: composer.retry(1, "a", delay=5, max_delay=1), r"'max_delay' \(1\) must not be less"),
+    (lambda: composer.fallback("a"), "fallback: give at least two parts"),
     (lambda: composer.timeout(0, "a"), "timeout: 'seconds' must be a number > 0"),
     (composer.wait, "wait: give either 'seconds' or 'until'"),
     (lambda: composer.wait(-1), "wait: 'seconds' must be from 0 to a year, not -1"),
@@ -173,3 +177,35 @@ def test_a_switch_takes_the_case_that_the_value_equals():
     assert simulate(choose, {"n": "y"}, actions=fakes).value == {"is": "c"}
     assert simulate(pairs, actions={**fakes, "kind": {"value": [1]}}).value == {"is": "b"}
     assert simulate(pairs, actions={**fakes, "kind": {"value": 3}}).error["code"] == "NoChoice"
+
+
+def test_what_fails_falls_back_on_the_next_with_the_same_input():
+    patient = composer.fallback("a", "b", "c")
+    fakes = {"a": Fail("Down"), "b": Fail("Busy"), "c": lambda params: {"c": params}}
+
+    assert simulate(patient, {"n": 1}, actions=fakes).value == {"c": {"n": 1}}
+    assert simulate(patient, {"n": 1}, actions={**fakes, "a": {"ok": 1}}).value == {"ok": 1}
+    assert simulate(patient, {"n": 1}, actions={**fakes, "c": Fail("Gone")}).error["code"] == "Gone"
+
+
+def test_only_named_failures_fall_back():
+    picky = composer.fallback("a", "b", errors="Down")
+
+    assert simulate(picky, actions={"a": Fail("Down"), "b": {"b": 1}}).value == {"b": 1}
+    assert simulate(picky, actions={"a": Fail("Other"), "b": {"b": 1}}).error["code"] == "Other"
+
+
+def test_an_action_that_runs_elsewhere_says_where():
+    charge = composer.action(
+        "charge", kind="http", function="https://example.com/{id}", body={"all": path("$")}
+    )
+
+    assert dict(charge.definitions()) == {
+        "/_/charge": {
+            "exec": {
+                "kind": "http",
+                "function": "https://example.com/{id}",
+                "body": {"all": {"$path": "$"}},
+            }
+        }
+    }

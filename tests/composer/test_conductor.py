@@ -20,6 +20,7 @@ from composer import (
 )
 from composer.conductor import reissue
 from composer.events import Joined, TimerFired
+from composer.execution import Execution
 from composer.fiber import Fiber, Invoking, Paused, Sleeping
 from composer.testing import Fail, simulate
 from composer.values import Failure, Success
@@ -280,3 +281,67 @@ def test_a_step_may_ask_for_whatever_a_path_selects():
     run = simulate(composer.sequence(path("$.n"), "a"), {"n": 7}, actions={"a": lambda p: p})
 
     assert run.value == {"value": 7}
+
+
+# --- elsewhere ---------------------------------------------------------------------------------
+
+REMOTE = {"cloud": "aws", "attempts": 1, "took": 30}
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "told"),
+    [
+        (Completed(1, {}, remote=REMOTE), "StepSucceeded", {"remote": REMOTE}),
+        (
+            Completed(1, {"error": "no"}, remote=REMOTE),
+            "StepFailed",
+            {"code": "ApplicationError", "remote": REMOTE},
+        ),
+        (
+            Failed(1, Failure("Lost", "gone"), "unknown", REMOTE),
+            "StepFailed",
+            {"code": "Lost", "remote": REMOTE},
+        ),
+    ],
+)
+def test_the_history_tells_where_a_step_ran(event, kind, told):
+    entries = advance(PROGRAM, INVOKING, event, CONTEXT).entries
+
+    entry = next(entry for entry in entries if entry.kind == kind)
+    assert entry.detail.items() >= told.items()
+
+
+def test_what_is_asked_after_is_taken_up_at_once_after_a_crash():
+    ticket = {"t": 1}
+    polled = advance(PROGRAM, INVOKING, Accepted(1, ticket, polled=True), CONTEXT).fiber
+    answered = advance(PROGRAM, INVOKING, Accepted(1, ticket), CONTEXT).fiber
+
+    assert polled.wait == Invoking(ticket, polled=True)
+    assert (polled.active, answered.active) == (True, False)
+    assert not ENDED.active
+    again = Fiber.from_json(polled.to_json(lambda value: value), lambda value: value)
+    assert again.wait == polled.wait
+
+
+def test_an_execution_knows_what_it_asks_after():
+    execution = Execution("0" * 32, PROGRAM, Limits())
+    execution.begin({}, 0)
+    assert execution.polled == []
+
+    execution.deliver("0", Accepted(1, {"t": 1}, polled=True), 0)
+
+    assert execution.polled == [("0", 1, {"t": 1})]
+    assert execution.pending(0) == []  # it is not sent again
+
+
+def test_a_fiber_that_has_only_just_begun_is_released_once():
+    program = composer.compile(composer.parallel("a", "b"))
+    execution = Execution("0" * 32, program, Limits())
+    execution.begin({}, 0)
+    execution.proceed(0)
+    members = [fiber for fiber in execution.fibers if fiber != "0"]
+
+    held = [list(execution.release(fiber).fibers) for fiber in members]
+
+    assert held == [[fiber] for fiber in members]
+    assert not any(execution.release(fiber).fibers for fiber in members)

@@ -10,7 +10,7 @@ from world import World
 
 import composer
 from composer import Completed, Failed
-from composer.execution import TURNS_TOLD
+from composer.storing import TURNS_TOLD
 from composer.testing import Fail
 from composer.values import Failure, Success, copied
 

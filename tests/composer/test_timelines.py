@@ -134,3 +134,40 @@ def test_no_history_is_no_lines():
 
 def test_a_kind_of_entry_that_is_not_known_is_left_out():
     assert timeline([{"at": 1, "fiber": "0", "turn": 0, "type": "Unheard-of"}]) == []
+
+
+def test_what_ran_elsewhere_says_where_and_what_it_is_billed():
+    begun = {"at": 5, "fiber": "0", "turn": 1, "type": "StepScheduled", "action": "/guest/a"}
+    ended = {"at": 9, "fiber": "0", "turn": 1, "type": "StepSucceeded", "value": {}}
+    told = {
+        "cloud": "aws",
+        "request": "r1",
+        "attempts": 2,
+        "billed": 13.5,
+        "overhead": 4,
+        "took": 9,
+    }
+
+    (full,) = timeline([begun, {**ended, "remote": told}])
+    (short,) = timeline([begun, {**ended, "remote": {"cloud": "http", "attempts": 1, "took": 9}}])
+
+    assert full.note == "[aws r1, billed 13.5 ms, +4 ms, 2 attempts] {}"
+    assert short.note == "[http] {}"
+
+
+def test_what_failed_elsewhere_says_whether_it_ran():
+    begun = {"at": 5, "fiber": "0", "turn": 1, "type": "StepScheduled", "action": "/guest/a"}
+    failed = {
+        "at": 9,
+        "fiber": "0",
+        "turn": 1,
+        "type": "StepFailed",
+        "code": "Lost",
+        "value": "cut",
+    }
+
+    (line,) = timeline(
+        [begun, {**failed, "ran": "unknown", "remote": {"cloud": "http", "attempts": 1, "took": 4}}]
+    )
+
+    assert line.note == "[http, ran: unknown] Lost: cut"

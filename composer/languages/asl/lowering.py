@@ -1,0 +1,130 @@
+"""A state machine becomes a program: each state is one instruction, or from its entry to its exit a few."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ...assembler import Assembler
+from ...instructions import (
+    BeginBranch,
+    BeginMachine,
+    EndBranch,
+    EnterState,
+    Fork,
+    InvokeState,
+    ItemsState,
+    LeaveState,
+    MapState,
+    PassState,
+    PrepareState,
+)
+from .machine import parse
+from .structures import language_of
+
+if TYPE_CHECKING:
+    from ...assembler import Label
+    from ...program import Program
+    from ...values import JSON
+    from .diagnostic import Hooks, Language, MachineType
+
+END = ""
+EXPRESS_SECONDS = 300  # that an express execution takes at most
+PLAIN = ("Pass", "Choice", "Succeed", "Fail")
+NESTED = ("Branches", "States", "StartAt")  # what of a state's definition is code of its own
+
+
+def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
+    """The program of a definition's text.
+
+    Raises:
+        DefinitionError: it has errors.
+        CompositionError: it is too large.
+    """
+    doc = parse(definition, type=type, hooks=hooks)
+    assembler = Assembler({}, "")
+    seconds = doc.get("TimeoutSeconds")
+    if type == "EXPRESS":
+        seconds = min(EXPRESS_SECONDS, seconds or EXPRESS_SECONDS)
+    assembler.emit(BeginMachine, timeout_ms=None if seconds is None else seconds * 1000)
+    _states(assembler, doc, language_of(doc, "JSONPath"), None)
+    return assembler.program()
+
+
+def _states(
+    assembler: Assembler, doc: dict[str, JSON], language: Language, item_of: str | None
+) -> None:
+    """States that lead to each other; `item_of` is the Map whose iteration they are."""
+    states: dict[str, JSON] = doc["States"]
+    places = {name: assembler.label() for name in states}
+    places[END] = assembler.label()
+    names = [doc["StartAt"], *(name for name in states if name != doc["StartAt"])]
+    for name in names:
+        assembler.place(places[name])
+        _state(assembler, name, states[name], language, places)
+    assembler.place(places[END])
+    assembler.emit(EndBranch, state=item_of)
+
+
+def _state(
+    assembler: Assembler,
+    name: str,
+    doc: dict[str, JSON],
+    machine: Language,
+    places: dict[str, Label],
+) -> None:
+    text = state_text(name, doc, language_of(doc, machine))
+    targets = {next: places[next] for next in _nexts(doc)}
+    if doc["Type"] in PLAIN:
+        assembler.emit(PassState, state=text, targets=targets)
+        return
+    assembler.emit(EnterState, state=text, targets=targets)
+    assembler.emit(PrepareState, state=text)
+    leave = assembler.label()
+    match doc["Type"]:
+        case "Task":
+            assembler.emit(InvokeState, state=text, path=name)
+        case "Parallel":
+            _branches(assembler, name, doc["Branches"], machine, leave)
+        case "Map":
+            processor = doc.get("ItemProcessor") or doc["Iterator"]
+            if "ItemReader" in doc:
+                assembler.emit(InvokeState, state=text, path=name)
+                assembler.emit(ItemsState, state=text)
+            assembler.emit(MapState, state=text, to=leave, path=name)
+            assembler.emit(BeginBranch, state=text)
+            _states(assembler, processor, machine, text)
+    assembler.place(leave)
+    if "Resource" in doc.get("ResultWriter", {}):
+        assembler.emit(InvokeState, state=text, path=name)
+    assembler.emit(LeaveState, state=text)
+
+
+def _branches(
+    assembler: Assembler, name: str, branches: list[JSON], machine: Language, leave: Label
+) -> None:
+    starts = tuple(assembler.label() for _ in branches)
+    assembler.emit(Fork, branches=starts, to=leave, path=name)
+    for start, branch in zip(starts, branches, strict=True):
+        assembler.place(start)
+        assembler.emit(BeginBranch)
+        _states(assembler, branch, machine, None)
+
+
+def _nexts(doc: dict[str, JSON]) -> list[str]:
+    rules = [*doc.get("Choices", ()), *doc.get("Catch", ())]
+    nexts = [doc.get("Next", END), *(rule["Next"] for rule in rules)]
+    return [*nexts, *([doc["Default"]] if "Default" in doc else [])]
+
+
+def state_text(name: str, doc: dict[str, JSON], language: Language) -> str:
+    """A state's own definition, without the states that are nested in it."""
+    own = {field: part for field, part in doc.items() if field not in NESTED}
+    for field in ("ItemProcessor", "Iterator"):
+        if field in own:
+            own[field] = {part: own[field][part] for part in own[field] if part not in NESTED}
+    return json.dumps(
+        {"name": name, "language": language, "state": own},
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )

@@ -1,0 +1,125 @@
+"""What the states of the Amazon States Language do while they run: paths, templates, JSONata, and their instructions."""
+
+from .batches import MAX_INPUT_BYTES, batched
+from .choices import OPERATORS, Rule, first_match
+from .compiled import state_of
+from .errors import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError, exceeded, failed
+from .evaluation import EvaluationError, evaluate_field, expressions, flaws, members_of
+from .fields import InputSide, OutputSide, combined_by, result_path, selected_by
+from .functions import Chance
+from .intrinsics import Intrinsic
+from .items import LINES, Items, ReadingBounds, most_items, read_items
+from .manifests import FLATTEN, Manifest, listed_item, manifest_type, read_manifest
+from .mapping import bounds, iteration
+from .path_fields import (
+    bounded_count,
+    bounded_percentage,
+    items,
+    percentage,
+    timeout_seconds,
+    wait_seconds,
+    wait_until,
+    whole_number,
+)
+from .paths import Path, Scope
+from .reacting import (
+    accepted,
+    beat,
+    branch_failed,
+    completed,
+    joined,
+    rebound,
+    recover,
+    task_failed,
+    timed_out,
+)
+from .references import ReferencePath
+from .results import ResultFiles, WriterConfig, inline_results, result_files, writer_config
+from .running import RUNNING
+from .running import invocation as state_invocation
+from .telling import about, ended, scheduled, started
+from .templates import Expression, Template
+from .timestamps import nanoseconds
+from .tokens import task_token, token_place
+from .trial import Asked, Given, MismatchError, Trial, Verdict
+from .view import machine_frames
+
+__all__ = [
+    "FLATTEN",
+    "ITEM_READER_FAILED",
+    "LINES",
+    "MAX_INPUT_BYTES",
+    "OPERATORS",
+    "RESULT_WRITER_FAILED",
+    "RUNNING",
+    "Asked",
+    "Chance",
+    "EvaluationError",
+    "Expression",
+    "Given",
+    "InputSide",
+    "Intrinsic",
+    "Items",
+    "Manifest",
+    "MismatchError",
+    "OutputSide",
+    "Path",
+    "ReadingBounds",
+    "ReferencePath",
+    "ResultFiles",
+    "Rule",
+    "Scope",
+    "StatesError",
+    "Template",
+    "Trial",
+    "Verdict",
+    "WriterConfig",
+    "about",
+    "accepted",
+    "batched",
+    "beat",
+    "bounded_count",
+    "bounded_percentage",
+    "bounds",
+    "branch_failed",
+    "combined_by",
+    "completed",
+    "ended",
+    "evaluate_field",
+    "exceeded",
+    "expressions",
+    "failed",
+    "first_match",
+    "flaws",
+    "inline_results",
+    "items",
+    "iteration",
+    "joined",
+    "listed_item",
+    "machine_frames",
+    "manifest_type",
+    "members_of",
+    "most_items",
+    "nanoseconds",
+    "percentage",
+    "read_items",
+    "read_manifest",
+    "rebound",
+    "recover",
+    "result_files",
+    "result_path",
+    "scheduled",
+    "selected_by",
+    "started",
+    "state_invocation",
+    "state_of",
+    "task_failed",
+    "task_token",
+    "timed_out",
+    "timeout_seconds",
+    "token_place",
+    "wait_seconds",
+    "wait_until",
+    "whole_number",
+    "writer_config",
+]

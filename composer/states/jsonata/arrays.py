@@ -1,0 +1,229 @@
+"""JSONata's functions of lists, objects and functions (docs.jsonata.org, "Array", "Object", "Higher order")."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from .bounds import MANY
+from .library import NULL, JList, sequence, sequence_of
+from .messages import fault
+from .texts import Row, string
+from .values import append, equal, is_function, kind, lookup, symbol, truth, with_nulls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PAIR: Final = 2  # what $reduce gives at least: the result so far, and the next item
+
+# --- higher order --------------------------------------------------------------------------------
+
+
+def _asked(machine: Any, function: Any, member: Any, key: Any, whole: Any) -> Any:
+    """What a function says of a member; it gets as many arguments as it takes."""
+    return machine.call(function, [member, key, whole][: max(1, min(3, function.arity))])
+
+
+def _indexed(machine: Any, items: list[Any], function: Any) -> Iterator[tuple[Any, Any]]:
+    for at, item in enumerate(items):
+        yield item, _asked(machine, function, item, at, items)
+
+
+def mapped(machine: Any, items: list[Any], function: Any) -> Any:
+    answers = (answer for _, answer in _indexed(machine, items, function))
+    return sequence_of([answer for answer in answers if answer is not None])
+
+
+def filtered(machine: Any, items: list[Any], function: Any) -> Any:
+    answers = _indexed(machine, items, function)
+    return sequence_of([item for item, answer in answers if machine.truth(answer)])
+
+
+def single(machine: Any, items: list[Any], function: Any = None) -> Any:
+    if function is None:
+        found = list(items)
+    else:
+        answers = _indexed(machine, items, function)
+        found = [item for item, answer in answers if machine.truth(answer)]
+    if len(found) != 1:
+        raise fault("D3138" if found else "D3139")
+    return found[0]
+
+
+def reduced(machine: Any, items: list[Any], function: Any, start: Any = None) -> Any:
+    if function.arity < PAIR:
+        raise fault("D3050")
+    rest = list(enumerate(items))
+    result = start
+    if start is None and rest:
+        result = rest.pop(0)[1]
+    for at, item in rest:
+        arguments = [result, item, at, items]
+        result = machine.call(function, arguments[: max(PAIR, min(4, function.arity))])
+    return result
+
+
+def sifted(machine: Any, value: Any, function: Any) -> Any:
+    members = value.items() if isinstance(value, dict) else ()
+    kept = {
+        key: member
+        for key, member in members
+        if machine.truth(_asked(machine, function, member, key, value))
+    }
+    return kept or None
+
+
+def each(machine: Any, value: dict[str, Any], function: Any) -> Any:
+    answers = (_asked(machine, function, member, key, value) for key, member in value.items())
+    return sequence_of([answer for answer in answers if answer is not None])
+
+
+def ordered(machine: Any, items: list[Any], function: Any = None) -> Any:
+    if len(items) <= 1:
+        return items
+    if function is not None:
+        return merged_by(items, lambda one, two: _true(machine.call(function, [one, two])))
+    kinds = {symbol(item) for item in items}
+    if kinds not in ({"n"}, {"s"}):
+        raise fault("D3070")
+    return sorted(items)
+
+
+def _true(value: Any) -> bool:
+    """JavaScript's truth: what a comparator answers with is not asked of JSONata."""
+    return not (value is None or value is NULL or value is False or value in ("", 0))
+
+
+def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
+    """Sorted, stable; `after(one, two)` says whether `one` belongs behind `two`."""
+    if len(items) <= 1:
+        return list(items)
+    middle = len(items) // 2
+    left, right = merged_by(items[:middle], after), merged_by(items[middle:], after)
+    made: list[Any] = []
+    one = two = 0
+    while one < len(left) and two < len(right):
+        if after(left[one], right[two]):
+            made.append(right[two])
+            two += 1
+        else:
+            made.append(left[one])
+            one += 1
+    return made + left[one:] + right[two:]
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+
+def reverse(_machine: Any, items: list[Any]) -> Any:
+    return items[::-1] if len(items) > 1 else items
+
+
+def shuffle(machine: Any, items: list[Any]) -> list[Any]:
+    """Fisher and Yates' way, with the chance that is given."""
+    made = list(items)
+    for last in range(len(made) - 1, 0, -1):
+        other = int(machine.chance() * (last + 1))
+        made[last], made[other] = made[other], made[last]
+    return made
+
+
+def distinct(machine: Any, value: Any) -> Any:
+    if not isinstance(value, list) or len(value) <= 1:
+        return value
+    seen: set[Any] = set()
+    made: list[Any] = []
+    deep: list[Any] = []
+    machine.budget.spend(len(value) // MANY)
+    for item in value:
+        if isinstance(item, list | dict):
+            if not any(equal(item, other, machine.budget) for other in deep):
+                deep.append(item)
+                made.append(item)
+        elif (key := (isinstance(item, bool), item)) not in seen:
+            seen.add(key)
+            made.append(item)
+    return sequence_of(made) if isinstance(value, JList) and value.sequence else made
+
+
+def zipped(_machine: Any, *lists: Any) -> list[Any]:
+    return [list(items) for items in zip(*(items or () for items in lists), strict=False)]
+
+
+def count(_machine: Any, items: Any) -> int:
+    return 0 if items is None else len(items)
+
+
+# --- objects -------------------------------------------------------------------------------------
+
+
+def keys(machine: Any, value: Any) -> Any:
+    return sequence_of(list(_keys(machine, value)))
+
+
+def _keys(machine: Any, value: Any) -> dict[str, None]:
+    if isinstance(value, dict):
+        return dict.fromkeys(value)
+    found: dict[str, None] = {}
+    if isinstance(value, list):
+        machine.budget.spend(1 + len(value) // MANY)
+        for item in value:
+            found |= _keys(machine, item)
+    return found
+
+
+def spread(machine: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        return sequence_of([{key: member} for key, member in value.items()])
+    if not isinstance(value, list):
+        return value
+    result = sequence()
+    for item in value:
+        result = append(result, spread(machine, item), machine.budget)
+    return result
+
+
+def merge(machine: Any, objects: list[dict[str, Any]]) -> dict[str, Any]:
+    machine.budget.members(sum(map(len, objects)))
+    return {key: member for one in objects for key, member in one.items()}
+
+
+def clone(machine: Any, value: Any) -> Any:
+    """A copy, by way of JSON: numbers keep fifteen digits, functions become empty strings."""
+    return with_nulls(json.loads(string(machine, value)))
+
+
+def exists(_machine: Any, value: Any) -> bool:
+    return value is not None
+
+
+def boolean(machine: Any, value: Any) -> bool:
+    return not is_function(value) and truth(value, machine.budget)
+
+
+STRICT: Final[dict[str, Row]] = {
+    "map": ("<af>", mapped),
+    "filter": ("<af>", filtered),
+    "single": ("<af?>", single),
+    "reduce": ("<afj?:j>", reduced),
+    "sift": ("<o-f?:o>", sifted),
+    "each": ("<o-f:a>", each),
+    "sort": ("<af?:a>", ordered),
+    "reverse": ("<a:a>", reverse),
+    "shuffle": ("<a:a>", shuffle),
+    "distinct": ("<x:x>", distinct),
+    "spread": ("<x-:a<o>>", spread),
+    "merge": ("<a<o>:o>", merge),
+    "clone": ("<(oa)-:o>", clone),
+    "boolean": ("<x-:b>", boolean),
+    "not": ("<x-:b>", lambda machine, value: not boolean(machine, value)),
+    "type": ("<x:s>", lambda _machine, value: kind(value)),
+    "lookup": ("<x-s:x>", lambda machine, value, key: lookup(value, key, machine.budget)),
+}
+LOOSE: Final[dict[str, Row]] = {
+    "count": ("<a:n>", count),
+    "keys": ("<x-:a<s>>", keys),
+    "append": ("<xx:a>", lambda machine, one, two: append(one, two, machine.budget)),
+    "zip": ("<a+>", zipped),
+    "exists": ("<x:b>", exists),
+}

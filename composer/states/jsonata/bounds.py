@@ -1,0 +1,77 @@
+"""How much one evaluation may do: steps, levels and memory. All three end with what AWS says.
+
+AWS' own bounds, as peers measured them: 100 levels, and 6,990,256 bytes held (a range of 873,782
+numbers passes, one more does not). Its time is not known; here steps are counted, not seconds, so
+that the same expression on the same input always ends the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...values import measured
+
+MAX_STEPS = 200_000  # nodes of the expression that are evaluated: a second or so
+MAX_DEPTH = 100  # evaluations inside each other, as AWS counts them
+MAX_HELD = 6_990_256  # bytes of one value: eight a member, one a character
+MEMBER_BYTES = 8
+MAX_TEXT = 32_768  # characters of an expression
+MANY = 64  # members that a native loop goes over in the time of one step
+
+TOO_LONG = "Expression evaluation timeout: Check for infinite loop"
+TOO_DEEP = (
+    "Stack overflow error: Check for non-terminating recursive function. "
+    "Consider rewriting as tail-recursive"
+)
+TOO_MUCH = "Expression evaluation memory limit exceeded: Check for excessive memory usage"
+
+
+class QueryError(Exception):
+    """What an expression did wrong, as JSONata says it: `code` such as T2001, if it has one."""
+
+    def __init__(self, code: str | None, text: str, position: int | None = None) -> None:
+        super().__init__(f"{code}: {text}" if code else text)
+        self.code = code
+        self.text = text
+        self.position = position
+
+
+class Budget:
+    """Counts down what an evaluation may still do."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int = MAX_STEPS) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Counts `steps` of them, before they are done.
+
+        Raises:
+            QueryError: when there are not so many left.
+        """
+        self.left -= steps
+        if self.left < 0:
+            raise QueryError(None, TOO_LONG)
+
+    def members(self, count: float) -> None:
+        """Counts a list of so many members, before it is made or gone over."""
+        self.characters(count * MEMBER_BYTES)
+
+    def characters(self, count: float) -> None:
+        """Counts a text of so many characters, before it is made.
+
+        Raises:
+            QueryError: when it is larger than one value may be, or there is no time left.
+        """
+        self.held(count)
+        self.spend(int(count) // (MANY * MEMBER_BYTES))
+
+    def held(self, count: float) -> None:
+        """Only looks whether a text of so many characters may be."""
+        if count > MAX_HELD:
+            raise QueryError(None, TOO_MUCH)
+
+    def written(self, value: Any) -> None:
+        """Counts a value that is to be gone over as a tree, however often a part stands in it."""
+        self.characters(measured(value, MAX_HELD))

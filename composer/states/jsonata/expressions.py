@@ -1,0 +1,209 @@
+"""An expression: compiled once, then evaluated on the states and variables of the moment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NoReturn, final
+
+from ...expressions import MISSING
+from ...freezing import frozen
+from .bounds import MAX_STEPS, MAX_TEXT, QueryError
+from .library import Node, Parser
+from .machine import Machine
+from .messages import fault, told
+from .regexes import Regex
+from .values import with_nulls, without_nulls
+
+STATES: Final = "states"
+SHORT: Final = 512  # characters
+LATER: Final = {"??": "?", "?:": ":"}
+_MEMBERS: Final = re.compile(r"\$states(?!\w)(?:\s*\.\s*(\w+))?")
+_NAMES: Final = re.compile(r"\$(\w+)")
+_NONE: Final[dict[str, Any]] = {}
+
+
+@final
+@frozen
+class Expression:
+    """A compiled expression. `path`, if it is just that: a variable's name, then names of members."""
+
+    text: str
+    tree: Node
+    path: tuple[str, ...] | None
+    names: frozenset[str]
+    members: frozenset[str] | None
+
+    @staticmethod
+    def compile(text: str) -> Expression:
+        """An expression as JSONata 2.0.6 reads it; the same text is compiled once.
+
+        Raises:
+            QueryError: its code, such as S0201, its text and its position, when it is none.
+        """
+        return (_short if len(text) <= SHORT else _long)(text)
+
+
+@final
+class Bindings:
+    """What expressions see: `$states`, variables, and what time and chance it is.
+
+    `chance` draws a number of [0, 1). Each expression may take so many `steps`, all of them together `most`;
+    `spent` is what they have taken. Values are shared, never changed; what an expression needs of
+    them is made ready once for all expressions.
+    """
+
+    def __init__(  # noqa: PLR0913  what they see has as many parts
+        self,
+        *,
+        states: Mapping[str, Any],
+        variables: Mapping[str, Any] = _NONE,
+        chance: Callable[[], float],
+        now_ms: int,
+        steps: int = MAX_STEPS,
+        most: int | None = None,
+    ) -> None:
+        self.states = states
+        self.variables = variables
+        self.chance = chance
+        self.now_ms = now_ms
+        self.steps = steps
+        self.most = most
+        self.spent = 0
+        self._ready: dict[tuple[str, ...], Any] = {}
+
+    def root(self, name: str) -> Any:
+        """A variable's JSON value, MISSING if there is none."""
+        return self.states if name == STATES else self.variables.get(name, MISSING)
+
+    def named(self, expression: Expression) -> dict[str, Any]:
+        """The variables that an expression names, as it needs them."""
+        made = {
+            name: self._made((name,), self.variables[name])
+            for name in expression.names
+            if name in self.variables
+        }
+        if STATES in expression.names:
+            made[STATES] = {
+                name: self._made((STATES, name), value)
+                for name, value in self.states.items()
+                if expression.members is None or name in expression.members
+            }
+        return made
+
+    def _made(self, key: tuple[str, ...], value: Any) -> Any:
+        if key not in self._ready:
+            self._ready[key] = with_nulls(value)
+        return self._ready[key]
+
+
+def evaluate(expression: Expression, bindings: Bindings) -> Any:
+    """The expression's value as plain JSON; MISSING when it is undefined.
+
+    Raises:
+        QueryError: what went wrong: JSONata's code and text, or a bound of `bounds`.
+    """
+    if expression.path is not None:
+        found = _walked(expression.path, bindings)
+        if found is not _walked:
+            return found if found is MISSING else without_nulls(found)
+    left = bindings.steps
+    if bindings.most is not None:
+        left = max(0, min(left, bindings.most - bindings.spent))
+    machine = Machine(bindings.chance, bindings.now_ms, left)
+    try:
+        value = machine.run(expression.tree, bindings.named(expression))
+        machine.budget.written(value)
+        return MISSING if value is None else without_nulls(value)
+    except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
+        raise told(error, expression.text) from None
+    finally:
+        bindings.spent += left - machine.budget.left
+
+
+def _walked(path: tuple[str, ...], bindings: Bindings) -> Any:
+    """The value at a plain path, as the machine finds it; this function, where the machine must look.
+
+    That is when a list is on the way, or the name may be a function's.
+    """
+    value = bindings.root(path[0])
+    if value is MISSING:
+        return _walked
+    for name in path[1:]:
+        if isinstance(value, list):
+            return _walked
+        value = value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
+    return value
+
+
+def _compiled(text: str) -> Expression:
+    if len(text) > MAX_TEXT:
+        raise QueryError(None, f"An expression has at most {MAX_TEXT} characters")
+    try:
+        tree = _parser().parse(text, _regex)
+    except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
+        raise told(error, text) from None
+    members = _MEMBERS.findall(text)
+    return Expression(
+        text=text,
+        tree=tree,
+        path=_path(tree),
+        names=frozenset(_NAMES.findall(text)),
+        members=frozenset(members) if all(members) and "%" not in text else None,
+    )
+
+
+# A tree takes some hundred times the memory of its text, so few long ones are kept.
+_short = lru_cache(maxsize=1024)(_compiled)
+_long = lru_cache(maxsize=16)(_compiled)
+
+
+def _parser() -> Any:
+    """A parser of 2.0.6: those of later editions are refused."""
+    parser = Parser()
+    for sign, read in LATER.items():
+        del parser.symbol_table[sign]
+        parser.register(_Later(parser, sign, read))
+    return parser
+
+
+class _Later(Parser.Infix):  # type: ignore[misc]  # the library has no types
+    """An operator of a later edition; 2.0.6 reads two signs, of which the second begins nothing."""
+
+    def __init__(self, parser: Any, sign: str, read: str) -> None:
+        super().__init__(parser, sign)
+        self.read = read
+
+    def led(self, _left: Any) -> NoReturn:
+        raise fault("S0211", self.read, position=self.position)
+
+
+def _regex(pattern: str, flags: Any) -> Regex:
+    return Regex(pattern, ignore_case=flags.case_insensitive, multiline=flags.multiline)
+
+
+def _path(tree: Node) -> tuple[str, ...] | None:
+    steps = tree.steps if tree.type == "path" else [tree]
+    kinds = ("variable", *["name"] * (len(steps) - 1))
+    if not steps[0].value or any(map(_adorned, [tree, *steps])):
+        return None
+    if any(step.type != kind for step, kind in zip(steps, kinds, strict=True)):
+        return None
+    return tuple(step.value for step in steps)
+
+
+def _adorned(node: Node) -> bool:
+    """Whether a node of a path does more than to name something."""
+    more = (
+        node.predicate,
+        node.stages,
+        node.group,
+        node.focus,
+        node.index,
+        node.ancestor,
+        node.tuple,
+    )
+    return any(part is not None for part in more) or bool(
+        node.keep_array or node.keep_singleton_array
+    )

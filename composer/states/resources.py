@@ -1,0 +1,51 @@
+"""What a Task's Resource may be: an action's name, or an ARN that something here answers to."""
+
+from __future__ import annotations
+
+import re
+from typing import final
+
+from ..freezing import frozen
+
+_ARN = re.compile(
+    r"arn:[a-z-]+:(?P<service>[\w-]*):(?P<region>[\w-]*):(?P<account>\d*):(?P<rest>.+)"
+)
+_FUNCTION = re.compile(r"function:[\w.-]+(?::[\w$.-]+)?")
+_ACTIVITY = re.compile(r"activity:[^\s:]+")
+_INTEGRATION = re.compile(
+    r"(?P<service>(?:aws-sdk:)?[\w-]+):(?P<operation>\w+)"
+    r"(?P<pattern>\.sync(?::2)?|\.waitForTaskToken)?"
+)
+
+
+@final
+@frozen
+class Integration:
+    """A service integration: `lambda`, `invoke`, and how it is waited for: ``, `.sync`, ..."""
+
+    service: str
+    operation: str
+    pattern: str
+
+
+def integration(resource: str) -> Integration | None:
+    """What `arn:aws:states:::service:operation.pattern` names; None for any other text."""
+    arn = _ARN.fullmatch(resource)
+    if arn is None or arn["service"] != "states" or arn["region"] or arn["account"]:
+        return None
+    match = _INTEGRATION.fullmatch(arn["rest"])
+    if match is None:
+        return None
+    return Integration(match["service"], match["operation"], match["pattern"] or "")
+
+
+def is_function(resource: str) -> bool:
+    """Whether a text is the ARN of a Lambda function, or of one of its versions or aliases."""
+    arn = _ARN.fullmatch(resource)
+    return bool(arn and arn["service"] == "lambda" and _FUNCTION.fullmatch(arn["rest"]))
+
+
+def is_activity(resource: str) -> bool:
+    """Whether a text is the ARN of an activity."""
+    arn = _ARN.fullmatch(resource)
+    return bool(arn and arn["service"] == "states" and _ACTIVITY.fullmatch(arn["rest"]))

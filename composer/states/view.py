@@ -1,0 +1,130 @@
+"""What the expressions of a state see: its input, the context object, variables, and chance."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, final
+
+from ..fiber import InState, Machine
+from .evaluation import engine, evaluate_field, expression_in
+from .fields import unseen
+from .functions import Chance
+from .paths import Scope
+from .tokens import task_token
+
+if TYPE_CHECKING:
+    from ..cursor import Cursor
+    from ..fiber import Frame
+    from ..values import JSON
+    from .compiled import State
+    from .fields import Shows
+    from .jsonata import Bindings
+
+RETRIED = ("Task", "Parallel", "Map")
+STEPS = 200_000  # of one JSONata expression: about half a second
+TOGETHER = 1_000_000  # of all that are evaluated at once, so that nobody else waits much longer
+
+
+@final
+class View:
+    """The state as it stands; its raw input, and since when, are the frame's if it has one.
+
+    Chance is drawn from the place that the fiber has come to, so that the same place draws the same.
+    `shows` is told the stages that values go through, by the names that TestState has for them.
+    """
+
+    def __init__(
+        self, cursor: Cursor, state: State, frame: InState | None = None, shows: Shows = unseen
+    ) -> None:
+        self._cursor, self.state, self.shows = cursor, state, shows
+        self.raw: JSON = cursor.value if frame is None else frame.value
+        self._entered_ms = cursor.now_ms if frame is None else frame.entered_ms
+        self._retries = 0 if frame is None else sum(frame.retried)
+        self._drawn = 0
+
+    @cached_property
+    def chance(self) -> Chance:
+        return Chance(self._number, self._uuid)
+
+    @cached_property
+    def variables(self) -> dict[str, JSON]:
+        return self._cursor.variables()
+
+    @cached_property
+    def context(self) -> JSON:
+        """The context object; nothing for a state that does not refer to it."""
+        if not self.state.sees_context:
+            return {}
+        cursor = self._cursor
+        about: dict[str, JSON] = {
+            "EnteredTime": instant(self._entered_ms),
+            "Name": self.state.name,
+        }
+        if self.state.type in RETRIED:
+            about["RetryCount"] = self._retries
+        context = {**machine_of(cursor).context, "State": about}
+        if self.state.doc.get("Resource", "").endswith(".waitForTaskToken"):
+            context["Task"] = {"Token": task_token(cursor.execution, cursor.id, cursor.turn + 1)}
+        return context
+
+    def scope(self, input: JSON) -> Scope:
+        """What JSONPath sees of an input."""
+        return Scope(input, self.context, self.variables)
+
+    def evaluated(self, value: JSON, field: str, **more: JSON) -> JSON:
+        """A field of a JSONata state; `more` are members of `$states` beside input and context.
+
+        Raises:
+            EvaluationError: see `evaluate_field`.
+        """
+        bindings = self._bindings(more)
+        try:
+            return evaluate_field(value, field, bindings)
+        finally:
+            self._cursor.work += bindings.spent
+
+    def _bindings(self, more: dict[str, Any]) -> Bindings:
+        states = {"input": self.raw, "context": self.context, **more}
+        made: Bindings = engine().Bindings(
+            states=states, variables=self.variables, chance=self._number,
+            now_ms=self._cursor.now_ms, steps=STEPS, most=TOGETHER - self._cursor.work,
+        )  # fmt: skip
+        return made
+
+    def is_expression(self, value: JSON) -> bool:
+        return self.state.jsonata and isinstance(value, str) and expression_in(value) is not None
+
+    def _number(self) -> float:
+        return int.from_bytes(self._draw()[:7], "big") / (1 << 56)
+
+    def _uuid(self) -> str:
+        digits = self._draw().hex()
+        variant = "89ab"[int(digits[16], 16) % 4]
+        return (
+            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+        )
+
+    def _draw(self) -> bytes:
+        self._drawn += 1
+        cursor = self._cursor
+        place = f"{cursor.execution}/{cursor.id}/{cursor.turn}/{cursor.event}/{cursor.now_ms}/{self._drawn}"
+        return sha256(place.encode()).digest()
+
+
+def machine_frames(context: dict[str, JSON]) -> tuple[Frame, ...]:
+    """What a machine's execution begins with: its `Execution` and `StateMachine`, as `$$` shows them."""
+    return (Machine(context),)
+
+
+def machine_of(cursor: Cursor) -> Machine:
+    """The run that a fiber is of."""
+    return next(frame for frame in cursor.frames if type(frame) is Machine)
+
+
+def instant(ms: int) -> str:
+    """An instant as AWS writes it."""
+    return (
+        datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+    )
