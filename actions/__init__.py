@@ -2,7 +2,20 @@
 
 from .activation import Closed, Conducted, Opened, closed, record, summary
 from .admission import Quotas, Usage, check_call, check_payload
+from .arns import (
+    ACCOUNT,
+    REGION,
+    ActivityArn,
+    Arn,
+    Arns,
+    ExecutionArn,
+    ExpressArn,
+    MachineArn,
+    MapRunArn,
+    parsed_arn,
+)
 from .catalog import Catalog, Change
+from .definitions import define_action
 from .documents import Document
 from .entities import EntitySettings
 from .errors import (
@@ -15,24 +28,31 @@ from .errors import (
     TooLargeError,
     UnauthorizedError,
 )
-from .executables import MAX_SEQUENCE, Code, Composed, Inline
+from .executables import KINDS, MAX_SEQUENCE, Code, Composed, Inline
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
+from .integrations import is_integration
 from .invocation import Call, Invocation
-from .kinds import COMPOSITION, NODE, PYTHON, RUNTIMES, SEQUENCE
+from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
+from .lambdas import FUNCTION, function_of, request_id
 from .limits import BOUNDS, Limits
 from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
     FAILURES,
+    HERE,
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     LOST,
     NOT_FOUND,
     PAYLOAD_TOO_LARGE,
     PERMISSION,
     STATUS_TEXT,
+    THROTTLED,
     UNAVAILABLE,
     Completion,
+    Ran,
+    Remoted,
     outcome_of,
     status_of,
 )
@@ -46,10 +66,27 @@ from .ports import (
     Invoker,
     Query,
     Record,
+    RemoteInvoker,
     Saved,
     Standing,
     Store,
     Write,
+)
+from .remotes import (
+    AZURE,
+    CLOUDEVENTS,
+    DURABLE,
+    GCP,
+    HEADER,
+    HTTP,
+    LAMBDA,
+    REMOTES,
+    RESERVED,
+    STATES,
+    WHISK,
+    Remote,
+    Retrying,
+    parsed_remote,
 )
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
@@ -67,16 +104,29 @@ from .web import (
 )
 
 __all__ = [
+    "ACCOUNT",
     "ACTIVE",
     "ALARM",
+    "AZURE",
     "BAD_RESPONSE",
     "BOUNDS",
+    "CLOUDEVENTS",
     "COMPOSITION",
     "CRASHED",
+    "DURABLE",
     "FAILURES",
+    "FUNCTION",
+    "GCP",
+    "HEADER",
+    "HERE",
+    "HTTP",
     "INTERNAL_ERROR",
     "INTERVAL",
+    "INVALID_REQUEST",
+    "KINDS",
+    "LAMBDA",
     "LOST",
+    "MACHINE",
     "MAX_SEQUENCE",
     "METHODS",
     "NODE",
@@ -85,12 +135,20 @@ __all__ = [
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",
     "PYTHON",
-    "RUNTIMES",
+    "REGION",
+    "REMOTES",
+    "RESERVED",
     "SEQUENCE",
+    "STATES",
     "STATUS_TEXT",
+    "THROTTLED",
     "UNAVAILABLE",
+    "WHISK",
     "Action",
     "ActivationRow",
+    "ActivityArn",
+    "Arn",
+    "Arns",
     "Call",
     "Catalog",
     "Change",
@@ -104,7 +162,9 @@ __all__ = [
     "Document",
     "Entity",
     "EntitySettings",
+    "ExecutionArn",
     "ExecutionRow",
+    "ExpressArn",
     "FiberRow",
     "ForbiddenError",
     "Ids",
@@ -113,14 +173,21 @@ __all__ = [
     "Invocation",
     "Invoker",
     "Limits",
+    "MachineArn",
+    "MapRunArn",
     "NotAcceptableError",
     "NotFoundError",
     "Opened",
     "Package",
     "Query",
     "Quotas",
+    "Ran",
     "Record",
     "RefusedError",
+    "Remote",
+    "RemoteInvoker",
+    "Remoted",
+    "Retrying",
     "Rule",
     "Saved",
     "Schedule",
@@ -143,13 +210,19 @@ __all__ = [
     "closed",
     "closed_trigger",
     "cors_headers",
+    "define_action",
     "entity_from_json",
     "fired",
+    "function_of",
+    "is_integration",
     "listed",
     "merged",
     "not_fired",
     "outcome_of",
+    "parsed_arn",
+    "parsed_remote",
     "record",
+    "request_id",
     "scheduled",
     "status_of",
     "summary",

@@ -54,8 +54,8 @@ class Conducted:
 class Closed(NamedTuple):
     """A finished activation, but for what its row and its action say: short, for there are many.
 
-    `billed_ms` and `memory_mb` only of a composition, `init_ms` only of a cold start. A trigger's has
-    neither end nor duration.
+    `billed_ms` and `memory_mb` only of a composition, `init_ms` only of a cold start, `remote` only of
+    what ran elsewhere. A trigger's has neither end nor duration.
     """
 
     ended_ms: int | None
@@ -66,6 +66,7 @@ class Closed(NamedTuple):
     billed_ms: float | None
     logs: list[str]
     memory_mb: int | None = None
+    remote: dict[str, JSON] | None = None
 
 
 def closed(opened: Opened, completion: Completion, conducted: Conducted | None = None) -> Closed:
@@ -80,6 +81,7 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
         None if conducted is None else round(conducted.billed_ms, 3),
         completion.logs,
         None if conducted is None else conducted.memory_mb,
+        None if completion.remote is None else completion.remote.to_json(ended_ms - started_ms),
     )
 
 
@@ -122,6 +124,8 @@ def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> 
     notes |= {"timeout": closed.timed_out, "waitTime": closed.waited_ms}
     if closed.init_ms is not None:
         notes["initTime"] = closed.init_ms
+    if closed.remote is not None:
+        notes["remote"] = closed.remote
     if row.cause is not None:
         notes["causedBy"] = "sequence"
     if closed.billed_ms is not None:

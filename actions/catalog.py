@@ -14,13 +14,13 @@ from composer import Name
 
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from .executables import MAX_SEQUENCE
-from .kinds import RUNTIMES
+from .executables import KINDS, MAX_SEQUENCE, Composed, check_integrations
+from .kinds import MACHINE
 from .model import INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from composer import JSON
 
@@ -43,11 +43,12 @@ class Catalog:
 
     Args:
         entities: that are there already.
-        kinds: of code that can be run here.
+        kinds: of actions that can be run from here, besides compositions and sequences.
     """
 
-    def __init__(self, entities: Iterable[Entity] = (), kinds: Collection[str] = RUNTIMES) -> None:
+    def __init__(self, entities: Iterable[Entity] = (), kinds: Collection[str] = KINDS) -> None:
         self.kinds = kinds
+        self.integrations: Callable[[str], bool] = lambda _: True  # that state machines may ask for
         self._namespaces: dict[str, dict[str, Entity]] = {}
         # What was looked up since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
@@ -247,6 +248,8 @@ class Catalog:
         action = define_action(name, doc, before, now_ms, self.kinds)
         if action.components:
             self._check_sequence(action)
+        if isinstance(action.exec, Composed) and action.exec.kind == MACHINE:
+            check_integrations(action.exec, self.integrations)
         return action
 
     def _check_package(self, name: Name) -> None:

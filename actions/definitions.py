@@ -17,11 +17,11 @@ from composer import InvalidNameError, Name, flaw
 from . import limits
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .executables import Composed, parsed_exec
-from .kinds import RUNTIMES
+from .executables import KINDS, Composed, parsed_exec
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed
+from .remotes import LONGEST_MS, Remote
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -37,9 +37,9 @@ _VERSION = re.compile(r"([0-9]{1,9}\.){2}[0-9]{1,9}")
 
 
 def define_action(
-    name: Name, doc: JSON, before: Action | None, now_ms: int, kinds: Collection[str] = RUNTIMES
+    name: Name, doc: JSON, before: Action | None, now_ms: int, kinds: Collection[str] = KINDS
 ) -> Action:
-    """The action that a document defines; its code may be of `kinds`."""
+    """The action that a document defines, of one of `kinds` if it is no composition."""
     fields = _fields(name, doc, before, now_ms)
     if doc.get("exec") is None and before is None:
         raise InvalidError("The request content was malformed:\nexec undefined")
@@ -51,12 +51,21 @@ def define_action(
     if before is None:
         fields["annotations"].setdefault("provide-api-key", False)
     fields["annotations"]["exec"] = execution.kind
-    if entity_settings(fields["annotations"].get(ENTITY)) and isinstance(execution, Composed):
+    if entity_settings(fields["annotations"].get(ENTITY)) and isinstance(
+        execution, (Composed, Remote)
+    ):
         raise InvalidError(
             "The request content was malformed:\n"
-            "an entity is code: a sequence or composition may call one, and cannot be one"
+            "an entity is code: a sequence or composition may call one, and cannot be one, nor can a "
+            "function elsewhere"
         )
-    limited = limits.changed(doc.get("limits"), before.limits if before else Limits())
+    longest_ms = LONGEST_MS.get(execution.kind, limits.BOUNDS["timeout"][2])
+    limited = limits.changed(doc.get("limits"), before.limits if before else Limits(), longest_ms)
+    if limited.timeout_ms > longest_ms:  # it is what it was, and its kind is another
+        raise InvalidError(
+            f"timeout {limited.timeout_ms} milliseconds exceeds allowed threshold of {longest_ms} "
+            f"milliseconds for '{execution.kind}': give 'limits.timeout', too"
+        )
     return Action(**fields, exec=execution, limits=limited)
 
 

@@ -5,7 +5,9 @@ JSON shapes are OpenWhisk's. `exec.kind` says how:
     python:3, nodejs:20   code, run in a worker                  {"kind", "code", "main"?, "binary"?}
     composition           a composition, run by the conductor    {"kind", "composition"}
     sequence              actions one after the other            {"kind", "components"}
+    states                a state machine, as AWS' text          {"kind", "definition", "type"?}
     inline                a function of the embedding program    not in JSON
+    aws:lambda, http, ... a function elsewhere, see `remotes`    {"kind", "function", ...}
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ import composer
 from composer import CompositionError, InvalidNameError, Name, Program, flaw
 
 from .errors import InvalidError, TooLargeError
-from .kinds import COMPOSITION, INLINE, RUNTIMES, SEQUENCE, resolved
+from .kinds import COMPOSITION, INLINE, MACHINE, RUNTIMES, SEQUENCE, resolved
+from .remotes import REMOTES, Remote, parsed_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_CODE_BYTES = 48 << 20
 MAX_SEQUENCE = 50
+STANDARD, EXPRESS = MACHINE_TYPES = ("STANDARD", "EXPRESS")
+KINDS = (*RUNTIMES, *REMOTES)
 _ARCHIVES = {"UEsD": b"PK\x03\x04", "H4sI": b"\x1f\x8b\x08"}  # zip and gzip, in base64 and not
 
 
@@ -74,10 +79,10 @@ def code_of(program: Program, function: str) -> Code:
     return Code(kind or functions[function]["kind"], functions=same)
 
 
-Exec: TypeAlias = Code | Inline | Composed
+Exec: TypeAlias = Code | Inline | Composed | Remote
 
 
-def parsed_exec(doc: JSON, namespace: str, kinds: Collection[str] = RUNTIMES) -> Exec:
+def parsed_exec(doc: JSON, namespace: str, kinds: Collection[str] = KINDS) -> Exec:
     """The `exec` of a document; names in it are within `namespace`.
 
     Raises:
@@ -91,13 +96,17 @@ def parsed_exec(doc: JSON, namespace: str, kinds: Collection[str] = RUNTIMES) ->
         return _composed(doc.get("composition"), namespace, kinds)
     if kind == SEQUENCE:
         return _sequence(doc.get("components"), namespace)
+    if kind == MACHINE:
+        return _machine(doc)
+    if kind in REMOTES and kind in kinds:
+        return parsed_remote(doc)
     return _code(_runnable(kind, kinds), doc)
 
 
 def _runnable(kind: str, kinds: Collection[str]) -> str:
     ours = resolved(kind)
     if ours not in kinds:
-        known = ", ".join(f"'{name}'" for name in sorted({*kinds, COMPOSITION, SEQUENCE}))
+        known = ", ".join(f"'{name}'" for name in sorted({*kinds, COMPOSITION, MACHINE, SEQUENCE}))
         raise InvalidError(
             "The request content was malformed:\n"
             f"The specified runtime '{kind:.100}' is not supported by this platform. "
@@ -157,6 +166,49 @@ def _sequence(components: JSON, namespace: str) -> Composed:
     return Composed(SEQUENCE, names, composer.compile(composer.sequence(*names)))
 
 
+def _machine(doc: dict[str, JSON]) -> Composed:
+    definition, type = doc.get("definition"), doc.get("type", STANDARD)
+    if not isinstance(definition, str):
+        raise InvalidError(
+            "The request content was malformed:\n'exec.definition' must be the text of a state machine"
+        )
+    if type not in MACHINE_TYPES:
+        raise InvalidError(
+            f"The request content was malformed:\n'exec.type' must be {' or '.join(MACHINE_TYPES)}"
+        )
+    try:
+        program = composer.asl.lower(definition, type=type, hooks=HOOKS)
+    except CompositionError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error
+    return Composed(MACHINE, {"definition": definition, "type": type}, program)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        Name.parse(text)
+    except InvalidNameError:
+        return False
+    return True
+
+
+# What is stored names what was there when it was put.
+HOOKS = composer.asl.hooks(is_action=_is_name, is_integration=lambda _: True)
+
+
+def check_integrations(machine: Composed, known: Callable[[str], bool]) -> None:
+    """Checks that a state machine asks for no integration that is not known here.
+
+    Raises:
+        InvalidError: naming it and where it stands.
+    """
+    definition, type = machine.document["definition"], machine.document["type"]
+    hooks = composer.asl.hooks(is_action=_is_name, is_integration=known)
+    found = composer.asl.diagnose(definition, type=type, hooks=hooks)
+    if composer.asl.errors(found):
+        why = composer.asl.refusal(definition, found)
+        raise InvalidError(f"The request content was malformed:\n{why}")
+
+
 def forwarding(names: list[str]) -> Program:
     """A sequence that forwards: a component is given all there was before it, the later over the earlier.
 
@@ -170,7 +222,12 @@ def exec_to_json(execution: Exec, *, code: bool) -> dict[str, JSON]:
     """As OpenWhisk shows it; without the code when `code` is False."""
     if isinstance(execution, Inline):
         return {"kind": execution.kind, "binary": False}
+    if isinstance(execution, Remote):
+        return execution.to_json()
     if isinstance(execution, Composed):
+        if execution.kind == MACHINE:
+            about = execution.document if code else {"type": execution.document["type"]}
+            return {"kind": MACHINE, "binary": False, **about}
         name = "components" if execution.kind == SEQUENCE else COMPOSITION
         shown = code or execution.kind == SEQUENCE
         return {"kind": execution.kind, "binary": False} | (

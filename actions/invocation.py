@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Somebody wants an action run: in their namespace, on their account."""
+    """Somebody wants an action run: in their namespace, on their account.
+
+    `trace` is the id, 32 hexadecimal digits, of the trace that it belongs to, if it belongs to one.
+    """
 
     name: Name
     params: dict[str, JSON]
     namespace: str
     subject: str = ""
+    trace: str = ""
 
 
 @frozen
@@ -39,6 +43,7 @@ class Invocation:
         variables: that the inline function sees.
         transaction: the execution that it belongs to, for whoever follows it through logs.
         key: of a saga's step: the same for each attempt of a retry, too.
+        trace: the id of the trace that it belongs to.
     """
 
     activation: str
@@ -50,6 +55,15 @@ class Invocation:
     variables: dict[str, JSON] = field(default_factory=dict)
     transaction: str = ""
     key: str | None = None
+    trace: str = ""
+
+    @property
+    def traceparent(self) -> str:
+        """The W3C trace context that it runs in: a span of its own, which is its id's end.
+
+        https://www.w3.org/TR/trace-context/
+        """
+        return f"00-{self.trace or self.transaction or self.activation}-{self.activation[-16:]}-01"
 
     @property
     def idempotency_key(self) -> str:

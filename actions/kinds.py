@@ -10,6 +10,7 @@ RUNTIMES = (NODE, PYTHON)
 
 COMPOSITION = "composition"
 SEQUENCE = "sequence"
+MACHINE = "states"
 INLINE = "inline"
 
 # OpenWhisk's clients say `nodejs:default`, and deployments that are years old say `nodejs:10`.

@@ -29,13 +29,13 @@ class Limits:
         }
 
     @classmethod
-    def from_json(cls, doc: JSON) -> Limits:
+    def from_json(cls, doc: JSON, longest_ms: int | None = None) -> Limits:
         """Reads what `to_json` wrote, or part of it.
 
         Raises:
             InvalidError: naming the limit that is out of bounds.
         """
-        return changed(doc, cls())
+        return changed(doc, cls(), longest_ms)
 
 
 DEFAULT = Limits()
@@ -47,8 +47,13 @@ BOUNDS = {  # field: (attribute, least, most, unit), as OpenWhisk has them
 }
 
 
-def changed(doc: JSON, before: Limits) -> Limits:
+def changed(doc: JSON, before: Limits, longest_ms: int | None = None) -> Limits:
     """Limits with those that a document names in place of what they were.
+
+    Args:
+        doc: the limits that it names.
+        before: what they were.
+        longest_ms: the longest timeout there may be, when it is not that of code.
 
     Raises:
         InvalidError: naming the limit that is out of bounds.
@@ -62,6 +67,8 @@ def changed(doc: JSON, before: Limits) -> Limits:
         if name not in BOUNDS or value is None:
             continue
         attribute, least, most, unit = BOUNDS[name]
+        if name == "timeout" and longest_ms is not None:
+            most = longest_ms
         if type(value) is not int:
             raise InvalidError(f"The request content was malformed:\nlimit '{name}' must be an int")
         if value > most:

@@ -19,11 +19,21 @@ from composer import (
 )
 
 from .entities import ENTITY, entity_settings
-from .executables import Code, Composed, Inline, code_of, exec_to_json, forwarding, parsed_exec
-from .kinds import SEQUENCE
+from .executables import (
+    EXPRESS,
+    Code,
+    Composed,
+    Inline,
+    code_of,
+    exec_to_json,
+    forwarding,
+    parsed_exec,
+)
+from .kinds import MACHINE, SEQUENCE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
 from .parameters import listed, parsed
+from .remotes import YEAR_MS, Remote
 
 if TYPE_CHECKING:
     from composer import JSON
@@ -164,6 +174,8 @@ class Action(Named):
     @cached_property
     def answers_later(self) -> bool:
         """Whether what it returns is no result: that comes by its completion trigger."""
+        if isinstance(self.exec, Remote) and self.exec.calls_back:
+            return True
         return self.annotations.get("completion") == "callback"
 
     @cached_property
@@ -174,6 +186,11 @@ class Action(Named):
         return entity_settings(self.annotations.get(ENTITY))
 
     @cached_property
+    def idempotent(self) -> bool:
+        """Whether running it once more than it was asked to makes no difference."""
+        return self.marked("idempotent")
+
+    @cached_property
     def at_most_once(self) -> bool:
         """Whether a run that a crash has interrupted must not be run again."""
         return self.marked("at-most-once")
@@ -181,6 +198,8 @@ class Action(Named):
     @property
     def express(self) -> bool:
         """Whether it keeps its execution in memory only, with one record at the end."""
+        if isinstance(self.exec, Composed) and self.exec.kind == MACHINE:
+            return bool(self.exec.document["type"] == EXPRESS)
         return self.annotations.get("durability") == "express"
 
     @property
@@ -220,7 +239,9 @@ class Action(Named):
         return cls(
             **fields,
             exec=parsed_exec(doc["exec"], namespace),
-            limits=Limits.from_json(doc["limits"]),
+            limits=Limits.from_json(
+                doc["limits"], YEAR_MS
+            ),  # it was within its bounds when it was put
         )
 
 

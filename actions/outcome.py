@@ -1,13 +1,17 @@
 """What can go wrong with an action: the one failure taxonomy, and how OpenWhisk shows it.
 
 Each failure says whether the action *ran* (no, yes, or nobody knows), for that, not its name, decides
-whether asking again could do something twice.
+whether asking again could do something twice. By its code it is:
+
+    no        Throttled, Unavailable, NotFound, Permission, InvalidRequest: refused, or never sent
+    yes       ApplicationError, BadResponse, PayloadTooLarge
+    unknown   Timeout, Crashed, Lost (cut off, a gateway's 5xx, the server died), Cancelled, InternalError
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, frozen
 
@@ -24,6 +28,7 @@ PAYLOAD_TOO_LARGE = "PayloadTooLarge"
 THROTTLED = "Throttled"
 UNAVAILABLE = "Unavailable"
 LOST = "Lost"
+INVALID_REQUEST = "InvalidRequest"
 INTERNAL_ERROR = "InternalError"
 
 EXITED = "The action did not produce a valid response and exited unexpectedly."
@@ -33,12 +38,15 @@ SUCCESS, APPLICATION, DEVELOPER, INTERNAL = range(4)
 STATUS_TEXT = ("success", "application error", "action developer error", "whisk internal error")
 
 
+Ran: TypeAlias = Literal["no", "yes", "unknown"]
+
+
 @dataclass(frozen=True, slots=True)
 class FailureKind:
     """What is known of a failure by its code."""
 
     status: int
-    ran: Literal["no", "yes", "unknown"]
+    ran: Ran
     transient: bool = False
 
     @property
@@ -55,6 +63,7 @@ FAILURES: dict[str, FailureKind] = {
     PAYLOAD_TOO_LARGE: FailureKind(APPLICATION, "yes"),
     NOT_FOUND: FailureKind(APPLICATION, "no"),
     PERMISSION: FailureKind(APPLICATION, "no"),
+    INVALID_REQUEST: FailureKind(APPLICATION, "no"),
     THROTTLED: FailureKind(INTERNAL, "no", transient=True),
     UNAVAILABLE: FailureKind(INTERNAL, "no", transient=True),
     LOST: FailureKind(INTERNAL, "unknown"),
@@ -63,12 +72,49 @@ FAILURES: dict[str, FailureKind] = {
 }
 
 
+HERE = "here"
+
+
+@frozen
+class Remoted:
+    """Where an action ran that ran elsewhere, and what that cost.
+
+    Args:
+        cloud: `aws`, `azure`, `gcp`, `openwhisk`, `http`, `cloudevents`, or `here`.
+        request: what the cloud calls it, to find it in the cloud's own logs.
+        ran_ms: how long the function itself took, if the cloud says so.
+        billed_ms: what the cloud bills, if it says so.
+        attempts: how often it was asked for.
+        later: it answered by its completion trigger: between its run and its answer nothing ran.
+    """
+
+    cloud: str
+    request: str | None = None
+    ran_ms: float | None = None
+    billed_ms: float | None = None
+    attempts: int = 1
+    later: bool = False
+
+    def to_json(self, took_ms: int) -> dict[str, JSON]:
+        """As histories and records show it, of what has taken so long from here."""
+        doc: dict[str, JSON] = {"cloud": self.cloud, "attempts": self.attempts, "took": took_ms}
+        told = {"request": self.request, "ran": self.ran_ms, "billed": self.billed_ms}
+        doc |= {name: value for name, value in told.items() if value is not None}
+        if self.later:
+            doc["later"] = True
+        elif self.ran_ms is not None:
+            doc["overhead"] = round(max(0.0, took_ms - self.ran_ms), 3)
+        return doc
+
+
 @frozen
 class Completion:
     """What an invoker hands back: what came of it, and what can be told about it.
 
     Times are in milliseconds since the epoch; `init_ms` is how long a cold worker took to take the
     code in. `variables` are those that an inline function has set. `documents` are committed with it.
+    `ran` is known better than by the code of the failure; `remote` tells where it ran, if elsewhere. With a
+    `ticket` it is no end: the action has been taken in, and is to be asked after when that is durable.
     """
 
     outcome: Success | Failure
@@ -78,6 +124,9 @@ class Completion:
     init_ms: int | None = None
     variables: dict[str, JSON] | None = None
     documents: list[Document] = field(default_factory=list)
+    ran: Ran | None = None
+    remote: Remoted | None = None
+    ticket: dict[str, JSON] | None = field(default=None, repr=False)
 
 
 def outcome_of(result: JSON) -> Success | Failure:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+
+    from composer import JSON
 
     from .documents import Document
     from .invocation import Invocation
@@ -197,3 +199,20 @@ class Invoker(Protocol):
 
     def cancel(self, activation: str) -> None:
         """Nobody waits for it any more: stop it if that can be done."""
+
+
+@runtime_checkable
+class RemoteInvoker(Invoker, Protocol):
+    """Runs actions elsewhere, where one may be taken in now and answer later.
+
+    Laws: as `Invoker`'s; a completion with a ticket is no end, and `resume` is called with it once it
+    is durable, and again after each crash; then `done` is called exactly once more.
+    """
+
+    def resume(
+        self,
+        invocation: Invocation,
+        ticket: dict[str, JSON],
+        done: Callable[[Completion], None],
+    ) -> None:
+        """Asks after an action that was taken in, and hands in what came of it."""

@@ -1,5 +1,6 @@
 """What runs actions on this machine: in-process functions and Python workers."""
 
+from .functions import ArchiveError, packed, repacked
 from .inline import InlineInvoker
 from .languages import Language, find_languages
 from .modules import NodeModules
@@ -8,6 +9,7 @@ from .sandbox import Sandbox, SandboxError, find_sandbox
 from .workers import WorkerSettings
 
 __all__ = [
+    "ArchiveError",
     "Bounds",
     "InlineInvoker",
     "Language",
@@ -18,4 +20,6 @@ __all__ = [
     "WorkerSettings",
     "find_languages",
     "find_sandbox",
+    "packed",
+    "repacked",
 ]

@@ -12,6 +12,7 @@ import orjson
 from composer import TIMEOUT, Failure, Success
 
 from ..kinds import NODE
+from ..lambdas import answered, asked, cut_off, function_of
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, FAILURES, Completion, outcome_of
 from .process import Process
 from .sandbox import Program
@@ -40,6 +41,7 @@ class Key(NamedTuple):
     logs_mb: int
 
 
+INIT_S = 10.0  # that Lambda gives a function to get ready
 OUT_OF_HEAP = "JavaScript heap out of memory"  # what Node.js says last
 LAST_LINES = 40  # of a log, in which it does
 TRUNCATED = "Logs were truncated because the total bytes size exceeds the limit of {limit} bytes."
@@ -67,8 +69,8 @@ class WorkerSettings:
 class Job:
     """An invocation on its way through a worker."""
 
-    __slots__ = ("asked", "code", "done", "init_ms", "invocation", "key", "log_left", "logs",
-                 "started_ms")  # fmt: skip
+    __slots__ = ("asked", "code", "done", "function", "init_ms", "invocation", "key", "log_left",
+                 "logs", "started_ms")  # fmt: skip
 
     def __init__(
         self, invocation: Invocation, code: Code, done: Callable[[Completion], None]
@@ -76,6 +78,8 @@ class Job:
         limits = invocation.action.limits
         self.invocation, self.code, self.done = invocation, code, done
         self.key = Key(invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
+        inline = invocation.function is not None
+        self.function = None if inline else function_of(invocation.action)
         self.asked = 0.0  # on the event loop's clock
         self.started_ms = 0
         self.init_ms: int | None = None
@@ -138,8 +142,7 @@ class Worker:
         """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
         self.job, self.uses = job, self.uses + 1
         job.started_ms = self._clock.now_ms()
-        delay = job.invocation.action.limits.timeout_ms / 1000
-        self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
+        self._limit(job, 0 if job.function is None or self._initialized else INIT_S)
         if self._initialized:
             self._process.say(orjson.dumps(self._request(job)))
         else:
@@ -153,7 +156,8 @@ class Worker:
         self._process.end()
         self._owner.ended(self)
         if job is not None and failure is not None:
-            self._owner.finished(job, failure, None)
+            told = failure if job.function is None else cut_off(failure, job.invocation)
+            self._owner.finished(job, told, None)
 
     # --- what it is told ---------------------------------------------------------------------
 
@@ -177,12 +181,16 @@ class Worker:
 
     def _request(self, job: Job) -> dict[str, JSON]:
         invocation, make_key = job.invocation, self._settings.action_key
-        deadline_ms = job.started_ms + invocation.action.limits.timeout_ms
+        began_ms = job.started_ms if job.function is None else self._clock.now_ms()
+        deadline_ms = began_ms + invocation.action.limits.timeout_ms
         key = None  # what another run of the same code was given must not be left
         if make_key is not None and invocation.action.marked("provide-api-key"):
             key = make_key(invocation.namespace, deadline_ms)
+        params: JSON = invocation.params
+        if job.function is not None:
+            params = asked(invocation, job.function, deadline_ms)
         request: dict[str, JSON] = {
-            "params": invocation.params,
+            "params": params,
             "env": {
                 **_named(invocation.action),  # another may have the same code
                 "__OW_ACTIVATION_ID": invocation.activation,
@@ -210,12 +218,15 @@ class Worker:
             return  # nobody has asked
         match document:
             case {"value": value, **rest} if _fits(job, value, rest):
-                self._finish(outcome_of(value), rest.get("variables"))
+                outcome = outcome_of(value) if job.function is None else answered(value)
+                self._finish(outcome, rest.get("variables"))
             case {"log": str(line)}:
                 self._log(job, line)
             case {"ready": True} if not self._initialized:
                 self._initialized = True
                 job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
+                if job.function is not None:
+                    self._limit(job)
                 self._process.say(orjson.dumps(self._request(job)))
             case {"error": error, "code": str(code), **rest} if code in FAILURES:
                 variables = rest.get("variables")
@@ -275,6 +286,12 @@ class Worker:
             limit = job.invocation.action.limits.logs_mb << 20
             line = f"{_timestamp(self._clock.now_ms())} stderr: {TRUNCATED.format(limit=limit)}"
         job.logs.append(line)
+
+    def _limit(self, job: Job, more_s: float = 0) -> None:
+        """Its time begins now. To get a function ready does not count, as on Lambda."""
+        self._quiet()
+        delay = job.invocation.action.limits.timeout_ms / 1000 + more_s
+        self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
 
     def _quiet(self) -> None:
         if self._timer is not None:

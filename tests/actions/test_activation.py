@@ -7,7 +7,16 @@ import json
 import pytest
 from things import named, python
 
-from actions import ActivationRow, Completion, Conducted, Opened, record, status_of, summary
+from actions import (
+    ActivationRow,
+    Completion,
+    Conducted,
+    Opened,
+    Remoted,
+    record,
+    status_of,
+    summary,
+)
 from actions import closed as kept
 from actions.definitions import define_action
 from composer import Failure, Success
@@ -146,3 +155,13 @@ def test_a_sequence_is_no_conductors_and_what_ran_says_its_own_kind():
     assert notes(shown)["kind"] == "sequence"
     inline = closed(opened(kind="nodejs:20"), completion())
     assert notes(inline)["kind"] == "nodejs:20"
+
+
+def test_what_ran_elsewhere_says_where():
+    remote = Remoted("aws", "r-1", ran_ms=20.0)
+
+    shown = closed(opened(), completion(remote=remote))
+
+    assert notes(shown)["remote"] == {
+        "cloud": "aws", "attempts": 1, "took": 30, "request": "r-1", "ran": 20.0, "overhead": 10.0,
+    }  # fmt: skip

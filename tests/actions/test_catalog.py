@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -140,3 +141,16 @@ class CatalogMachine(RuleBasedStateMachine):
 
 
 TestCatalogMachine = CatalogMachine.TestCase
+
+
+def test_a_state_machine_asks_only_for_what_is_known_here():
+    task = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": True}
+    definition = json.dumps({"StartAt": "A", "States": {"A": task}})
+    doc = {"exec": {"kind": "states", "definition": definition}}
+    catalog = Catalog()
+    catalog.defined(Action, named("m"), doc, overwrite=True, now_ms=5)
+
+    catalog.integrations = lambda _: False
+
+    with pytest.raises(InvalidError, match="is not recognized"):
+        catalog.defined(Action, named("m"), doc, overwrite=True, now_ms=5)

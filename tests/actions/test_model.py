@@ -16,9 +16,12 @@ import composer
 from actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
 from actions.definitions import MAX_PARAMETER_BYTES
 from actions.definitions import define_action as updated
-from actions.executables import MAX_CODE_BYTES, MAX_SEQUENCE
+from actions.executables import KINDS, MAX_CODE_BYTES, MAX_SEQUENCE
 
 CODE = {"kind": "python:3", "code": "def main(params):\n    return params\n"}
+KINDS_TOLD = ", ".join(
+    f"'{kind}'" for kind in sorted((*KINDS, "composition", "sequence", "states"))
+)
 MALFORMED = "The request content was malformed:\n"
 
 
@@ -192,14 +195,14 @@ def test_a_new_action_needs_an_exec(doc):
             {"kind": "cobol:85"},
             (
                 "The specified runtime 'cobol:85' is not supported by this platform. "
-                "Valid values are: 'composition', 'nodejs:20', 'python:3', 'sequence'"
+                f"Valid values are: {KINDS_TOLD}"
             ),
         ),
         (
             {"kind": "inline"},
             (
                 "The specified runtime 'inline' is not supported by this platform. "
-                "Valid values are: 'composition', 'nodejs:20', 'python:3', 'sequence'"
+                f"Valid values are: {KINDS_TOLD}"
             ),
         ),
         ({"kind": "python:3"}, "'exec.code' must be a string"),
@@ -565,3 +568,49 @@ def test_equal_code_shares_a_hash_and_nothing_else_does():
 
     assert len({code.hash for code in codes}) == len(codes)
     assert Code("python:3", "a").hash == codes[0].hash
+
+
+# --- state machines ------------------------------------------------------------------------------
+
+PASS = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+KNOWN = {
+    "StartAt": "A",
+    "States": {"A": {"Type": "Task", "Resource": "/other/package/fn", "End": True}},
+}
+
+
+@pytest.mark.parametrize(
+    ("type", "express"), [(None, False), ("STANDARD", False), ("EXPRESS", True)]
+)
+def test_a_state_machine_is_read_and_shown(type, express):
+    text = json.dumps(PASS)
+    doc = {"exec": {"kind": "states", "definition": text, **({"type": type} if type else {})}}
+
+    action = put(doc)
+
+    assert action.express is express
+    shown = {"kind": "states", "binary": False, "type": type or "STANDARD"}
+    assert action.to_json()["exec"] == {**shown, "definition": text}
+    assert action.to_json(code=False)["exec"] == shown
+    assert Action.from_json(action.to_json()).program == action.program
+
+
+def test_a_task_may_name_an_action_that_is_not_there_yet():
+    assert put({"exec": {"kind": "states", "definition": json.dumps(KNOWN)}}).program.states
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, "'exec.definition' must be the text of a state machine"),
+        ({"definition": PASS}, "'exec.definition' must be the text of a state machine"),
+        ({"definition": json.dumps(PASS), "type": "FAST"}, "'exec.type' must be STANDARD or EXPRESS"),
+        ({"definition": "{"}, "Invalid State Machine Definition"),
+        (
+            {"definition": json.dumps(KNOWN).replace("/other/package/fn", "a//b")},
+            "Value is not a valid resource ARN at /States/A/Resource",
+        ),
+    ],
+)  # fmt: skip
+def test_a_state_machine_that_is_none_is_refused(fields, text):
+    assert text in refusal({"exec": {"kind": "states", **fields}})

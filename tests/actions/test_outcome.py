@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actions.outcome import FAILURES, FailureKind, outcome_of, status_of
+from actions.outcome import FAILURES, FailureKind, Remoted, outcome_of, status_of
 from composer import Failure, Success
 from composer.compensations import UNKNOWN
 from composer.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
@@ -32,6 +32,7 @@ STATUS = {
     "ApplicationError": 1,
     "PayloadTooLarge": 1,
     "NotFound": 1,
+    "InvalidRequest": 1,
     "Permission": 1,
     "Cancelled": 1,
     "Timeout": 2,
@@ -83,3 +84,11 @@ def test_a_saga_knows_what_the_taxonomy_knows():
 
 def test_coordinators_and_entities_agree_on_what_may_be_tried_again():
     assert (errors.CONFLICT, errors.RETRYABLE) == (CONFLICT, RETRYABLE)
+
+
+def test_between_a_run_and_its_later_answer_is_no_overhead():
+    at_once = Remoted("aws", "r1", ran_ms=5.0, billed_ms=6.0).to_json(9)
+    later = Remoted("here", ran_ms=5.0, billed_ms=5.0, later=True).to_json(86_400_000)
+
+    assert (at_once["overhead"], "later" in at_once) == (4.0, False)
+    assert ("overhead" in later, later["later"], later["billed"]) == (False, True, 5.0)

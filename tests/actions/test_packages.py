@@ -255,6 +255,7 @@ def test_a_rule_links_what_is_there(world):
 
     assert rule.active
     assert world.catalog.rules_of(named("t")) == [rule]
+    assert world.catalog.rules_of(named("t")) == [rule]  # which is looked up once
     for links, error, why in (
         ({"trigger": "none", "action": "a"}, InvalidError, "trigger /guest/none does not exist"),
         ({"trigger": "t", "action": "none"}, InvalidError, "action /guest/none does not exist"),

@@ -1,0 +1,81 @@
+"""Actions that are Lambda functions: their annotation, what their handler is asked, what it answers.
+
+Such an action has the annotation `lambda`: the function's configuration as Lambda's API has it. Its code begins
+with one of `runtimes/functions`, so that its outcome is the handler's own:
+
+- `Success(value)`: what the handler returned, any JSON: an object, a list, a text, null. An object with a field
+  `error` is a success as well (a composition that runs the action as a step takes that for a failure, and boxes what
+  is no object).
+- `Failure(ApplicationError, error)`: what the handler raised, `{"errorMessage", "errorType", "requestId",
+  "stackTrace"}` (from Node.js `{"errorType", "errorMessage", "trace"}`), as Lambda answers it. A function that was
+  cut off has the `errorType` that Lambda gives that: `Sandbox.Timedout`, `Runtime.ExitError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
+
+from .outcome import BAD_RESPONSE, CRASHED
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+    from .invocation import Invocation
+    from .model import Action
+
+FUNCTION = "lambda"  # the annotation
+
+
+def function_of(action: Action) -> dict[str, JSON] | None:
+    """The configuration of the function that an action is; None when it is none."""
+    found = action.annotations.get(FUNCTION)
+    return found if isinstance(found, dict) else None
+
+
+def request_id(activation: str) -> str:
+    """An activation's id as Lambda writes that of a request."""
+    return "-".join(
+        (activation[:8], activation[8:12], activation[12:16], activation[16:20], activation[20:])
+    )
+
+
+def asked(invocation: Invocation, function: dict[str, JSON], deadline_ms: int) -> dict[str, JSON]:
+    """What the code of a function is told of a run, around the event."""
+    name, memory_mb = invocation.action.name.name, function["MemorySize"]
+    group, stream = f"/aws/lambda/{name}", f"[$LATEST]{invocation.activation}"
+    return {
+        "event": invocation.params,
+        "request": request_id(invocation.activation),
+        "name": name,
+        "arn": function["FunctionArn"],
+        "memory_mb": memory_mb,
+        "log_group": group,
+        "log_stream": stream,
+        "deadline_ms": deadline_ms,
+    }
+
+
+def answered(answer: JSON) -> Success | Failure:
+    """The outcome that the code of a function answers."""
+    match answer:
+        case {"payload": result}:
+            return Success(result)
+        case {"error": error}:
+            return Failure(APPLICATION_ERROR, error)
+    return Failure(BAD_RESPONSE, "The function's code did not answer as it was made to.")
+
+
+def cut_off(failure: Failure, invocation: Invocation) -> Failure:
+    """A failure of whatever ran a function, as Lambda calls it."""
+    request = request_id(invocation.activation)
+    if failure.code == TIMEOUT:
+        seconds = invocation.action.limits.timeout_ms / 1000
+        kind, text = "Sandbox.Timedout", f"Task timed out after {seconds:.2f} seconds"
+    elif failure.code == CRASHED:
+        kind, text = "Runtime.ExitError", f"Runtime exited: {failure.error}"
+    else:
+        return failure
+    told = f"RequestId: {request} Error: {text}"
+    return Failure(failure.code, {"errorType": kind, "errorMessage": told})

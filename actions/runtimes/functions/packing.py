@@ -1,0 +1,80 @@
+"""Archives of Lambda functions as actions: what was uploaded, with what finds and calls its handler."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from composer import Error
+
+from ...kinds import NODE, PYTHON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+STARTS = {PYTHON: ("__main__.py", "handler.py"), NODE: ("index.js", "handler.js")}
+TASK = "task/"  # the folder of what was uploaded
+MAX_BYTES = 262_144_000  # of that, unpacked: AWS' own limit
+
+
+class ArchiveError(Error):
+    """What was uploaded is no archive, or too large a one."""
+
+
+def packed(uploaded: bytes, kind: str, handler: str, environment: dict[str, str]) -> bytes:
+    """The archive of an action of this kind that calls the handler of an uploaded archive.
+
+    Raises:
+        ArchiveError: for what is no zip file.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(uploaded)) as archive:
+            members = [(f"{TASK}{name}", data) for name, data in _members(archive)]
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+        raise ArchiveError(f"it is no zip file: {error}") from error
+    return _written(members, kind, handler, environment)
+
+
+def repacked(archive: bytes, kind: str, handler: str, environment: dict[str, str]) -> bytes:
+    """The archive of an action, of another that `packed` has made, which is called otherwise."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as made:
+        members = [(name, data) for name, data in _members(made) if name.startswith(TASK)]
+    return _written(members, kind, handler, environment)
+
+
+def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    if sum(info.file_size for info in infos) > MAX_BYTES:
+        raise ArchiveError(f"unpacked, it must be smaller than {MAX_BYTES} bytes")
+    for info in infos:
+        if info.filename.startswith("/") or ".." in info.filename.split("/"):
+            raise ArchiveError(f"it has {info.filename!r}, which lies outside it")
+        yield info.filename, archive.read(info)
+
+
+def _written(
+    members: list[tuple[str, bytes]], kind: str, handler: str, environment: dict[str, str]
+) -> bytes:
+    name, source = STARTS[kind]
+    made = io.BytesIO()
+    about = json.dumps({"handler": handler, "environment": environment}, sort_keys=True)
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in (
+            (name, (HERE / source).read_bytes()),
+            ("function.json", about.encode()),
+            *members,
+        ):
+            archive.writestr(_info(member), data)
+    return made.getvalue()
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    """The same however often it is made, so that the same function has the same workers."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    return info

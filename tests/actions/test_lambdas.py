@@ -1,0 +1,73 @@
+"""Actions that are Lambda functions: what their code is asked, and what its answers are."""
+
+from __future__ import annotations
+
+import pytest
+
+from actions import FUNCTION, Action, Code, Invocation, Limits, function_of, request_id
+from actions.lambdas import answered, asked, cut_off
+from composer import Failure, Name, Success
+
+ARN = "arn:aws:lambda:eu-west-1:111111111111:function:charge"
+ABOUT = {"FunctionArn": ARN, "MemorySize": 512}
+ID = "0123456789abcdef0123456789abcdef"
+NAME = Name("guest", None, "charge")
+ACTION = Action(NAME, Code("python:3", "x"), annotations={FUNCTION: ABOUT}, limits=Limits(2500))
+
+
+def invocation(event):
+    return Invocation(activation=ID, action=ACTION, params=event, namespace="guest", token="")
+
+
+def test_an_action_is_a_function_by_its_annotation():
+    plain = Action(NAME, Code("python:3", "x"), annotations={FUNCTION: True})
+
+    assert (function_of(ACTION), function_of(plain)) == (ABOUT, None)
+
+
+def test_its_code_is_asked_with_what_a_handler_may_know():
+    assert asked(invocation([1]), ABOUT, 99_000) == {
+        "event": [1],
+        "request": "01234567-89ab-cdef-0123-456789abcdef",
+        "name": "charge",
+        "arn": ARN,
+        "memory_mb": 512,
+        "log_group": "/aws/lambda/charge",
+        "log_stream": f"[$LATEST]{ID}",
+        "deadline_ms": 99_000,
+    }
+
+
+@pytest.mark.parametrize("result", [None, 1, "text", [], {"error": 1}, {"payload": 2}])
+def test_what_its_handler_returns_is_its_outcome_as_it_is(result):
+    assert answered({"payload": result}) == Success(result)
+
+
+def test_what_its_handler_raises_is_its_failure():
+    error = {"errorMessage": "m", "errorType": "E"}
+
+    assert answered({"error": error}) == Failure("ApplicationError", error)
+
+
+@pytest.mark.parametrize("answer", [{}, {"value": 1}, [1]])
+def test_any_other_answer_is_not_the_codes(answer):
+    assert answered(answer).code == "BadResponse"
+
+
+def test_what_cuts_it_off_has_lambdas_names():
+    late = cut_off(Failure("Timeout", "late"), invocation({}))
+    dead = cut_off(Failure("Crashed", "it is gone"), invocation({}))
+
+    start = f"RequestId: {request_id(ID)} Error: "
+    assert late == Failure("Timeout", {
+        "errorType": "Sandbox.Timedout", "errorMessage": f"{start}Task timed out after 2.50 seconds",
+    })  # fmt: skip
+    assert dead == Failure("Crashed", {
+        "errorType": "Runtime.ExitError", "errorMessage": f"{start}Runtime exited: it is gone",
+    })  # fmt: skip
+
+
+def test_what_else_fails_is_left_as_it_is():
+    failure = Failure("Unavailable", "stopping")
+
+    assert cut_off(failure, invocation({})) is failure
