@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,28 @@ from hypothesis import strategies as st
 
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
 from infra.stores import MemoryStore, SqliteStore
+from tests.infra.stores.tables import client, dynamo_store, dynamodb
 
 CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
 MANY = 40  # rows: more than a store commits without leaving the event loop
-STORES = {"memory": lambda path: MemoryStore(), "sqlite": SqliteStore}
+STORES = {
+    "memory": lambda path: MemoryStore(),
+    "sqlite": SqliteStore,
+    "dynamodb": lambda path: dynamo_store(client()),
+}
+EXAMPLES = {"sqlite": 60, "dynamodb": 6}
 
 
 @pytest.fixture(params=STORES)
 async def store(request, tmp_path):
-    async with STORES[request.param](tmp_path / "data") as opened:
-        yield opened
+    with there(request.param):
+        async with STORES[request.param](tmp_path / "data") as opened:
+            yield opened
+
+
+def there(name):
+    """What a store needs to be there before it is opened, and after it is closed."""
+    return dynamodb() if name == "dynamodb" else nullcontext()
 
 
 def execution(id="e1", **fields):
@@ -247,6 +260,21 @@ async def test_a_document_counts_its_versions(store):
     for version in (1, 2, 3):
         await store.commit([Write(documents=[document(body=b"%d" % version)])])
         assert [(d.body, d.version) for d in await documents(store)] == [(b"%d" % version, version)]
+
+
+@pytest.mark.parametrize(
+    ("bodies", "version"), [([b"a", b"b"], 3), ([b"a", None, b"b"], 1), ([None, b"b"], 1)]
+)
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_document_counts_its_versions_within_a_commit(store, bodies, version, together):
+    await store.commit([Write(documents=[document()])])
+
+    each = [document(body=body) for body in bodies]
+    await store.commit(
+        [Write(documents=each)] if together else [Write(documents=[d]) for d in each]
+    )
+
+    assert [(d.body, d.version) for d in await documents(store)] == [(b"b", version)]
 
 
 async def test_a_document_is_made_only_once(store):
@@ -651,15 +679,19 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(STORES.keys() - {"memory"}))
-@settings(max_examples=60)
-@given(batches=batches)
-@example(batches=[[Write(history=[("e1", 2, b"2"), ("e1", 1, b"1")])]])
-@example(
-    batches=[[Write(fibers=[FiberRow("e1", "\U0001f600", 1, True, b"")], dropped=[("e1", "")])]]
-)
-def test_every_store_does_as_the_one_in_memory(name, batches):
-    async def compare(path):
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_store_does_as_the_one_in_memory(name):
+    @settings(max_examples=EXAMPLES[name])
+    @given(batches=batches)
+    @example(batches=[[Write(history=[("e1", 2, b"2"), ("e1", 1, b"1")])]])
+    @example(
+        batches=[[Write(fibers=[FiberRow("e1", "\U0001f600", 1, True, b"")], dropped=[("e1", "")])]]
+    )
+    def check(batches):
+        with there(name), tempfile.TemporaryDirectory() as path:
+            asyncio.run(compare(Path(path), batches))
+
+    async def compare(path, batches):
         async with MemoryStore() as memory, STORES[name](path) as store:
             for batch in batches:
                 assert await store.commit(batch) == await memory.commit(batch)
@@ -667,8 +699,7 @@ def test_every_store_does_as_the_one_in_memory(name, batches):
         async with STORES[name](path) as again:
             assert await everything(again) == await everything(memory)
 
-    with tempfile.TemporaryDirectory() as path:
-        asyncio.run(compare(Path(path)))
+    check()
 
 
 # --- what is old is deleted --------------------------------------------------------------------

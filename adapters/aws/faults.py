@@ -1,0 +1,151 @@
+"""What AWS' refusals mean: its errors' names to the one taxonomy.
+
+No error of AWS says whether asking again may help, so the table does: Lambda's Invoke alone has 45 of them
+(https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors). What AWS writes about a signature
+quotes what was signed, tokens included, and is not handed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actions import (
+    BAD_RESPONSE,
+    CRASHED,
+    INVALID_REQUEST,
+    LOST,
+    NOT_FOUND,
+    PAYLOAD_TOO_LARGE,
+    PERMISSION,
+    THROTTLED,
+    UNAVAILABLE,
+)
+
+from ..port import Fault, told
+from ..reading import MAX_SHOWN, parsed, retry_after_ms
+
+if TYPE_CHECKING:
+    from actions import Ran
+    from composer import JSON
+
+    from ..port import Report, Response
+
+REFUSALS: dict[tuple[str, Ran, bool], str] = {
+    (THROTTLED, "no", True): """
+        TooManyRequestsException ThrottlingException Throttling ThrottledException RequestThrottled
+        RequestThrottledException RequestLimitExceeded LimitExceededException OverLimit SlowDown
+        ExecutionLimitExceeded KmsThrottled KmsThrottlingException""",
+    (UNAVAILABLE, "no", True): """
+        ResourceConflictException ResourceNotReadyException CodeArtifactUserPendingException
+        SnapStartNotReadyException SnapStartTimeoutException SnapStartRegenerationFailureException
+        EC2ThrottledException EC2UnexpectedException ENILimitReachedException ENINotReadyException
+        SubnetIPAddressLimitReachedException EFSMountConnectivityException EFSMountTimeoutException
+        S3FilesMountConnectivityException S3FilesMountTimeoutException""",
+    (UNAVAILABLE, "no", False): """
+        ServiceQuotaExceededException RuntimeAliasDeletedException RuntimeVersionDeletedException
+        CodeArtifactUserDeletedException CodeArtifactUserFailedException EC2AccessDeniedException
+        EFSMountFailureException S3FilesMountFailureException InvalidRuntimeException
+        InvalidSecurityGroupIDException InvalidSubnetIDException InvalidZipFileException
+        KMSAccessDeniedException KMSDisabledException KMSInvalidStateException KMSNotFoundException
+        KmsAccessDenied KmsAccessDeniedException KmsDisabled KmsInvalidKeyUsage KmsOptInRequired KmsInvalidState KmsInvalidStateException
+        KmsNotFound StateMachineDeleting""",
+    (CRASHED, "no", False): "SnapStartException",
+    (NOT_FOUND, "no", False): """
+        ResourceNotFoundException StateMachineDoesNotExist ExecutionDoesNotExist QueueDoesNotExist""",
+    (PERMISSION, "no", False): """
+        AccessDeniedException AccessDenied NotAuthorized OptInRequired UnrecognizedClientException
+        InvalidClientTokenId ExpiredTokenException ExpiredToken InvalidSignatureException
+        SignatureDoesNotMatch IncompleteSignatureException IncompleteSignature InvalidSecurity
+        MissingAuthenticationTokenException MissingAuthenticationToken RequestExpired
+        RequestTimeTooSkewed""",
+    (PAYLOAD_TOO_LARGE, "no", False): """
+        RequestTooLargeException RequestEntityTooLargeException
+        SerializedRequestEntityTooLargeException""",
+    (INVALID_REQUEST, "no", False): """
+        InvalidRequestContentException InvalidParameterValueException ValidationException
+        ModeNotSupportedException NoPublishedVersionException RecursiveInvocationException
+        UnsupportedMediaTypeException DurableExecutionAlreadyStartedException
+        ExecutionAlreadyExists InvalidArn InvalidExecutionInput InvalidName InvalidAddress
+        StateMachineTypeNotSupported UnsupportedOperation""",
+    (LOST, "unknown", True): """
+        ServiceException EFSIOException InternalFailure InternalServerError InternalError
+        ServiceUnavailable ServiceUnavailableException""",
+}  # fmt: skip
+_MEANT = {name: meaning for meaning, names in REFUSALS.items() for name in names.split()}
+
+_FORBIDDEN = ("AccessDeniedException", "AccessDenied")
+_CREDENTIALS = {
+    "UnrecognizedClientException": "does not know the access key or its session token",
+    "InvalidClientTokenId": "does not know the access key or its session token",
+    "ExpiredTokenException": "says that the credentials have expired",
+    "ExpiredToken": "says that the credentials have expired",
+    "InvalidSignatureException": "says that the secret key is another, or that the time is wrong here",
+    "SignatureDoesNotMatch": "says that the secret key is another, or that the time is wrong here",
+    "RequestExpired": "says that the time is wrong here",
+    "RequestTimeTooSkewed": "says that the time is wrong here",
+}
+_STATUSES: dict[int, tuple[str, Ran, bool]] = {
+    401: (PERMISSION, "no", False),
+    403: (PERMISSION, "no", False),
+    404: (NOT_FOUND, "no", False),
+    413: (PAYLOAD_TOO_LARGE, "no", False),
+    429: (THROTTLED, "no", True),
+}
+SERVER_ERRORS, ERRORS = 500, 400
+
+
+def error_name(response: Response) -> str:
+    """What an error is called, without what AWS writes around that."""
+    named = response.headers.get("x-amzn-errortype")
+    if named is None:
+        doc = _document(response)
+        named = str(doc.get("__type") or doc.get("code") or "")
+    return named.partition(":")[0].rpartition("#")[2].strip()
+
+
+def refusal(response: Response, now_ms: int, report: Report) -> Fault:
+    """The fault that a response which is no success is."""
+    name, doc = error_name(response), _document(response)
+    code, ran, transient = _MEANT.get(name) or _by_status(response.status)
+    text = _text(name, doc, response) if code != PERMISSION else _refused(name, doc)
+    error = told(code, text)
+    if name:
+        error["name"] = name
+    if isinstance(doc.get("Reason"), str):
+        error["reason"] = doc["Reason"]
+    return Fault(code, error, ran, _wait_ms(response, doc, now_ms), transient, report)
+
+
+def _by_status(status: int) -> tuple[str, Ran, bool]:
+    if status >= SERVER_ERRORS:
+        return LOST, "unknown", True
+    if status in _STATUSES:
+        return _STATUSES[status]
+    return (INVALID_REQUEST, "no", False) if status >= ERRORS else (BAD_RESPONSE, "unknown", False)
+
+
+def _document(response: Response) -> dict[str, JSON]:
+    doc = parsed(response.body) if response.body else None
+    return doc if isinstance(doc, dict) else {}
+
+
+def _text(name: str, doc: dict[str, JSON], response: Response) -> str:
+    said = doc.get("message") or doc.get("Message")
+    called = name or f"status {response.status}"
+    return f"AWS answers {called}: {str(said)[:MAX_SHOWN]}" if said else f"AWS answers {called}"
+
+
+def _refused(name: str, doc: dict[str, JSON]) -> str:
+    if name in _FORBIDDEN:
+        said = str(doc.get("message") or doc.get("Message") or "the credentials are not allowed to")
+        return f"AWS answers {name}: {said[:MAX_SHOWN]}"
+    named = f" ({name})" if name else ""
+    return f"AWS {_CREDENTIALS.get(name, 'does not accept the credentials')}{named}"
+
+
+def _wait_ms(response: Response, doc: dict[str, JSON], now_ms: int) -> int | None:
+    found = retry_after_ms(response, now_ms)
+    seconds = str(doc.get("retryAfterSeconds") or "")
+    if found is None and seconds.isdecimal():
+        return int(seconds) * 1000
+    return found

@@ -1,0 +1,210 @@
+"""S3, and what speaks as it does: objects are read, listed and written with signed requests.
+
+https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
+Buckets are named in the path, which every S3-compatible host understands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_plus, urlencode
+from xml.etree import ElementTree as ET
+
+from actions import (
+    BAD_RESPONSE,
+    INVALID_REQUEST,
+    LOST,
+    NOT_FOUND,
+    PERMISSION,
+    THROTTLED,
+    Retrying,
+)
+
+from ..objects import MAX_PAGE, ObjectEntry, ObjectPart, Page
+from ..port import Ask, Fault
+from ..reading import MAX_SHOWN
+from ..retrying import wait_before_retry
+from .wire import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..port import Request, Response
+    from .wire import Aws
+
+SERVICE = "s3"
+OK = range(200, 300)
+NO_RANGE = 416
+SERVER_ERRORS = 500
+NO_REGION = "us-east-1"  # what a host that is no AWS is signed for, when nothing says another
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
+_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
+_STATUSES = {401: PERMISSION, 403: PERMISSION, 404: NOT_FOUND, 429: THROTTLED}
+_BUSY = ("SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout")
+_QUOTES_SECRETS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidToken")  # in what it says
+
+
+class S3Objects:
+    """Objects on S3. `Objects`, for one run.
+
+    Args:
+        aws: the way there.
+        request: who asks, and by when.
+        url: of a host that speaks as S3 does; "" for AWS.
+    """
+
+    def __init__(self, aws: Aws, request: Request, url: str = "") -> None:
+        self._aws, self._request, self._url = aws, request, url.rstrip("/")
+        self._regions: dict[str, str] = {}  # of buckets, where they are not the operator's own
+
+    async def read(
+        self, bucket: str, key: str, version: str | None, span: tuple[int, int], etag: str
+    ) -> ObjectPart | Fault:
+        headers = {"Range": f"bytes={span[0]}-{span[1] - 1}"} | ({"If-Match": etag} if etag else {})
+        query = {"versionId": version} if version else {}
+        answer = await self._asked(bucket, key, query, Ask(method="GET", url="", headers=headers))
+        if isinstance(answer, Fault):
+            return answer
+        told = _RANGE.fullmatch(answer.headers.get("content-range", ""))
+        if answer.status == NO_RANGE:  # there is nothing there
+            return ObjectPart(b"", int(told[1]) if told else 0, etag)
+        size = int(told[1]) if told else len(answer.body)
+        body = answer.body if told else answer.body[span[0] : span[1]]
+        return ObjectPart(body, size, answer.headers.get("etag", ""))
+
+    async def page(self, bucket: str, prefix: str, after: str, most: int) -> Page | Fault:
+        count = str(max(1, min(most, MAX_PAGE)))
+        query = {"list-type": "2", "encoding-type": "url", "prefix": prefix, "max-keys": count}
+        query |= {"continuation-token": after} if after else {}
+        answer = await self._asked(bucket, "", query, Ask(method="GET", url=""))
+        if isinstance(answer, Fault):
+            return answer
+        try:
+            return _page(answer.body)
+        except (ET.ParseError, ValueError, TypeError, OverflowError):
+            text = "S3 answers with what is no list of objects"
+            return Fault.saying(BAD_RESPONSE, text, "unknown")
+
+    async def write(self, bucket: str, key: str, body: bytes) -> Fault | None:
+        headers = {"Content-Type": "application/json"}
+        ask = Ask(method="PUT", url="", headers=headers, body=body)
+        answer = await self._asked(bucket, key, {}, ask)
+        return answer if isinstance(answer, Fault) else None
+
+    # --- asking ------------------------------------------------------------------------------
+
+    async def _asked(
+        self, bucket: str, key: str, query: dict[str, str], ask: Ask
+    ) -> Response | Fault:
+        """Asks, again where that may help: all that is asked for here may be asked for twice."""
+        lost = any(part in (".", "..") for part in key.split("/"))  # clients resolve those
+        if lost or not _BUCKET.fullmatch(bucket) or not (key or "list-type" in query):
+            text = f"S3 has no object '{key:.100}' in a bucket '{bucket:.100}'"
+            return Fault.saying(INVALID_REQUEST, text, "no")
+        path = f"/{bucket}/{quote(key, safe='/~')}"
+        # What is signed is the query in order, and spaces in it as percent signs have them.
+        named = urlencode(sorted(query.items()), quote_via=quote, safe="~")
+        ask = replace(ask, url=f"{path}?{named}" if named else path)
+        attempt, again = 0, True
+        while True:
+            attempt += 1
+            answer = await self._once(bucket, ask)
+            if not isinstance(answer, Fault):
+                return answer
+            source = self._request.authorizer
+            if again and answer.code == PERMISSION and source is not None and source.refused():
+                again = False
+                continue
+            wait_ms = wait_before_retry(
+                answer, attempt, Retrying(), repeatable=True, seed=f"{self._request.key}/{ask.url}"
+            )
+            if wait_ms is None or self._aws.now_ms + wait_ms >= self._request.deadline_ms:
+                return answer
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_ms / 1000):
+                    await asyncio.Event().wait()
+
+    async def _once(self, bucket: str, ask: Ask) -> Response | Fault:
+        """Asks where the bucket is, which S3 says to whoever asks elsewhere."""
+        while True:
+            place = await self._place(bucket)
+            if isinstance(place, Fault):
+                return place
+            answer = await self._aws.send(self._request, place, ask)
+            if isinstance(answer, Fault) or answer.status in OK or answer.status == NO_RANGE:
+                return answer
+            region = answer.headers.get("x-amz-bucket-region", place.region)
+            if region == place.region or bucket in self._regions or not _REGION.fullmatch(region):
+                return refusal(answer)
+            self._regions[bucket] = region
+
+    async def _place(self, bucket: str) -> Place | Fault:
+        region = self._regions.get(bucket, "")
+        if self._url:
+            return Place(SERVICE, region or NO_REGION, self._url)
+        return await self._aws.place(SERVICE, region)
+
+
+def refusal(response: Response) -> Fault:
+    """What a response that is no success says: S3's own message, where that is no secret."""
+    code, message = (_member(response.body, name) for name in ("Code", "Message"))
+    named = f", Error Code: {code}" if code else ""
+    told = f"(Service: S3, Status Code: {response.status}{named})"
+    if code in _QUOTES_SECRETS or not message:
+        message = "S3 refuses the request."
+    kind = _STATUSES.get(response.status, INVALID_REQUEST)
+    busy = code in _BUSY or response.status >= SERVER_ERRORS
+    if busy:
+        kind = THROTTLED if code == _BUSY[0] else LOST
+    text = f"{message} {told}"
+    return Fault.saying(kind, text, "unknown" if busy else "no", transient=busy)
+
+
+def _member(body: bytes, name: str) -> str:
+    """A member of an error, which is some lines of XML; "" when it is none."""
+    found = re.search(rf"<{name}>([^<]*)</{name}>".encode(), body[: 16 * MAX_SHOWN])
+    return found[1][:MAX_SHOWN].decode(errors="replace").strip() if found else ""
+
+
+def _page(body: bytes) -> Page:
+    """What ListObjectsV2 answers.
+
+    Raises:
+        ParseError, ValueError, TypeError: when it is no such answer.
+    """
+    if b"<!" in body:  # a document type: S3 sends none, and entities could be anything
+        raise ValueError(body[:MAX_SHOWN])
+    root = ET.fromstring(body)  # noqa: S314  see above
+    entries = [_entry(node) for node in _children(root, "Contents")]
+    after = _text(root, "NextContinuationToken", "")
+    truncated = _text(root, "IsTruncated", "false") == "true"
+    return Page(entries, after if truncated else "")
+
+
+def _entry(node: ET.Element) -> ObjectEntry:
+    modified = datetime.fromisoformat(_text(node, "LastModified"))
+    return ObjectEntry(
+        key=unquote_plus(_text(node, "Key")),
+        etag=_text(node, "ETag"),
+        modified=modified.timestamp(),
+        size=int(_text(node, "Size")),
+        storage=_text(node, "StorageClass", "STANDARD"),
+    )
+
+
+def _children(node: ET.Element, name: str) -> Iterator[ET.Element]:
+    return (child for child in node if child.tag.rpartition("}")[2] == name)
+
+
+def _text(node: ET.Element, name: str, default: str | None = None) -> str:
+    found = next(_children(node, name), None)
+    text = default if found is None else found.text or ""
+    if text is None:
+        raise ValueError(name)
+    return text

@@ -1,0 +1,133 @@
+"""Who asks AWS: keys of a secret, or of botocore's usual chain; and signatures made with them.
+
+botocore does what it knows best: its chain of credentials (environment, profiles, SSO, roles, containers, instances),
+where a service's endpoint is, and signatures (SigV4). It blocks, so that it is asked in a thread, and only for what
+has to be asked: keys are kept until shortly before they expire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from actions import PERMISSION
+
+from ..credentials import AwsKeys, CredentialsError
+from ..port import Fault
+
+if TYPE_CHECKING:
+    from actions import Clock
+
+    from ..port import Ask
+
+AGAIN_MS = 30_000  # the chain is not asked more often, whatever becomes of what it gives
+SIGNED = ("X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256", "Authorization")
+S3 = "s3"  # signs paths as they are, and the body's hash
+
+# At DEBUG it writes down keys, tokens, and what is signed; at INFO where it looks for them.
+logging.getLogger("botocore").setLevel(logging.WARNING)
+
+
+@runtime_checkable
+class KeySource(Protocol):
+    """Where keys come from."""
+
+    async def keys(self) -> AwsKeys:
+        """Keys to sign with now.
+
+        Raises:
+            CredentialsError: when there are none.
+        """
+
+
+class Chain:
+    """What this server itself runs with, by botocore's usual chain. An `Authorizer` for AWS only.
+
+    Args:
+        clock: the time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._credentials: Any = None  # botocore's, which get themselves anew
+        self._keys: AwsKeys | None = None
+        self._asked_ms = 0
+        self._asking = asyncio.Lock()
+
+    async def keys(self) -> AwsKeys:
+        """The keys of the chain: asked for once for all who wait, and again before they expire."""
+        async with self._asking:
+            known, now_ms = self._keys, self._clock.now_ms()
+            if known is not None and (not self._due() or now_ms < self._asked_ms + AGAIN_MS):
+                return known
+            self._asked_ms = now_ms
+            try:
+                self._keys = await self._threaded()
+            except CredentialsError:
+                if known is None or self._due(0):
+                    raise
+            return self._keys or known  # type: ignore[return-value]
+
+    def _due(self, *left_s: int) -> bool:
+        """Whether keys must be had anew: in so many seconds, or as early as botocore likes."""
+        due = getattr(self._credentials, "refresh_needed", None)
+        return due is not None and bool(due(*left_s))
+
+    async def _threaded(self) -> AwsKeys:
+        """Asks the chain. What it raises may show what it was given, so only the kind of it is told."""
+        try:
+            return await asyncio.to_thread(self._ask)
+        except Exception as error:  # noqa: BLE001  the boundary to an SDK
+            why = f" ({type(error).__name__})" if str(error) else ""
+            text = (
+                f"AWS' usual chain gives this server no credentials{why}: set AWS_PROFILE or "
+                "AWS_ACCESS_KEY_ID, or name a secret in the action's 'credentials'"
+            )
+            raise CredentialsError(Fault.saying(PERMISSION, text, "no")) from None
+
+    def _ask(self) -> AwsKeys:
+        from botocore.session import Session  # noqa: PLC0415  an optional dependency
+
+        if self._credentials is None:
+            self._credentials = Session().get_credentials()
+        if self._credentials is None:
+            raise LookupError
+        found = self._credentials.get_frozen_credentials()
+        return AwsKeys(found.access_key, found.secret_key, found.token)
+
+    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+        text = "what this server runs with at AWS is no credential for other clouds"
+        raise CredentialsError(Fault.saying(PERMISSION, text, "no"))
+
+    def refused(self) -> bool:
+        """They are looked up from the beginning, unless that was only just done."""
+        if self._clock.now_ms() < self._asked_ms + AGAIN_MS:
+            return False
+        self._credentials = self._keys = None
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs requests to one service in one region."""
+
+    keys: AwsKeys = field(repr=False)
+    service: str
+    region: str
+
+    async def headers(self, ask: Ask, _now_ms: int) -> dict[str, str]:
+        from botocore.auth import S3SigV4Auth, SigV4Auth  # noqa: PLC0415  an optional dependency
+        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+        from botocore.credentials import Credentials  # noqa: PLC0415
+
+        keys = self.keys
+        credentials = Credentials(keys.access_key, keys.secret_key, keys.session_token)
+        request = AWSRequest(method=ask.method, url=ask.url, headers=ask.headers, data=ask.body)
+        scheme = S3SigV4Auth if self.service == S3 else SigV4Auth
+        scheme(credentials, self.service, self.region).add_auth(request)
+        return {name: request.headers[name] for name in SIGNED if name in request.headers}
+
+    def refused(self) -> bool:
+        return False

@@ -1,0 +1,184 @@
+"""The way to AWS' services: signed requests over the guarded HTTP client, not over an SDK's own.
+
+botocore gives credentials, endpoints and signatures (`signing`); the requests go out as those to every other
+cloud do. So a function that runs for a quarter of an hour holds a socket and no thread; deadlines, cuts and whether
+something ran are judged in one place; and there is one policy of asking again, ours: SDKs ask again by themselves, after
+a read timeout, too, and a slow function then runs twice.
+
+Endpoints are botocore's: of the region, the partition, FIPS, and what the operator's environment says
+(AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_LAMBDA, ~/.aws/config). An action names a region at most and never a host, so
+that what botocore says is the operator's word, and may lie on this machine or in a private network, as
+AWS' interface endpoints do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from actions import BAD_RESPONSE, INVALID_REQUEST, PAYLOAD_TOO_LARGE, PERMISSION, UNAVAILABLE
+from composer import Error, Failure
+
+from ..channel import report_of
+from ..credentials import CredentialsError
+from ..port import Ask, Done, Fault
+from ..reading import parsed
+from .faults import refusal
+from .signing import KeySource, Signer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from composer import JSON
+
+    from ..channel import Channel
+    from ..port import Report, Request, Response
+
+OK = 200
+MAX_PLACES = 100  # that are remembered
+JSON_1_0 = "application/x-amz-json-1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A service in a region: what signatures name, and where it is asked."""
+
+    service: str
+    region: str
+    url: str
+
+
+class RegionError(Error):
+    """Nothing says which region is meant."""
+
+
+class Aws:
+    """Asks AWS' services.
+
+    Args:
+        channel: sends requests.
+        locate: finds a service in a region; "" is the operator's own. It may block.
+        result_bytes: of a result.
+    """
+
+    def __init__(
+        self, channel: Channel, locate: Callable[[str, str], Place], result_bytes: int
+    ) -> None:
+        self._channel, self._locate, self._most = channel, locate, result_bytes
+        self._places: dict[tuple[str, str], Place] = {}
+        self._looking = asyncio.Lock()
+
+    @property
+    def now_ms(self) -> int:
+        return self._channel.now_ms
+
+    async def place(self, service: str, region: str = "") -> Place | Fault:
+        """Where a service of botocore's name is; without a region in the operator's own."""
+        async with self._looking:
+            known = self._places.get((service, region))
+            if known is not None:
+                return known
+            try:
+                found = await asyncio.to_thread(self._locate, service, region)
+            except RegionError as error:
+                return Fault.saying(INVALID_REQUEST, str(error), "no")
+            except Exception as error:  # noqa: BLE001  the boundary to an SDK
+                text = f"botocore finds no endpoint of {service} ({type(error).__name__})"
+                return Fault.saying(INVALID_REQUEST, text, "no")
+            if len(self._places) >= MAX_PLACES:
+                self._places.clear()
+            self._places[service, region] = found
+            return found
+
+    async def send(self, request: Request, place: Place, ask: Ask) -> Response | Fault:
+        """Sends a signed request. Its URL is a path at the place."""
+        source = request.authorizer
+        if not isinstance(source, KeySource):
+            text = "functions on AWS need a secret of type 'aws'"
+            return Fault.saying(PERMISSION, text, "no")
+        left_s = max(0.001, (request.deadline_ms - self.now_ms) / 1000)
+        try:
+            async with asyncio.timeout(left_s):
+                keys = await source.keys()
+        except CredentialsError as error:
+            return error.fault
+        except TimeoutError:
+            text = "AWS' usual chain has not given credentials by the deadline"
+            return Fault.saying(UNAVAILABLE, text, "no", transient=True)
+        signed = replace(request, authorizer=Signer(keys, place.service, place.region))
+        ask = replace(ask, url=place.url + ask.url, by_operator=True)
+        return await self._channel.send(signed, ask)
+
+    async def call(
+        self, request: Request, place: Place, operation: str, body: dict[str, JSON]
+    ) -> dict[str, JSON] | Response | Fault:
+        """Calls an operation of AWS' JSON protocol. Returns what it says, or the response that refuses.
+
+        https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
+        """
+        ask = Ask(
+            method="POST",
+            url="/",
+            headers={"Content-Type": JSON_1_0, "X-Amz-Target": operation},
+            body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+        )
+        response = await self.send(request, place, ask)
+        if isinstance(response, Fault) or response.status != OK:
+            return response
+        doc = parsed(response.body) if response.body else {}
+        return doc if isinstance(doc, dict) else response
+
+    def ended(self, result: bytes, report: Report) -> Done | Fault:
+        """What has ended well with a result in JSON; "" is for none."""
+        if len(result) > self._most:
+            text = f"it has a result of {len(result)} bytes, and {self._most} are the most"
+            return Fault.saying(PAYLOAD_TOO_LARGE, text, "unknown", report=report)
+        value = parsed(result) if result else None
+        if isinstance(value, Failure):
+            return Fault(BAD_RESPONSE, value.error, "yes", report=report)
+        return Done(value, report)
+
+    def refusal(self, response: Response) -> Fault:
+        """What a response that is no success says."""
+        return refusal(response, self.now_ms, report_of(response))
+
+
+def region_of(arn: str) -> str:
+    """The region of an ARN; "" for what is none."""
+    parts = arn.split(":")
+    return parts[3] if parts[0] == "arn" and len(parts) > 3 else ""  # noqa: PLR2004  arn:aws:lambda:REGION
+
+
+def xray(traceparent: str) -> str:
+    """A W3C trace context as AWS' own header has it."""
+    _, trace, span, flags = traceparent.split("-")
+    return f"Root=1-{trace[:8]}-{trace[8:]};Parent={span};Sampled={int(flags, 16) & 1}"
+
+
+def located(service: str, region: str) -> Place:
+    """Where a service is, by botocore.
+
+    Raises:
+        RegionError: when nothing says which region is meant.
+    """
+    from botocore.session import Session  # noqa: PLC0415  an optional dependency
+
+    session = Session()
+    region = region or session.get_config_variable("region") or os.environ.get("AWS_REGION", "")
+    if not region:
+        raise RegionError("name a 'region' in the action's exec, or set AWS_REGION for the server")
+    # Keys that are given keep it from asking the chain, which may take long; none is used.
+    client = session.create_client(
+        service,
+        region_name=region,
+        aws_access_key_id="none",
+        aws_secret_access_key="none",  # noqa: S106  it is none
+    )
+    try:
+        signing = client.meta.service_model.signing_name
+        return Place(signing, client.meta.region_name, client.meta.endpoint_url.rstrip("/"))
+    finally:
+        client.close()

@@ -1,0 +1,70 @@
+"""`cloudevents`: an event by HTTP, and the event or the body that answers it.
+
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from actions import BAD_RESPONSE
+from composer import Failure
+
+from .channel import run_headers, written
+from .http import Dialect
+from .port import Ask, Done, Fault
+from .reading import done, parsed
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+    from .port import Report, Request, Response
+
+STRUCTURED = "application/cloudevents+json"
+SOURCE = "/xingqiao"
+
+
+def _asked(request: Request, now_ms: int) -> Ask:
+    """The event whose data are the parameters, and whose id is the idempotency key."""
+    target = request.target
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    event: dict[str, JSON] = {
+        "specversion": "1.0",
+        "id": request.key,
+        "type": target.option("type"),
+        "source": target.option("source", SOURCE),
+        "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "traceparent": request.traceparent,
+    }
+    headers, body = run_headers(request), request.params
+    if target.option("mode") == "structured":
+        headers["Content-Type"] = STRUCTURED
+        body = {**event, "datacontenttype": "application/json", "data": request.params}
+    else:
+        headers |= {f"ce-{name}": _escaped(str(value)) for name, value in event.items()}
+    return Ask(method="POST", url=target.function, headers=headers, body=written(body))
+
+
+def _read(_request: Request, response: Response, report: Report) -> Done | Fault:
+    if not response.headers.get("content-type", "").lower().startswith(STRUCTURED):
+        return done(response, report)
+    event = parsed(response.body)
+    if isinstance(event, Failure) or not isinstance(event, dict) or "specversion" not in event:
+        text = "the answer says that it is an event, and is none"
+        return Fault.saying(BAD_RESPONSE, text, "unknown", report=report)
+    return Done(event.get("data", event.get("data_base64")), report)
+
+
+def _escaped(text: str) -> str:
+    """An attribute in a header: what is not printable ASCII percent-encoded, as the binding has it."""
+    return "".join(
+        char if "!" <= char <= "~" and char not in '"%' else _percent(char) for char in text
+    )
+
+
+def _percent(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode())
+
+
+EVENTS = Dialect(_asked, _read)

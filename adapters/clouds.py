@@ -1,0 +1,81 @@
+"""Which adapter runs which kind of action."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from actions import AZURE, CLOUDEVENTS, DURABLE, GCP, HTTP, LAMBDA, STATES, WHISK
+
+from . import ambient
+from .aws import Aws, Chain, Completions, LambdaAdapter, S3Objects, StatesAdapter, located
+from .azure import AzureAdapter
+from .channel import Channel
+from .cloudevents import EVENTS
+from .credentials import SecretError
+from .http import PLAIN, HttpAdapter
+from .openwhisk import WhiskAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from actions import Clock
+    from composer import Outcome
+
+    from .egress import Egress
+    from .objects import Objects
+    from .port import Adapter, Request
+
+
+MISSING = "this server has no botocore: pip install 'xingqiao[aws]'"  # for kinds of AWS
+QUOTED = 4  # AWS' JSON texts inside of JSON, beside the input: so many times a result
+BESIDE = 1 << 20
+
+
+def adapters(egress: Egress, clock: Clock, result_bytes: int) -> dict[str, Adapter]:
+    """The adapters that can work here, by kind of action."""
+    channel = Channel(egress, clock, result_bytes)
+    azure = AzureAdapter(channel, ambient.azure(clock))
+    found: dict[str, Adapter] = {
+        WHISK: WhiskAdapter(channel),
+        AZURE: azure,
+        DURABLE: azure,
+        GCP: HttpAdapter(channel, PLAIN, "gcp", ambient.google(clock)),
+        HTTP: HttpAdapter(channel, PLAIN, "http"),
+        CLOUDEVENTS: HttpAdapter(channel, EVENTS, "cloudevents"),
+    }
+    if find_spec("botocore") is not None:
+        aws, chain = _aws(egress, clock, result_bytes), Chain(clock)
+        found |= {LAMBDA: LambdaAdapter(aws, chain), STATES: StatesAdapter(aws, chain)}
+    return found
+
+
+def queued_completions(
+    egress: Egress, clock: Clock, queue: str, complete: Callable[[str, Outcome], Awaitable[None]]
+) -> Completions:
+    """What listens to a queue on SQS for completions.
+
+    Raises:
+        SecretError: when it cannot work here.
+    """
+    if find_spec("botocore") is None:
+        raise SecretError(MISSING)
+    return Completions(_aws(egress, clock, BESIDE), Chain(clock), queue, complete)
+
+
+def objects_on_s3(
+    egress: Egress, clock: Clock, most_bytes: int, url: str
+) -> Callable[[Request], Objects] | None:
+    """Makes objects on S3, as those see them who ask; None when it cannot work here.
+
+    They are at a `url` that speaks as S3 does, if it is not "".
+    """
+    if find_spec("botocore") is None:
+        return None
+    aws = Aws(Channel(egress, clock, most_bytes + BESIDE), located, most_bytes)
+    return lambda request: S3Objects(aws, request, url)
+
+
+def _aws(egress: Egress, clock: Clock, result_bytes: int) -> Aws:
+    channel = Channel(egress, clock, QUOTED * result_bytes + BESIDE)
+    return Aws(channel, located, result_bytes)

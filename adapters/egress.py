@@ -1,0 +1,447 @@
+"""The way out: HTTP requests to addresses that a user has named, guarded.
+
+Whoever may deploy an action may name any URL, and this server stands inside a network where some of them are
+nobody's business. So each connection is checked when it is made, by the address that it goes to, not by the
+name: what a name meant a moment ago, and where a redirect leads, makes no difference. Addresses that are not
+public are refused unless the operator allows them. Only what he himself has said where to send, as AWS' endpoints,
+goes there unasked; a redirect from there to elsewhere does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import socket
+import ssl
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from actions import BAD_RESPONSE, INVALID_REQUEST, LOST, PAYLOAD_TOO_LARGE, PERMISSION, UNAVAILABLE
+from composer import TIMEOUT, Error
+
+from .port import Ask, Fault, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from ipaddress import IPv4Network, IPv6Network
+
+    from actions import Clock
+
+MAX_HOST_CONNECTIONS = 500  # so that a host that is slow leaves some to the others
+MAX_CONNECTIONS = 1000
+KEEP_ALIVE_S = (
+    4.0  # less than servers' usual five: a connection that is about to be cut is not used
+)
+CONNECT_S = 10.0
+MAX_REDIRECTS = 5
+IDLE_S = 60  # gateways forget connections that are silent for some minutes, as those of long functions are
+SAME_METHOD, SEE_OTHER, MOVED = (307, 308), 303, (301, 302)
+SAFE = ("GET", "HEAD")
+OK = range(200, 300)
+PIECE_BYTES = 1 << 16  # what is larger is sent in pieces, so that others have their turn
+_KEPT = ("accept", "content-type", "traceparent", "idempotency-key")  # for another origin
+_NAT64 = ip_network("64:ff9b::/96")
+_CLOUDS_OWN = [  # what counts as public, and tells a machine in a cloud about itself, or is a relay
+    ip_network(text) for text in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24")
+]
+_GLOBAL_IPV6 = ip_network("2000::/3")  # all that has been assigned to be reached from everywhere
+
+
+class EgressError(Error):
+    """A rule for outgoing requests that is none; the text says what it must be."""
+
+
+class Rules:
+    """Which addresses may be asked. Public ones may; others by what the operator says.
+
+    Args:
+        allowed: networks (`10.0.0.0/8`), addresses or names of hosts.
+
+    Raises:
+        EgressError: naming what is none of these.
+    """
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._networks: list[IPv4Network | IPv6Network] = []
+        self._hosts: set[str] = set()
+        for rule in allowed:
+            try:
+                self._networks.append(ip_network(rule))
+            except ValueError:
+                if "/" in rule or not rule.replace("-", "").replace(".", "").isalnum():
+                    raise EgressError(
+                        f"egress_allow: {rule!r} is neither a network such as 10.0.0.0/8 nor a host"
+                    ) from None
+                self._hosts.add(rule.lower())
+
+    def allow(self, host: str, address: str) -> bool:
+        """Whether a host that has this address may be asked."""
+        return self.named(host, address) or all(_public(real) for real in _meant(address))
+
+    def named(self, host: str, address: str) -> bool:
+        """Whether the operator himself allows it."""
+        if host.lower() in self._hosts:
+            return True
+        return all(any(real in network for network in self._networks) for real in _meant(address))
+
+
+def _meant(address: str) -> list[IPv4Address | IPv6Address]:
+    """The addresses that one stands for: an IPv6 address may carry one of IPv4."""
+    real = ip_address(address.partition("%")[0])
+    if isinstance(real, IPv4Address):
+        return [real]
+    if real.ipv4_mapped is not None:
+        return [real.ipv4_mapped]
+    if real.sixtofour is not None:
+        return [real, real.sixtofour]
+    if real in _NAT64:
+        return [IPv4Address(int(real) & 0xFFFF_FFFF)]
+    return [real]
+
+
+def _public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether it belongs to one host that all the world may ask; `is_global` takes groups for that, too."""
+    if isinstance(address, IPv6Address) and address not in _GLOBAL_IPV6:
+        return False
+    if any(address in network for network in _CLOUDS_OWN):
+        return False
+    return address.is_global and not address.is_multicast
+
+
+class _RefusedError(OSError):
+    """The rules refuse where a connection would go."""
+
+
+class _UnspeakableError(Exception):
+    """What a request would have to hold cannot be sent. It may be a secret, so it is not shown."""
+
+
+class _AgainError(aiohttp.ClientError):
+    """The library would send a request a second time."""
+
+
+class _Resolver(AbstractResolver):
+    """Resolves names to the addresses that a rule allows: where a connection goes, and nowhere else.
+
+    With `inside` those are the ones that the operator has named.
+    """
+
+    def __init__(self, rules: Rules, *, inside: bool) -> None:
+        self._rules, self._inside = rules, inside
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family)
+        except UnicodeError as error:
+            raise OSError(f"{host} is no name of a host") from error
+        addresses = list(dict.fromkeys((str(info[4][0]), info[0]) for info in found))
+        allowed = [pair for pair in addresses if self.allows(host, pair[0])]
+        if not allowed:
+            raise self.refusal(host, [address for address, _ in addresses])
+        return [
+            ResolveResult(
+                hostname=host, host=address, port=port, family=kind, proto=0,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address, kind in allowed
+        ]  # fmt: skip
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def allows(self, host: str, address: str) -> bool:
+        rule = self._rules.named if self._inside else self._rules.allow
+        return rule(host, address)
+
+    def refusal(self, host: str, addresses: Iterable[str]) -> _RefusedError:
+        if self._inside and any(self._rules.allow(host, address) for address in addresses):
+            return _RefusedError(f"{host} is not sent credentials without TLS: use https://")
+        return _RefusedError(
+            f"{host} is no public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
+        )
+
+    def check(self, url: URL) -> None:
+        """Looks at an address that stands in a URL itself, which the library does not have resolved.
+
+        What looks to it like an address may be another spelling of one (`2130706433`, `127.1`): the
+        system knows those, so they are refused.
+
+        Raises:
+            _RefusedError: when the rules refuse it.
+        """
+        host = url.host or ""
+        try:
+            ip_address(host.partition("%")[0])
+        except ValueError:
+            if ":" in host or host.replace(".", "").isdigit():
+                raise _RefusedError(f"{host} is an address in no spelling that is known") from None
+            return
+        if not self.allows(host, host):
+            raise self.refusal(host, [host])
+
+
+class _Unasked(_Resolver):
+    """Resolves names to wherever they lead: for what the operator himself has named."""
+
+    def allows(self, _host: str, _address: str) -> bool:
+        return True
+
+
+class _Sending:
+    """One request on its way: whether it has been sent, and that it is sent once.
+
+    A request is written when its head is; a library that repeats what it thinks safe is stopped.
+    """
+
+    def __init__(self) -> None:
+        self.sent = False
+        self._tried = False
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        if self._tried:
+            raise _AgainError
+        self._tried = True
+        return await handler(request)
+
+
+def _lasting(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket whose silence is broken before a gateway takes it for an end."""
+    made = socket.socket(*address[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, IDLE_S)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, IDLE_S)
+    return made
+
+
+async def _note(_: aiohttp.ClientSession, context: Any, __: Any) -> None:
+    context.trace_request_ctx.sent = True
+
+
+class _Line:
+    """Connections that go where one rule allows."""
+
+    def __init__(self, resolver: _Resolver) -> None:
+        self.resolver = resolver
+        trace = aiohttp.TraceConfig()
+        trace.on_request_headers_sent.append(_note)
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=MAX_CONNECTIONS,
+                limit_per_host=MAX_HOST_CONNECTIONS,
+                keepalive_timeout=KEEP_ALIVE_S,
+                resolver=self.resolver,
+                use_dns_cache=False,
+                socket_factory=_lasting,
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=["Accept-Encoding", "Content-Type", "User-Agent", "Accept"],
+            trace_configs=[trace],
+        )
+
+
+class Egress:
+    """Sends requests. Use it with `async with`."""
+
+    def __init__(self, rules: Rules, clock: Clock) -> None:
+        self._rules, self._clock = rules, clock
+        self._open: _Line
+        self._inside: _Line
+        self._unasked: _Line
+
+    async def __aenter__(self) -> Self:
+        self._open = _Line(_Resolver(self._rules, inside=False))
+        self._inside = _Line(_Resolver(self._rules, inside=True))
+        self._unasked = _Line(_Unasked(self._rules, inside=True))
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for line in (self._open, self._inside, self._unasked):
+            await line.session.close()
+
+    async def send(self, ask: Ask, deadline_ms: int, most_bytes: int) -> Response | Fault:
+        """Sends a request, and follows where it is sent on to.
+
+        Args:
+            ask: the request.
+            deadline_ms: the instant by which the response must be here.
+            most_bytes: of its body.
+        """
+        ran = False
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await self._once(ask, deadline_ms, most_bytes)
+            if isinstance(answer, Fault):
+                return replace(answer, ran="unknown") if ran and answer.ran == "no" else answer
+            onward = _redirected(ask, answer)
+            if onward is None:
+                return answer
+            if isinstance(onward, Fault):
+                return onward
+            ran, ask = ran or answer.status == SEE_OTHER, onward
+        return _bad(f"it is redirected more than {MAX_REDIRECTS} times", ask)
+
+    async def reach(self, url: str, deadline_ms: int, *, secret: bool = False) -> Fault | None:
+        """Connects and asks for nothing: whether somebody is there, and may be asked, with secrets or without."""
+        ask, place = Ask(method="GET", url=url), URL(url, encoded=True)
+        tls = ssl.create_default_context() if place.scheme == "https" else None
+        left_s = max(0.001, min(CONNECT_S, (deadline_ms - self._clock.now_ms()) / 1000))
+        resolver = (self._inside if secret and tls is None else self._open).resolver
+        try:
+            async with asyncio.timeout(left_s):
+                resolver.check(place)
+                found = await resolver.resolve(place.host or "", place.port or 0, socket.AF_UNSPEC)
+                _, writer = await asyncio.open_connection(
+                    found[0]["host"],
+                    place.port,
+                    ssl=tls,
+                    server_hostname=place.host if tls else None,
+                )
+                writer.close()
+        except TimeoutError:
+            return _late(ask, sent=False)
+        except OSError as error:
+            return _unsent(ask, error)
+        return None
+
+    async def _once(self, ask: Ask, deadline_ms: int, most_bytes: int) -> Response | Fault:
+        sending = _Sending()
+        left_s = (deadline_ms - self._clock.now_ms()) / 1000
+        if left_s <= 0:
+            return _late(ask, sent=False)
+        try:
+            async with asyncio.timeout(left_s):
+                return await self._sent(ask, most_bytes, sending)
+        except TimeoutError:
+            return _late(ask, sent=sending.sent)
+        except _UnspeakableError as error:
+            return Fault.saying(INVALID_REQUEST, f"{_origin(ask)}: {error}", "no")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _failed(ask, error, sent=sending.sent)
+
+    async def _sent(self, ask: Ask, most_bytes: int, sending: _Sending) -> Response | Fault:
+        url = URL(ask.url, encoded=True)
+        headers = merged({"Accept-Encoding": "identity"}, ask.headers, ask.secrets)
+        if not all(_speakable(text) for text in headers.values()):
+            raise _UnspeakableError("a header holds what HTTP does not allow, such as a line's end")
+        bare = (ask.secrets or ask.private) and url.scheme == "http"
+        if url.scheme not in ("http", "https") or not url.host:
+            return _bad("its address is none that can be asked", ask, sent=False)
+        line = self._unasked if ask.by_operator else self._inside if bare else self._open
+        line.resolver.check(url)
+        async with line.session.request(
+            ask.method,
+            url,
+            headers=headers,
+            data=io.BytesIO(ask.body) if len(ask.body) > PIECE_BYTES else ask.body or None,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S),
+            middlewares=(sending,),
+            trace_request_ctx=sending,
+        ) as response:
+            body = bytearray()
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > most_bytes:
+                    if response.status not in OK:  # its status says enough
+                        break
+                    text = f"{_origin(ask)} answers with more than {most_bytes} bytes"
+                    return Fault.saying(PAYLOAD_TOO_LARGE, text, "unknown")
+            told = {name.lower(): _readable(value) for name, value in response.headers.items()}
+            return Response(response.status, told, bytes(body))
+
+
+def _failed(ask: Ask, error: Exception, *, sent: bool) -> Fault:
+    """What a request has come to that had no response."""
+    if isinstance(error, (aiohttp.InvalidURL, ValueError)) and not sent:
+        return _bad("its address is none that can be asked", ask, sent=False)
+    if not sent:
+        cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+        return _unsent(ask, cause)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return _bad("its answer is no HTTP", ask)
+    text = f"{_origin(ask)} cut the connection before it had answered"
+    return Fault.saying(LOST, text, "unknown", transient=True)
+
+
+def merged(*headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers of which the later ones replace the earlier, however their names are written."""
+    found = {name.lower(): (name, text) for some in headers for name, text in some.items()}
+    return dict(found.values())
+
+
+def _speakable(text: str) -> bool:
+    return text.isprintable() and text == text.strip()
+
+
+def _redirected(ask: Ask, response: Response) -> Ask | Fault | None:
+    """Where a request is sent on to; a Fault when it must not be."""
+    location = response.headers.get("location")
+    if location is None or response.status not in (*SAME_METHOD, *MOVED, SEE_OTHER):
+        return None
+    try:
+        url = urljoin(ask.url, location)
+    except ValueError:
+        return _bad("it is redirected to what is no address", ask)
+    if response.status in MOVED and ask.method not in SAFE:
+        return _bad(f"it has moved to {_shown(url)}: change the action's URL", ask)
+    before, after = urlsplit(ask.url), urlsplit(url)
+    if before.scheme == "https" and after.scheme == "http":
+        return _bad(f"it is redirected to {_shown(url)}, which has no TLS", ask)
+    onward = replace(ask, url=url)
+    if response.status == SEE_OTHER and ask.method not in SAFE:
+        onward = replace(onward, method="GET", body=b"")
+    if ask.private and onward.body and before[:2] != after[:2]:
+        return _bad(f"it is redirected to {_shown(url)}, which must not know its secrets", ask)
+    if before[:2] != after[:2]:
+        headers = {name: text for name, text in ask.headers.items() if name.lower() in _KEPT}
+        onward = replace(onward, headers=headers, secrets={}, by_operator=False)
+    return onward
+
+
+def _readable(text: str) -> str:
+    """A header's text as it can be written down: aiohttp hands on bytes that are no UTF-8 as half characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _late(ask: Ask, *, sent: bool) -> Fault:
+    if sent:
+        text = f"{_origin(ask)} had not answered by the deadline; the function may still run"
+        return Fault.saying(TIMEOUT, text, "unknown", transient=True)
+    text = f"{_origin(ask)} could not be reached in time"
+    return Fault.saying(UNAVAILABLE, text, "no", transient=True)
+
+
+def _unsent(ask: Ask, error: Exception) -> Fault:
+    if isinstance(error, _RefusedError):
+        return Fault.saying(PERMISSION, str(error), "no")
+    why = str(error) or type(error).__name__
+    text = f"{_origin(ask)} cannot be reached: {why}"
+    return Fault.saying(UNAVAILABLE, text, "no", transient=True)
+
+
+def _bad(why: str, ask: Ask, *, sent: bool = True) -> Fault:
+    ran = "unknown" if sent else "no"
+    return Fault.saying(BAD_RESPONSE, f"{_origin(ask)}: {why}", ran)  # type: ignore[arg-type]
+
+
+def _origin(ask: Ask) -> str:
+    parts = urlsplit(ask.url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _shown(url: str) -> str:
+    """A URL as it may be shown: without what is secret in many."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

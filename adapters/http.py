@@ -1,0 +1,120 @@
+"""`http`: any URL. `gcp:function`: the same with Google's identity token.
+
+The URL, and headers, may hold `{parameter}`; the body is a template, or all parameters; what GET and its like have
+no body for stands in the query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from actions import GCP
+from composer import Failure, Scope, Template
+
+from .channel import filled, invalid, report_of, run_headers, with_query, written
+from .egress import merged
+from .port import Ask, Done, Fault
+from .reading import OK, done, fault_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actions import Remote
+    from composer import JSON
+
+    from .channel import Channel
+    from .port import Answer, Authorizer, Report, Request, Response
+
+BODILESS = ("GET", "HEAD", "DELETE")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How parameters become a request (it is given the time, too), and a success a value."""
+
+    asked: Callable[[Request, int], Ask | Fault]
+    read: Callable[[Request, Response, Report], Done | Fault]
+
+
+class HttpAdapter:
+    """Asks a URL, and takes its answer for the result.
+
+    Args:
+        channel: sends requests.
+        dialect: what they say.
+        cloud: what it is called in histories.
+        identity: makes an authorizer of what this server runs with, for an audience; None if nothing does.
+    """
+
+    def __init__(
+        self, channel: Channel, dialect: Dialect, cloud: str, identity: Any = None
+    ) -> None:
+        self.cloud, self._channel = cloud, channel
+        self._dialect, self._identity = dialect, identity
+
+    def ambient(self, target: Remote) -> Authorizer | None:
+        made: Authorizer | None = None
+        if target.kind == GCP and self._identity is not None:
+            made = self._identity(target.option("audience") or target.function)
+        return made
+
+    def keyed(self, _target: Remote) -> bool:
+        return False
+
+    async def invoke(self, request: Request) -> Answer:
+        ask = self._dialect.asked(request, self._channel.now_ms)
+        response = ask if isinstance(ask, Fault) else await self._channel.send(request, ask)
+        if isinstance(response, Fault):
+            return response
+        report = report_of(response)
+        if response.status not in OK:
+            return fault_of(response, self._channel.now_ms, report)
+        return self._dialect.read(request, response, report)
+
+    async def poll(self, _request: Request, ticket: dict[str, JSON]) -> Answer:
+        raise AssertionError(f"it takes nothing in: {ticket}")
+
+    async def stop(self, _request: Request, ticket: dict[str, JSON]) -> Fault | None:
+        raise AssertionError(f"it takes nothing in: {ticket}")
+
+    async def check(self, request: Request) -> Fault | str:
+        return await self._channel.reach(request, request.target.function)
+
+
+def _asked(request: Request, _now_ms: int) -> Ask | Fault:
+    """The request that an action's options make of its parameters."""
+    target, params = request.target, request.params
+    method = target.option("method", "POST")
+    url = filled(target.function, params, url=True)
+    if isinstance(url, Fault):
+        return url
+    address, used = url
+    given: dict[str, str] = {}
+    for name, text in target.option("headers", {}).items():
+        value = filled(text, params, url=False)
+        if isinstance(value, Fault):
+            return value
+        given[name] = value[0]
+    if method in BODILESS and "body" not in target.options:
+        left = {name: value for name, value in params.items() if name not in used}
+        headers = merged(run_headers(request, body=False), given)
+        return Ask(method=method, url=with_query(address, left), headers=headers)
+    body: JSON | Failure = params
+    if "body" in target.options:
+        body = Template.from_json(target.options["body"]).fill(Scope(params, {}))
+    if isinstance(body, Failure):
+        return invalid(body)
+    headers = merged(run_headers(request), given)
+    return Ask(method=method, url=address, headers=headers, body=written(body))
+
+
+def _read(request: Request, response: Response, report: Report) -> Done | Fault:
+    answer = done(response, report)
+    if isinstance(answer, Fault) or request.target.option("result") != "response":
+        return answer
+    whole = {"status": response.status, "headers": response.headers, "body": answer.value}
+    return Done(whole, report)
+
+
+PLAIN = Dialect(_asked, _read)

@@ -1,0 +1,150 @@
+"""What HTTP answers mean: statuses, values, dates. One table for all clouds that speak HTTP."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from actions import (
+    BAD_RESPONSE,
+    INVALID_REQUEST,
+    LOST,
+    NOT_FOUND,
+    PAYLOAD_TOO_LARGE,
+    PERMISSION,
+    THROTTLED,
+)
+from composer import APPLICATION_ERROR, TIMEOUT, Failure, failure, flaw
+
+from .port import Done, Fault, told
+
+if TYPE_CHECKING:
+    from actions import Ran
+    from composer import JSON
+
+    from .port import Report, Response
+
+LONGEST_WAIT_MS = 366 * 24 * 3_600_000  # longer than anything is waited for
+MAX_SHOWN = 1000  # characters of an answer that is shown as an error
+OK = range(200, 300)
+
+# What a status says when it is no answer of the function's own: code, whether it ran, whether it may pass.
+_STATUSES: dict[int, tuple[str, Ran, bool]] = {
+    401: (PERMISSION, "no", False),
+    403: (PERMISSION, "no", False),
+    404: (NOT_FOUND, "no", False),
+    405: (INVALID_REQUEST, "no", False),
+    406: (INVALID_REQUEST, "no", False),
+    408: (TIMEOUT, "unknown", True),
+    410: (NOT_FOUND, "no", False),
+    413: (PAYLOAD_TOO_LARGE, "no", False),
+    414: (PAYLOAD_TOO_LARGE, "no", False),
+    415: (INVALID_REQUEST, "no", False),
+    429: (THROTTLED, "no", True),
+    431: (PAYLOAD_TOO_LARGE, "no", False),
+    502: (LOST, "unknown", True),
+    503: (LOST, "unknown", True),
+    504: (LOST, "unknown", True),
+}
+
+
+def fault_of(response: Response, now_ms: int, report: Report) -> Fault:
+    """What a status that is no success says. A function's own error has its body as the error."""
+    code, ran, transient = _STATUSES.get(response.status, (APPLICATION_ERROR, "yes", False))
+    if response.status < 400:  # noqa: PLR2004  no error, but no answer that was asked for
+        code, ran = BAD_RESPONSE, "unknown"
+    if response.status >= 520:  # noqa: PLR2004  gateways' own: Cloudflare's are 520 to 530
+        code, ran, transient = LOST, "unknown", True
+    error = error_of(response) if code == APPLICATION_ERROR else told(code, _said(response))
+    return Fault(code, error, ran, retry_after_ms(response, now_ms), transient, report)
+
+
+def unheard(fault: Fault, status: int) -> Fault:
+    """What a look at a run has come to that told nothing of the run: it may end well meanwhile.
+
+    Who was refused may be let in later, and whoever answers with 5xx may answer otherwise.
+    """
+    transient = fault.transient or status >= 500 or fault.code == PERMISSION  # noqa: PLR2004
+    ran = fault.ran if fault.code == PERMISSION else "unknown"
+    return replace(fault, ran=ran, transient=transient)
+
+
+def _said(response: Response) -> str:
+    text = response.body[:MAX_SHOWN].decode(errors="replace").strip()
+    return f"it answers {response.status}: {text}" if text else f"it answers {response.status}"
+
+
+def error_of(response: Response) -> JSON:
+    """The error that a function's own answer holds: its JSON, its `error` if it has one, or its text."""
+    value = value_of(response)
+    if isinstance(value, Failure) or value is None:
+        return told(APPLICATION_ERROR, _said(response))
+    if isinstance(value, dict) and value.get("error"):
+        return value["error"]
+    return value
+
+
+def value_of(response: Response) -> JSON:
+    """The value of a body: JSON, text, or base64 of bytes that are neither; a Failure for broken JSON."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not response.body:
+        return None
+    if kind.endswith("json") or not kind:
+        return parsed(response.body) if kind else _guessed(response.body)
+    try:
+        return response.body.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(response.body).decode()
+
+
+def parsed(text: bytes) -> Any:
+    """JSON as it was meant; a Failure when it is none."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return failure(BAD_RESPONSE, "the answer is no JSON, or was cut off")
+    if why := flaw(value):
+        return failure(BAD_RESPONSE, f"the answer is no JSON value: {why}")
+    return value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(name)
+
+
+def _guessed(body: bytes) -> JSON:
+    value = parsed(body)
+    return body.decode(errors="replace") if isinstance(value, Failure) else value
+
+
+def done(response: Response, report: Report) -> Done | Fault:
+    """What a success says: its value, or that it cannot be read."""
+    coding = response.headers.get("content-encoding", "identity")
+    if coding.lower() != "identity":
+        text = f"it answers in '{coding:.100}', though it was asked not to"
+        return Fault.saying(BAD_RESPONSE, text, "unknown", report=report)
+    value = value_of(response)
+    if isinstance(value, Failure):
+        return Fault(value.code, value.error, "unknown", report=report)
+    return Done(value, report)
+
+
+def retry_after_ms(response: Response, now_ms: int) -> int | None:
+    """When a cloud wants to be asked again: `Retry-After`, as seconds or as a date (RFC 9110, 10.2.3)."""
+    text = response.headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    try:
+        return min(LONGEST_WAIT_MS, max(0, round(float(text) * 1000)))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        at = parsedate_to_datetime(text)
+        known = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return min(LONGEST_WAIT_MS, max(0, round(known.timestamp() * 1000) - now_ms))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,97 @@
+"""Which secret an action may use, and the authorizer made of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from .credentials import AMBIENT, Expiring, SecretError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from actions import Remote
+    from composer import JSON
+
+    from .credentials import Tokens
+    from .port import Adapter, Authorizer
+
+MAX_KEPT = 10_000  # authorizers, of all namespaces
+
+
+class Secrets(Protocol):
+    """Where named secrets are kept. Law: those of one namespace are not found in another."""
+
+    def find(self, namespace: str, name: str) -> JSON:
+        """The secret of this name; None when there is none."""
+
+    def ambient(self, namespace: str) -> bool:
+        """Whether a namespace may use what the server itself runs with."""
+
+
+class Authorizers:
+    """Authorizers of actions, kept for as long as their secrets stay the same."""
+
+    def __init__(self, secrets: Secrets, tokens: Tokens, adapters: Mapping[str, Adapter]) -> None:
+        self._secrets, self._tokens, self._adapters = secrets, tokens, adapters
+        self._made: dict[tuple[str, str, str], tuple[JSON, Authorizer]] = {}
+        self._ambient: dict[tuple[str, str], Authorizer | None] = {}
+
+    def of(self, remote: Remote, owner: str) -> Authorizer | None:
+        """Who asks for an action of a namespace; None when it need not be known.
+
+        Raises:
+            SecretError: when it names a secret that is not there, or that cannot be used.
+        """
+        name, audience = remote.option("credentials"), audience_of(remote)
+        if name is None and remote.kind.startswith("aws:"):
+            name = AMBIENT
+        if name is None:
+            return None
+        if name == AMBIENT:
+            return _leased(self._of_server(remote, owner, audience))
+        secret = self._secrets.find(owner, name)
+        if secret is None:
+            raise SecretError(
+                f"namespace '{owner}' has no secret '{name}': xingqiao secret set {name}"
+            )
+        known = self._made.get((owner, name, audience))
+        if known is None or known[0] != secret:
+            if len(self._made) >= MAX_KEPT:
+                self._made.clear()  # whoever is asked next is made anew
+            known = self._made[owner, name, audience] = (
+                secret,
+                self._tokens.authorizer(secret, audience),
+            )
+        return _leased(known[1])
+
+    def _of_server(self, remote: Remote, owner: str, audience: str) -> Authorizer | None:
+        if not self._secrets.ambient(owner):
+            raise SecretError(
+                f"namespace '{owner}' may not use this server's own credentials: name a secret of its "
+                "own in 'credentials'"
+            )
+        if remote.option("audience") and not _same_origin(audience, remote.function):
+            raise SecretError(
+                "'audience' must be of the function's own host when the server itself asks: else the "
+                "function could show what it is given elsewhere, and be taken for this server"
+            )
+        place = remote.kind, "" if remote.kind.startswith("aws:") else audience
+        if place not in self._ambient:
+            if len(self._ambient) >= MAX_KEPT:
+                self._ambient.clear()
+            self._ambient[place] = self._adapters[remote.kind].ambient(remote)
+        return self._ambient[place]
+
+
+def _same_origin(one: str, other: str) -> bool:
+    return urlsplit(one)[:2] == urlsplit(other)[:2]
+
+
+def _leased(authorizer: Authorizer | None) -> Authorizer | None:
+    return authorizer.lease() if isinstance(authorizer, Expiring) else authorizer
+
+
+def audience_of(remote: Remote) -> str:
+    """Whom an identity token for this function is for."""
+    return str(remote.option("audience") or remote.option("host") or remote.function)
