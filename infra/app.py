@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actions import Change, Document, Quotas, Write
+from actions import Arns, Change, Document, Quotas, Write
 from actions.runtimes import (
     Bounds,
     InlineInvoker,
@@ -19,30 +19,42 @@ from actions.runtimes import (
     WorkerSettings,
     find_sandbox,
 )
+from adapters import objects_on_s3
 from composer import Limits
+from composer.states import ReadingBounds
 
+from .activities import Activities
 from .clock import RandomIds, SystemClock
+from .clouds import Clouds, listening, open_clouds
 from .engine import Engine, EngineSettings
 from .feeds import Feeds
+from .integrations import Integrations, discovered
+from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
+from .machines import Machines
 from .namespaces import Namespaces
 from .retention import Retention
-from .stores import MemoryStore, SqliteStore
+from .secrets import SecretStore
+from .sfn import StepFunctions
+from .stores import DynamoStore, MemoryStore, SqliteStore
 from .system import system_entities
 from .vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from actions import Store
+    from actions import Clock, Store
+    from actions.runtimes import Sandbox
+    from adapters import Completions
 
     from .settings import Settings
 
 SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
 SECRET_BYTES = 32
+RESULT_PART = 2  # items as JSON may be somewhat longer than the files that they were read from
 COLLECTIONS = (20_000, 20, 20)  # as `gc.set_threshold` takes them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """A running service."""
 
@@ -51,6 +63,13 @@ class Service:
     pool: WorkerPool
     namespaces: Namespaces
     feeds: Feeds
+    clouds: Clouds
+    secrets: SecretStore
+    machines: Machines
+    activities: Activities
+    integrations: Integrations
+    step_functions: StepFunctions
+    completions: Completions | None
 
 
 @asynccontextmanager
@@ -62,50 +81,103 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         SandboxError: when the isolation that is asked for cannot be had.
     """
     clock = SystemClock()
-    hidden = [settings.data.resolve()] if settings.data else []
+    hidden = [path.resolve() for path in (settings.data, settings.items_dir) if path is not None]
     sandbox = find_sandbox(settings.isolation, hidden)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
-        store: MemoryStore | SqliteStore = MemoryStore()
-        if settings.data is not None:
-            store = SqliteStore(settings.data, synchronous=settings.synchronous)
+        store = _store(settings, clock)
         await stack.enter_async_context(store)
-        secret = await _secret(store)
-        namespaces = Namespaces(store, clock, _quotas(settings), secret)
+        secret, vault = await _secret(store), _vault(settings)
+        namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
         await namespaces.load()
         inline = await stack.enter_async_context(InlineInvoker(clock))
-        pool = WorkerPool(
-            sandbox,
-            clock,
-            WorkerSettings(
-                result_bytes=settings.payload_bytes,
-                environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
-                modules=NodeModules(_modules_home(settings)),
-                action_key=namespaces.action_key,
-            ),
-            Bounds(
-                size=settings.workers,
-                idle_s=settings.worker_idle_s,
-                prewarmed=settings.prewarmed,
-            ),
-        )
-        await stack.enter_async_context(pool)
+        pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
+        secret_store = await _secrets(store, vault, clock, settings)
+        clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
+        items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
+        activities, step_functions = await _activities(store, clock), StepFunctions()
+        integrations = await stack.enter_async_context(
+            Integrations({**step_functions.registry, **discovered()}, clock)
+        )
+        invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         engine = Engine(
             store,
-            {kind: invoker for invoker in (inline, pool, feeds) for kind in invoker.kinds},
+            {kind: invoker for invoker in invokers for kind in invoker.kinds},
             clock=clock,
             ids=RandomIds(),
-            settings=_engine_settings(settings, namespaces),
+            settings=_engine_settings(settings, namespaces, vault),
             secret=secret,
         )
-        for entity in system_entities(clock):
-            engine.catalog.apply(Change(entity, (entity,)))
+        _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
+        machines = await _machines(store, engine, settings)
+        activities.begin(engine)
         stack.callback(feeds.end)
         await feeds.begin(engine)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
-        yield Service(engine, store, pool, namespaces, feeds)
+        completions = await stack.enter_async_context(
+            listening(clouds, settings, clock, engine.complete)
+        )
+        yield Service(
+            engine=engine,
+            store=store,
+            pool=pool,
+            namespaces=namespaces,
+            feeds=feeds,
+            clouds=clouds,
+            secrets=secret_store,
+            machines=machines,
+            activities=activities,
+            integrations=integrations,
+            step_functions=step_functions,
+            completions=completions,
+        )
+
+
+def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
+    """Puts in the catalog what every service has."""
+    engine.catalog.integrations = integrations.knows
+    for entity in system_entities(clock):
+        engine.catalog.apply(Change(entity, (entity,)))
+
+
+def _pool(settings: Settings, sandbox: Sandbox, clock: Clock, namespaces: Namespaces) -> WorkerPool:
+    return WorkerPool(
+        sandbox,
+        clock,
+        WorkerSettings(
+            result_bytes=settings.payload_bytes,
+            environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
+            modules=NodeModules(_modules_home(settings)),
+            action_key=namespaces.action_key,
+        ),
+        Bounds(
+            size=settings.workers,
+            idle_s=settings.worker_idle_s,
+            prewarmed=settings.prewarmed,
+        ),
+    )
+
+
+async def _activities(store: Store, clock: Clock) -> Activities:
+    activities = Activities(store, clock)
+    await activities.load()
+    return activities
+
+
+async def _machines(store: Store, engine: Engine, settings: Settings) -> Machines:
+    machines = Machines(store, engine, settings.aws_account)
+    await machines.load()
+    return machines
+
+
+def _store(settings: Settings, clock: Clock) -> DynamoStore | MemoryStore | SqliteStore:
+    if settings.dynamodb is not None:
+        return DynamoStore(settings.dynamodb, clock)
+    if settings.data is not None:
+        return SqliteStore(settings.data, synchronous=settings.synchronous)
+    return MemoryStore()
 
 
 @contextmanager
@@ -125,7 +197,11 @@ def _rare_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettings:
+def _vault(settings: Settings) -> Vault:
+    return Vault([key for key in settings.parameter_keys.split(",") if key])
+
+
+def _engine_settings(settings: Settings, namespaces: Namespaces, vault: Vault) -> EngineSettings:
     return EngineSettings(
         limits=Limits(
             steps=settings.steps,
@@ -134,8 +210,18 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
         ),
         quotas=namespaces.quotas,
         nesting=settings.nesting,
-        vault=Vault([key for key in settings.parameter_keys.split(",") if key]),
+        vault=vault,
+        result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
+        arns=Arns(settings.aws_region, settings.aws_account),
     )
+
+
+def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Clock) -> ItemsInvoker:
+    """What distributed Maps read from and write to."""
+    directory = None if settings.items_dir is None else DirectoryObjects(settings.items_dir)
+    on_s3 = objects_on_s3(clouds.egress, clock, settings.items_bytes, settings.items_url)
+    places = Places(directory, on_s3, clouds.authorizers, secrets)
+    return ItemsInvoker(places, clock, ReadingBounds(bytes=settings.items_bytes))
 
 
 def _modules_home(settings: Settings) -> Path:
@@ -154,6 +240,13 @@ def _quotas(settings: Settings) -> Quotas:
         per_minute=settings.per_minute,
         fires_per_minute=settings.fires_per_minute,
     )
+
+
+async def _secrets(store: Store, vault: Vault, clock: Clock, settings: Settings) -> SecretStore:
+    ambient = frozenset(name.strip() for name in settings.ambient_namespaces.split(","))
+    secret_store = SecretStore(store, vault, clock, ambient)
+    await secret_store.load()
+    return secret_store
 
 
 async def _secret(store: Store) -> bytes:

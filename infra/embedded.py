@@ -10,7 +10,9 @@ workers. With a directory, executions survive this process: the next to open it 
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from actions import Action, Call
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
     from composer import JSON, Composition, Outcome
 
+    from .app import Service
     from .engine import Engine
+    from .sfn import Call as Asking
 
 NAMESPACE = "guest"
 PAGE = 1000
@@ -119,8 +123,31 @@ def _name(name: str) -> Name:
 async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
     """An engine in this process; it forgets everything when it is closed, unless it has a directory.
 
+    Functions elsewhere may be reached as `XINGQIAO_EGRESS_ALLOW` says; secrets need a server.
+
     Raises:
         StoreError: when the directory cannot be used.
     """
-    async with open_service(Settings(data=directory)) as service:
+    allowed = os.environ.get("XINGQIAO_EGRESS_ALLOW", "")
+    settings = Settings(data=directory, egress_allow=allowed)
+    async with open_service(settings) as service:
+        service.step_functions.serve(service.engine, _operations(service, settings))
         yield Embedded(service.engine)
+
+
+def _operations(service: Service, settings: Settings) -> Asking:
+    """What state machines ask of Step Functions' API, which is loaded when the first of them does."""
+
+    @cache
+    def loaded() -> Asking:
+        from .api import api_of  # noqa: PLC0415  it takes half a second
+        from .http import operations  # noqa: PLC0415
+
+        return operations(api_of(service, settings, metrics=bytes))
+
+    async def call(
+        namespace: str, request: str, operation: str, params: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        return await loaded()(namespace, request, operation, params)
+
+    return call

@@ -1,4 +1,8 @@
-"""Who there is: namespaces, their keys, and what each may use. Keys are kept as hashes.
+"""Who there is: namespaces, their keys, and what each may use.
+
+A key is kept, sealed when there is something to seal it with: whoever signs requests as AWS' clients do
+shows nothing that a hash could be compared with. Before there were such clients only hashes were kept;
+a namespace of that time keeps its key when it is next shown.
 
 Beside its own key a namespace has any number of short-lived ones, which its actions are given to call
 back with: they are signed, not stored.
@@ -6,11 +10,12 @@ back with: they are signed, not stored.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 import secrets
 import uuid
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -19,8 +24,12 @@ import orjson
 from actions import ConflictError, Document, InvalidError, NotFoundError, Quotas, Write
 from composer import Error, check_part
 
+from .vault import CREDENTIALS
+
 if TYPE_CHECKING:
     from actions import Clock, Store
+
+    from .vault import Vault
 
 KIND = "namespace"  # documents of namespaces, by uuid
 GUEST = "guest"
@@ -31,6 +40,7 @@ GRACE_MS = 60_000  # that an action's key outlives its deadline
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _CREDENTIALS = re.compile(r"[\w.-]{1,128}:[!-~]{8,256}", re.ASCII)
 _MINTED = re.compile(r"action-([0-9a-f]{1,16})-([0-9a-f]{64})")
+_SESSION = re.compile(r"action-([0-9a-f]{1,16})")  # what a minted key is called where it signs
 
 
 class AuthError(Error):
@@ -39,11 +49,15 @@ class AuthError(Error):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace, the hash of its key ("" once it is deleted), and what it may use besides defaults."""
+    """A namespace, the hash of its key ("" once it is deleted), and what it may use besides defaults.
+
+    `key` is None when only the hash is known.
+    """
 
     name: str
     uuid: str
     key_hash: str
+    key: str | None = field(default=None, repr=False)
     limits: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -66,10 +80,16 @@ class Namespaces:
         clock: the time.
         quotas: of a namespace that has none of its own.
         secret: of this service, for its actions' keys.
+        vault: seals what is kept.
     """
 
-    def __init__(self, store: Store, clock: Clock, quotas: Quotas, secret: bytes) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, quotas: Quotas, secret: bytes, vault: Vault
+    ) -> None:
         self._store, self._clock, self._defaults, self._secret = store, clock, quotas, secret
+        self._vault = vault
+        self._changing = asyncio.Lock()
+        self._seen: set[str] = set()  # names of those whose key is not stored, or not sealed, yet
         self._by_uuid: dict[str, Namespace] = {}
         self._by_name: dict[str, Namespace] = {}
         self._quotas: dict[str, Quotas] = {}
@@ -77,7 +97,12 @@ class Namespaces:
     async def load(self) -> None:
         """Reads them from the store."""
         async for document in self._store.documents(KIND):
-            self._take(Namespace(uuid=document.key, **orjson.loads(document.body or b"")))
+            doc = orjson.loads(document.body or b"")
+            if self._vault.seals and isinstance(doc.get(CREDENTIALS), str):
+                self._seen.add(doc["name"])  # there was nothing to seal it with when it was stored
+            doc = self._vault.opened(document.key, doc, CREDENTIALS)
+            key = doc.pop(CREDENTIALS, None)
+            self._take(Namespace(uuid=document.key, key=key, **doc))
 
     def _take(self, namespace: Namespace) -> None:
         before = self._by_name.get(namespace.name)
@@ -92,10 +117,43 @@ class Namespaces:
     def authenticated(self, user: str, key: str) -> str | None:
         """The name of the namespace whose uuid and key these are."""
         found = self._by_uuid.get(user)
-        expected = found.key_hash if found else ""
-        if hmac.compare_digest(_hash(key), expected) or (found and self._minted(found, key)):
-            return found.name if found else None
-        return None
+        if found is None:
+            hmac.compare_digest(_hash(key), "")
+            return None
+        if hmac.compare_digest(_hash(key), found.key_hash):
+            if found.key is None:
+                self._take(replace(found, key=key))
+                self._seen.add(found.name)
+            return found.name
+        return found.name if self._minted(found, key) else None
+
+    def signer(self, user: str, session: str | None = None) -> tuple[str, str | None] | None:
+        """The namespace of this uuid and the key that it signs with: None when only its hash is kept.
+
+        `session` is what a minted key begins with; its whole is what signs, and it is over in time.
+        None when nobody can sign as these.
+        """
+        found = self._by_uuid.get(user)
+        if found is None or found.deleted:
+            return None
+        if session is None:
+            return found.name, found.key
+        match = _SESSION.fullmatch(session)
+        if match is None or int(match[1], 16) < self._clock.now_ms():
+            return None
+        return found.name, f"{session}-{self._signature(found, match[1])}"
+
+    @property
+    def unkept(self) -> bool:
+        """Whether there are keys to `keep`."""
+        return bool(self._seen)
+
+    async def keep(self) -> None:
+        """Stores keys that were not: those shown since, where only the hash was, and unsealed ones."""
+        async with self._changing:
+            for name in sorted(self._seen):
+                await self._store.commit([self._written(self._by_name[name])])
+                self._seen.discard(name)
 
     def _minted(self, namespace: Namespace, key: str) -> bool:
         match = _MINTED.fullmatch(key)
@@ -140,7 +198,7 @@ class Namespaces:
     async def create(
         self, name: str, limits: dict[str, int], credentials: str | None = None
     ) -> str:
-        """Makes a namespace. Returns its credentials, which are not kept.
+        """Makes a namespace. Returns its credentials.
 
         Raises:
             InvalidNameError, InvalidError, AuthError: when the name, a limit or credentials are none.
@@ -154,7 +212,7 @@ class Namespaces:
         return await self._put(name, credentials, _checked(limits))
 
     async def rotate(self, name: str, credentials: str | None = None) -> str:
-        """Gives a namespace new credentials, which are returned and not kept; the old are void."""
+        """Gives a namespace new credentials, which are returned; the old are void."""
         return await self._put(name, credentials, self.get(name).limits)
 
     async def limit(self, name: str, limits: dict[str, int]) -> Namespace:
@@ -169,7 +227,7 @@ class Namespaces:
 
     async def delete(self, name: str) -> None:
         """Ends a namespace: its keys are void. Its name is not given again."""
-        await self._commit(replace(self.get(name), key_hash=""))
+        await self._commit(replace(self.get(name), key_hash="", key=None))
 
     async def _put(self, name: str, credentials: str | None, limits: dict[str, int]) -> str:
         credentials = new_credentials() if credentials is None else credentials
@@ -184,20 +242,30 @@ class Namespaces:
             raise AuthError(
                 f"the uuid of these credentials is that of the namespace {taken.name!r}"
             )
-        namespace = Namespace(name=name, uuid=user, key_hash=_hash(key), limits=limits)
+        namespace = Namespace(name=name, uuid=user, key_hash=_hash(key), key=key, limits=limits)
         if namespace != self._by_name.get(name):
             await self._commit(namespace)
         return credentials
 
     async def _commit(self, namespace: Namespace) -> None:
-        fields = asdict(namespace)
-        body = orjson.dumps({name: value for name, value in fields.items() if name != "uuid"})
+        async with self._changing:
+            await self._store.commit([self._written(namespace)])
+            self._take(namespace)
+
+    def _written(self, namespace: Namespace) -> Write:
+        doc = {
+            "name": namespace.name,
+            "key_hash": namespace.key_hash,
+            "limits": namespace.limits,
+        }
+        if namespace.key is not None:
+            doc[CREDENTIALS] = namespace.key
+        body = orjson.dumps(self._vault.sealed(namespace.uuid, doc, CREDENTIALS))
         write = Write(documents=[Document(kind=KIND, key=namespace.uuid, body=body)])
         before = self._by_name.get(namespace.name)
         if before is not None and before.uuid != namespace.uuid:
             write.documents.append(Document(kind=KIND, key=before.uuid, body=None))
-        await self._store.commit([write])
-        self._take(namespace)
+        return write
 
 
 async def first_namespaces(

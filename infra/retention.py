@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DAY_MS = 24 * 3600 * 1000
 AT_ONCE = 2000  # records
+NAMES = 25  # of executions, that are looked at
 PERIOD_S = 2.0
 
 
@@ -37,7 +38,9 @@ class Retention:
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
+        last = ""
         while True:
             before_ms = self._clock.now_ms() - self._kept_ms
             await self._engine.commit(Write(expired=(before_ms, AT_ONCE)))
+            last = await self._engine.executions.forget_names(last, NAMES, before_ms)
             await asyncio.sleep(PERIOD_S)  # noqa: TID251  what is old by then is old enough

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from .api import api_of
 from .app import open_service
-from .http import Api, Authenticator, create_app
+from .http import create_app
 from .namespaces import OPERATOR, first_namespaces
 from .settings import OPERATOR_FILE, write_secret
 from .telemetry import metrics_of
@@ -21,6 +22,8 @@ from .telemetry import metrics_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from .app import Service
+    from .http import Api
     from .namespaces import Namespaces
     from .settings import Settings
 
@@ -59,26 +62,8 @@ async def serve(
     settings = replace(settings, api_host=settings.api_host or url)
     async with open_service(settings) as service:
         credentials = await _credentials(service.namespaces, settings)
-        api = Api(
-            engine=service.engine,
-            auth=Authenticator(service.namespaces),
-            namespaces=service.namespaces,
-            feeds=service.feeds,
-            payload_bytes=settings.payload_bytes,
-            metrics=metrics_of(service.engine, service.pool),
-        )
-        config = uvicorn.Config(
-            create_app(api),
-            http="httptools",
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            proxy_headers=False,
-            log_config=None,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        server = _Server(config)
+        api = _api(service, settings)
+        server = _Server(_config(api))
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(server.serve([sock]))
             started(url, credentials)
@@ -87,9 +72,29 @@ async def serve(
             stopping.cancel()
             log.info("stopping: steps under way have %g s", settings.grace_s)
             api.stopping = True
+            service.activities.close()
             if not await service.engine.drain(settings.grace_s):
                 log.warning("some steps are still under way; they run again after the next start")
             server.should_exit = True
+
+
+def _api(service: Service, settings: Settings) -> Api:
+    metrics = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
+    return api_of(service, settings, metrics)
+
+
+def _config(api: Api) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(api),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        proxy_headers=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
 
 
 def _listening(settings: Settings) -> socket.socket:
@@ -104,6 +109,7 @@ async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None
     """Those of `guest`, when they are new; the operator's go into a file that only they can read."""
     guest, operator = await first_namespaces(namespaces, settings.auth, settings.operator)
     if settings.data is not None:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # the store may lie elsewhere
         file = settings.data / OPERATOR_FILE
         if operator is None and settings.operator is None and not file.exists():
             operator = await namespaces.rotate(OPERATOR)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from actions import ACCOUNT, REGION
 from composer import Error
 
 if TYPE_CHECKING:
@@ -30,11 +32,24 @@ class Settings:
         host: that the server listens on.
         port: that it listens on; 0 for any that is free.
         data: the directory of the store; None keeps everything in memory.
+        dynamodb: name of a DynamoDB table, which is the store then, made if there is none; credentials
+            and region are the SDK's usual. One server at a time uses it.
         auth: `uuid:key` of the namespace `guest`; None for what the store has, or new ones.
         operator: `uuid:key` of `whisk.system`, who makes namespaces; None for what the store has, or
             new ones, which are kept in the file `operator` of the data directory.
         api_host: URL of this server for its actions; None for the address that it listens on.
-        parameter_keys: Fernet keys, separated by commas, that parameters are sealed with.
+        parameter_keys: Fernet keys, separated by commas, that parameters and secrets are sealed with.
+        egress_allow: networks and hosts, separated by commas, that actions elsewhere may be reached at
+            although they are not public.
+        ambient_namespaces: whose actions may use the credentials that this server itself runs with,
+            separated by commas; `*` is for all.
+        aws_completions: URL of a queue on SQS, of this server only, to which functions on AWS Lambda whose mode
+            is `event` answer; "" when there is none.
+        items_dir: directory whose directories are buckets of this machine, for the item readers and result writers of
+            distributed Maps, of the namespaces in `ambient_namespaces`; None when there are none.
+        items_url: URL of a host that speaks as S3 does, which is asked for all other buckets; "" for AWS.
+        items_bytes: that a distributed Map may read.
+        aws_region, aws_account: that the names of state machines say they are in.
         isolation: of workers: `auto`, `process` or `bubblewrap`.
         workers: processes at most.
         worker_idle_s: seconds after which an idle worker ends.
@@ -56,10 +71,19 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = PORT
     data: Path | None = Path(".xingqiao")
+    dynamodb: str | None = None
     auth: str | None = None
     operator: str | None = None
     api_host: str | None = None
     parameter_keys: str = ""
+    egress_allow: str = ""
+    ambient_namespaces: str = "guest"
+    aws_completions: str = ""
+    items_dir: Path | None = None
+    items_url: str = ""
+    items_bytes: int = 128 << 20
+    aws_region: str = REGION
+    aws_account: str = ACCOUNT
     isolation: Literal["auto", "process", "bubblewrap"] = "auto"
     workers: int = 16
     worker_idle_s: float = 60.0
@@ -87,6 +111,10 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not value >= least:  # what is no number is not, either
                 raise SettingsError(f"{name} must be at least {least}, not {value}")
+        for name, (form, what) in _FORMS.items():
+            value = getattr(self, name)
+            if value is not None and not form.fullmatch(value):
+                raise SettingsError(f"{name} must be {what}, not {value!r}")
         if self.port > MAX_PORT:
             raise SettingsError(f"port must be at most {MAX_PORT}, not {self.port}")
 
@@ -105,6 +133,22 @@ class Settings:
         return cls(**{**found, **{name: v for name, v in given.items() if v is not None}})
 
 
+_FORMS = {
+    "aws_account": (re.compile(r"[0-9]{12}"), "12 digits"),
+    "aws_completions": (
+        re.compile(r"(https?://[A-Za-z0-9.-]+(:\d+)?/[A-Za-z0-9/_.-]+)?"),
+        "the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/name",
+    ),
+    "aws_region": (re.compile(r"[a-z0-9]+(-[a-z0-9]+)+"), f"like {REGION}"),
+    "dynamodb": (
+        re.compile(r"[A-Za-z0-9_.-]{3,255}"),
+        "the name of a table, 3 to 255 letters, digits or any of _.-",
+    ),
+    "items_url": (
+        re.compile(r"(https?://[A-Za-z0-9.-]+(:\d+)?/?)?"),
+        "a URL such as http://127.0.0.1:9000",
+    ),
+}
 _CHOICES = {
     "isolation": ("auto", "process", "bubblewrap"),
     "synchronous": ("FULL", "NORMAL"),
@@ -115,6 +159,7 @@ _LEAST = {
     "workers": 1,
     "worker_idle_s": 0,
     "payload_bytes": 1024,
+    "items_bytes": 1024,
     "steps": 1,
     "fork_width": 1,
     "nesting": 0,
@@ -138,7 +183,7 @@ def write_secret(file: Path, text: str) -> None:
 
 
 def _read(name: str, text: str) -> Any:
-    if name in ("data", "node_modules"):
+    if name in ("data", "items_dir", "node_modules"):
         return Path(text)
     if name not in _LEAST:
         return text

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from actions import Action, Inline, Package
+from actions import Action, Inline, Limits, Package
 from composer import Name
 
+from .activities import ACTIVITY
 from .feeds import FEED, WEBHOOK
+from .integrations import INTEGRATION
+from .items import ITEMS, LIMIT_MS, READ, WRITE
 from .namespaces import OPERATOR
 
 if TYPE_CHECKING:
@@ -46,10 +49,29 @@ def system_entities(clock: Clock) -> Iterator[Entity]:
                 annotations={"description": does, "exec": FEED, "feed": True},
                 publish=True,
             )
+    yield Package(Name(OPERATOR, None, STATES), publish=True, annotations={"description": ASKED})
+    for name, (kind, does) in TASKS.items():
+        yield Action(
+            Name(OPERATOR, STATES, name),
+            Inline(_no_function, kind),
+            limits=Limits(timeout_ms=LIMIT_MS) if kind == ITEMS else Limits(),
+            annotations={"description": does, "exec": kind},
+            publish=True,
+        )
 
 
 def _no_function(_: JSON) -> JSON:
-    raise AssertionError("a feed is not called as a function")
+    raise AssertionError("it is not called as a function")
+
+
+STATES = "states"
+ASKED = "What state machines ask for besides functions"
+TASKS = {
+    ACTIVITY: (ACTIVITY, "Waits for a worker, who answers later"),
+    INTEGRATION: (INTEGRATION, "Asks a service"),
+    READ: (ITEMS, "Reads the items of a distributed Map"),
+    WRITE: (ITEMS, "Writes the results of a distributed Map"),
+}
 
 
 FEEDS = {

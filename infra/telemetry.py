@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from actions.runtimes import WorkerPool
+    from adapters import CloudInvoker, Completions, Tally
     from infra.engine import Engine
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
@@ -49,12 +50,18 @@ def set_up_logs(form: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    logging.getLogger("botocore").setLevel(logging.WARNING)  # it tells where it found credentials
 
 
-def metrics_of(engine: Engine, pool: WorkerPool) -> Callable[[], bytes]:
+def metrics_of(
+    engine: Engine, pool: WorkerPool, clouds: CloudInvoker, completions: Completions | None = None
+) -> Callable[[], bytes]:
     """A function that writes all figures in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(engine, pool))
+    registry.register(_Elsewhere(clouds))
+    if completions is not None:
+        registry.register(_Messages(completions.tally))
     return lambda: generate_latest(registry)
 
 
@@ -94,3 +101,52 @@ class _Collector:
             "store_healthy": int(self._engine.healthy),
         }.items():
             yield GaugeMetricFamily(f"xingqiao_{name}", name.replace("_", " "), value)
+
+
+class _Elsewhere:
+    """Reads what has become of actions that run elsewhere."""
+
+    def __init__(self, clouds: CloudInvoker) -> None:
+        self._clouds = clouds
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        ended = CounterMetricFamily(
+            "xingqiao_elsewhere", "Runs elsewhere by what became of them", labels=["kind", "result"]
+        )
+        for labels, count in self._clouds.ended.items():
+            ended.add_metric(labels, count)
+        repeats = CounterMetricFamily(
+            "xingqiao_elsewhere_repeats", "Runs elsewhere asked for again", labels=["kind"]
+        )
+        for kind, count in self._clouds.repeats.items():
+            repeats.add_metric([kind], count)
+        under_way, polled = self._clouds.under_way
+        yield ended
+        yield repeats
+        yield GaugeMetricFamily(
+            "xingqiao_elsewhere_under_way", "Runs elsewhere under way", under_way
+        )
+        yield GaugeMetricFamily(
+            "xingqiao_elsewhere_polled", "Those that were taken in and are asked after", polled
+        )
+
+
+class _Messages:
+    """Reads what has become of the messages of a queue of completions."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        messages = CounterMetricFamily(
+            "xingqiao_queued_completions", "Messages by what became of them", labels=["status"]
+        )
+        for status in ("taken", "late", "refused"):
+            messages.add_metric([status], getattr(self._tally, status))
+        yield messages

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, output
+from .client import ApiError
 from .options import FILE, as_json, connected, connected_by_host, listed, noted, pages, parameters
 
 if TYPE_CHECKING:
@@ -16,28 +17,46 @@ if TYPE_CHECKING:
 
 OK, ACCEPTED = 200, 202
 WEB = click.Choice(["true", "false", "yes", "no", "raw"], case_sensitive=False)
+TYPE = click.Choice(["standard", "express"], case_sensitive=False)
 WAIT_MS = 20_000  # of one look at an activation
 
 
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("--name", help="Of what the file defines, when it defines one thing.")
+@click.option("--type", "type_", type=TYPE, help="Of the state machine in FILE [standard].")
 @as_json
 @connected
-def deploy(client: Client, file: Path, name: str | None, *, as_json: bool) -> None:
-    """Deploy what FILE defines: compositions and actions (.py, .json or .zip).
+def deploy(
+    client: Client, file: Path, name: str | None, type_: str | None, *, as_json: bool
+) -> None:
+    """Deploy what FILE defines: compositions and actions (.py, .json or .zip), or a state machine (.asl.json).
 
     A .py file is run to find its compositions, each deployed under its variable's name, with the
     actions that they define; or else, if it has a function `main`, it is itself an action.
     """
     deployed = []
-    for action_name, document in files.read(file, name).documents().items():
-        deployed.append(client.put_action(action_name, document, overwrite=True))
+    documents = files.read(file, name).documents()
+    if type_ is not None:
+        if not files.is_machine(file):
+            raise click.UsageError(f"--type is of state machines: {file} is no *.asl.json")
+        for document in documents.values():
+            document["exec"]["type"] = type_.upper()
+    for action_name, document in documents.items():
+        deployed.append(_put_named(client, action_name, document))
         if not as_json:
             last = deployed[-1]
             output.done(f"{last['name']} {last['version']} ({last['exec']['kind']})")
     if as_json:
         output.write_json(deployed)
+
+
+def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
+    """Puts one of several actions; what is wrong with it says which it is."""
+    try:
+        return client.put_action(name, document, overwrite=True)
+    except ApiError as error:
+        raise ApiError(f"{name}: {error}") from error
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import httpx
 
@@ -109,7 +109,9 @@ class Client:
         failed_action = "x-openwhisk-activation-id" in response.headers
         if response.is_error and not failed_action:
             text = document.get("error", document) if isinstance(document, dict) else document
-            raise ApiError(str(text), response.status_code)
+            gone = response.status_code == NOT_FOUND
+            what = f"{_shown(path)}: {text}" if gone else str(text)
+            raise ApiError(what, response.status_code)
         return response.status_code, document
 
     def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
@@ -146,6 +148,11 @@ def _path(collection: str, name: str) -> str:
     """The path of a name."""
     namespace, _, rest = name[1:].partition("/") if name.startswith("/") else ("_", "", name)
     return f"{NAMESPACES}/{quote(namespace)}/{collection}/{quote(rest)}"
+
+
+def _shown(path: str) -> str:
+    """What a path of the caller's namespace asks for, as one reads it: `actions/package/name`."""
+    return unquote(path).removeprefix(f"{NAMESPACES}/_/")
 
 
 def _segment(text: str) -> str:

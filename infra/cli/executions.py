@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from .client import Client
 
 SHOWN = 30
-STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "cancelled")
+STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "timed_out", "cancelled")
 
 
 @click.group()
 def execution() -> None:
-    """Executions of compositions: list, get, history, cancel, resume, redrive."""
+    """Executions of compositions: list, get, history, cost, cancel, resume, redrive."""
 
 
 @execution.command("list")
@@ -82,7 +82,7 @@ def _tell(found: dict[str, Any]) -> None:
 
 def _for(fiber: dict[str, Any]) -> str:
     """What a fiber waits for, exactly."""
-    parts = [fiber[key] for key in ("action", "function", "path") if fiber.get(key)]
+    parts = [fiber[key] for key in ("action", "function", "path", "kind") if fiber.get(key)]
     if "code" in fiber:
         parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
     due = fiber.get("until", fiber.get("due"))
@@ -103,6 +103,35 @@ def history(client: Client, id: str, *, as_json: bool) -> None:
             output.write_json(entry)
     else:
         output.history(entries)
+
+
+@execution.command()
+@click.argument("id")
+@as_json
+@connected
+def cost(client: Client, id: str, *, as_json: bool) -> None:
+    """Show what the steps of the execution ID cost, by cloud, and that waiting cost nothing."""
+    found = client.ask("GET", f"executions/{id}/cost")
+    if as_json:
+        output.write_json(found)
+        return
+    rows = [
+        (share["cloud"], share["steps"], _ms(share["billed"]), _ms(share["took"]), _untold(share))
+        for share in found["clouds"]
+    ]
+    conducted = _ms(found["conductor"])
+    rows.append(("conductor", "", conducted, conducted, ""))
+    rows.append(("waiting", "", _ms(0), _ms(found["waited"]), ""))
+    output.table(("", "steps", "billed", "took", ""), rows, "")
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.3f} ms" if value < 1 else f"{value:,.0f} ms"
+
+
+def _untold(share: dict[str, Any]) -> str:
+    count = share["untold"]
+    return f"no bill of {count}: counted by how long they took from here" if count else ""
 
 
 @execution.command()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import composer
-from actions import NODE, PYTHON
+from actions import MACHINE, NODE, PYTHON
 from composer import ActionFunction, Composition, CompositionError, Error
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from composer import JSON
+
+
+MACHINE_SUFFIX = ".asl.json"
 
 
 class FileError(Error):
@@ -77,6 +80,8 @@ def composition(path: Path, name: str | None) -> Composition:
 
 def content(runtime: dict[str, JSON]) -> bytes:
     """What the file of an action held, from its `exec`."""
+    if runtime["kind"] == MACHINE:
+        return str(runtime["definition"]).encode()
     if "code" not in runtime:
         document = runtime.get("composition", runtime)
         return json.dumps(document, indent=2, ensure_ascii=False).encode()
@@ -116,7 +121,7 @@ def _kind(path: Path) -> str:
 
 
 def read(path: Path, name: str | None = None) -> Contents:
-    """What a file defines: `.py`, `.json` (a composition), `.js` or `.zip` (an action).
+    """What a file defines: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.js` or `.zip`.
 
     Args:
         path: of the file.
@@ -129,16 +134,39 @@ def read(path: Path, name: str | None = None) -> Contents:
         raise FileError(f"{path}: there is no such file")
     if path.suffix in (".zip", ".js"):
         return Contents(actions={name or path.stem: {"exec": executed(path, None, None)}})
+    if is_machine(path):
+        document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
+        return Contents(actions={name or path.name.removesuffix(MACHINE_SUFFIX): document})
     if path.suffix == ".json":
         return Contents(compositions={name or path.stem: _composition(path)})
     if path.suffix != ".py":
-        raise FileError(f"{path}: only .py, .js, .json and .zip files can be used")
+        raise FileError(f"{path}: only .py, .js, .zip, .json and .asl.json files can be used")
     return _python(path, name)
+
+
+def is_machine(path: Path) -> bool:
+    """Whether a file is of a state machine, by its name."""
+    return path.name.endswith(MACHINE_SUFFIX)
+
+
+def definition(path: Path) -> str:
+    """The text of a state machine, as it is.
+
+    Raises:
+        FileError: when it cannot be read.
+    """
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: {error}") from error
 
 
 def _composition(path: Path) -> Composition:
     try:
-        return composer.parse(json.loads(path.read_text("utf-8")))
+        document = json.loads(path.read_text("utf-8"))
+        if isinstance(document, dict) and "StartAt" in document:
+            raise FileError(f"{path}: a state machine's file must be called *{MACHINE_SUFFIX}")
+        return composer.parse(document)
     except (ValueError, CompositionError) as error:
         raise FileError(f"{path}: {error}") from error
 
@@ -149,14 +177,18 @@ def _python(path: Path, name: str | None) -> Contents:
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
             contents.functions[value.name] = value
-        elif isinstance(value, Composition) and value.type != "step" and variable[0] != "_":
-            contents.compositions[variable] = value
+        elif isinstance(value, Composition) and variable[0] != "_":
+            if value.type == "action" and value.arguments["action"] is not None:
+                _collect(value, contents)  # it says what an action is, and nothing else
+            elif value.type != "step":
+                contents.compositions[variable] = value
     if name is not None and contents.compositions:
         last = list(contents.compositions)[-1]
         contents.compositions = {name: contents.compositions[last]}
     for composition in contents.compositions.values():
         _collect(composition, contents)
-    if not (contents.functions or contents.compositions):
+    _check_names(path, contents)
+    if not (contents.functions or contents.compositions or contents.actions):
         if not callable(getattr(module, "main", None)):
             raise FileError(
                 f"{path}: it has no composition, no @composer.action and no function 'main'"
@@ -164,6 +196,15 @@ def _python(path: Path, name: str | None) -> Contents:
         document = {"exec": {"kind": "python:3", "code": path.read_text("utf-8")}}
         contents.actions[name or path.stem] = document
     return contents
+
+
+def _check_names(path: Path, contents: Contents) -> None:
+    """A composition that is called as an action of its file would take its place, and call itself."""
+    for twice in contents.compositions.keys() & {*contents.functions, *contents.actions}:
+        raise FileError(
+            f"{path}: two things are called {twice!r}, a composition and an action: rename the "
+            "variable or the action"
+        )
 
 
 def _collect(composition: Composition, contents: Contents) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import composer
-from composer import Failure
+from actions import MACHINE
+from composer import CompositionError, Failure
 
 from . import files, output
 from .client import connect
@@ -62,20 +63,28 @@ async def _run(
 @click.option("--url", help="Of the server.")
 @click.option("--auth", metavar="UUID:KEY", help="Credentials.")
 def show(what: str, name: str | None, form: str, url: str | None, auth: str | None) -> None:
-    """Draw the composition in FILE, or the deployed one called NAME."""
+    """Draw the composition or the state machine in FILE, or the deployed one called NAME."""
     path = Path(what)
-    if path.suffix in (".py", ".json"):
-        composition = files.composition(path, name)
+    drawn: Composition | str
+    if files.is_machine(path):
+        drawn = files.definition(path)
+    elif path.suffix in (".py", ".json"):
+        drawn = files.composition(path, name)
     else:
-        composition = _deployed(what, url, auth)
-    print(composer.dot(composition) if form == "dot" else composer.mermaid(composition))
+        drawn = _deployed(what, url, auth)
+    try:
+        print(composer.dot(drawn) if form == "dot" else composer.mermaid(drawn))
+    except CompositionError as error:
+        raise files.FileError(f"{what}: {error}") from error
 
 
-def _deployed(name: str, url: str | None, auth: str | None) -> Composition:
+def _deployed(name: str, url: str | None, auth: str | None) -> Composition | str:
     with connect(url, auth) as client:
         runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:
         return composer.sequence(*runtime["components"])
+    if runtime["kind"] == MACHINE:
+        return str(runtime["definition"])
     if "composition" not in runtime:
         raise files.FileError(f"{name} is no composition: it is of kind {runtime['kind']}")
     return composer.parse(runtime["composition"])

@@ -26,6 +26,7 @@ _STATUS = {
     "succeeded": "green",
     "failed": "red",
     "cancelled": "red",
+    "timed_out": "red",
     "paused": "yellow",
     "stuck": "red",
 }
@@ -57,6 +58,11 @@ def document(document: Any) -> None:
 def done(text: str) -> None:
     """What has been done."""
     console().print(Text("✓ ", style="green") + Text(text))
+
+
+def failed(text: str) -> None:
+    """What has not been done."""
+    console().print(Text("✗ ", style="red") + Text(text))
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> None:

@@ -13,6 +13,7 @@ import click
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=int, help="Port to listen on; 0 takes one that is free [3233].")
 @click.option("--data", type=click.Path(path_type=Path), help="Directory of its store [.xingqiao].")
+@click.option("--dynamodb", metavar="TABLE", help="DynamoDB table, to be its store instead.")
 @click.option("--auth", metavar="UUID:KEY", help="Credentials of the first namespace, `guest`.")
 @click.option("--workers", type=int, help="Worker processes at most [16].")
 @click.option(

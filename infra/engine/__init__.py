@@ -1,9 +1,27 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
+from .beginnings import Beginning
 from .engine import Engine, Invoked
+from .executions import Executions, MachineExecution
 from .parts import Counters, EngineSettings
+from .programs import program_document
 from .records import Records
+from .registry import MODIFIED, Beside
 from .timers import Timers
 from .waiters import Ended
 
-__all__ = ["Counters", "Ended", "Engine", "EngineSettings", "Invoked", "Records", "Timers"]
+__all__ = [
+    "MODIFIED",
+    "Beginning",
+    "Beside",
+    "Counters",
+    "Ended",
+    "Engine",
+    "EngineSettings",
+    "Executions",
+    "Invoked",
+    "MachineExecution",
+    "Records",
+    "Timers",
+    "program_document",
+]

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import BAD_RESPONSE, INTERNAL_ERROR, PAYLOAD_TOO_LARGE
+from actions import (
+    BAD_RESPONSE,
+    FAILURES,
+    HERE,
+    INTERNAL_ERROR,
+    LOST,
+    PAYLOAD_TOO_LARGE,
+    Remoted,
+)
 from composer import (
     APPLICATION_ERROR,
     EXECUTION_FAILED,
+    Accepted,
     Changes,
     Completed,
     Entry,
     Failed,
     Failure,
     Success,
+    boxed,
 )
 from composer import (
     CANCELLED as CANCELLED_CODE,
 )
 
-from .runs import CANCELLED, FAILED, SUCCEEDED
+from .runs import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
 
 if TYPE_CHECKING:
-    from actions import Completion, Opened, Write
+    from actions import Completion, Ran, Write
     from composer import JSON, Outcome
 
-    from .runs import Run
+    from .runs import Flight, Run
 
+STATES_TIMEOUT = "States.Timeout"
+ACTIVITY = "activity"  # the kind of the action that is worked on by whoever asks for work
 KEPT_LOGS = 100  # lines of a step that answers later, until it does
 
 
@@ -41,9 +53,25 @@ def broken(now_ms: int) -> Changes:
     return Changes(entries=[entry], outcome=failure)
 
 
-def ticket_of(opened: Opened, completion: Completion) -> dict[str, JSON]:
-    """What must be known of a step that is accepted, when it is answered."""
+def ticket_of(run: Run, flight: Flight, completion: Completion) -> dict[str, JSON]:
+    """What must be known of a step that is accepted, when it is answered.
+
+    With `poll` it is to be asked after, by whoever runs actions of its `kind`; `remote` tells where it has run,
+    and how long, if it answers by its completion trigger. A state machine's history tells what came of asking,
+    too: the `result`, or the `worker` that does it.
+    """
+    opened = flight.opened
+    if completion.ticket is not None:
+        more: dict[str, JSON] = {"poll": completion.ticket, "kind": flight.kind}
+    else:
+        ran_ms = completion.ended_ms - completion.started_ms
+        ran = completion.remote or Remoted(HERE, ran_ms=ran_ms, billed_ms=ran_ms)
+        more = {"remote": asdict(replace(ran, later=True))}
+    if run.execution.program.states:
+        given = completion.outcome.value
+        more |= given if flight.kind == ACTIVITY else {"result": given}
     return {
+        **more,
         "activation": opened.id,
         "action": str(opened.action.listed_as),
         "asked": opened.asked_ms,
@@ -52,19 +80,58 @@ def ticket_of(opened: Opened, completion: Completion) -> dict[str, JSON]:
     }
 
 
-def event_of(turn: int, outcome: Outcome, variables: JSON) -> Completed | Failed:
+def event_of(turn: int, completion: Completion) -> Completed | Failed:
+    """The event that it is to the fiber that waits for it."""
+    outcome, variables = completion.outcome, completion.variables
+    remote = None
+    if completion.remote is not None:
+        remote = completion.remote.to_json(completion.ended_ms - completion.started_ms)
     if isinstance(outcome, Success):
-        return Completed(turn, outcome.value, variables)
+        return Completed(turn, outcome.value, variables, remote)
     if variables and outcome.code == APPLICATION_ERROR:
-        return Completed(
-            turn, {"error": outcome.error}, variables
-        )  # what it had set by then counts
-    return Failed(turn, outcome)
+        # what it had set by then counts
+        return Completed(turn, {"error": outcome.error}, variables)
+    ran = completion.ran
+    if ran is None and outcome.code in (BAD_RESPONSE, PAYLOAD_TOO_LARGE):
+        ran = "unknown"  # it may have done all that it was to do, but for telling so
+    return Failed(turn, outcome, ran, remote)
+
+
+def taken_or_done(
+    turn: int, run: Run, flight: Flight, completion: Completion
+) -> Accepted | Completed | Failed:
+    """The event that a nested execution's end is to the fiber that waits for it."""
+    if flight.later and isinstance(completion.outcome, Success):
+        return Accepted(turn, ticket_of(run, flight, completion))
+    return event_of(turn, completion)
+
+
+def in_doubt(run: Run, fiber: str, turn: int, failed: Failure, ran: Ran | None = None) -> Failure:
+    """A step of a saga or a transaction that cannot be sent again may have been done before.
+
+    `ran` is known better than by the code of the failure.
+    """
+    kind = FAILURES.get(failed.code)
+    sent = (fiber, turn) in run.resent and run.execution.program.spans
+    if not sent or kind is None or (ran or kind.ran) != "no":
+        return failed
+    text = "It was sent before the server stopped, and may have run; it cannot be sent again."
+    return Failure(LOST, {"code": LOST, "message": text, "cause": failed.error})
+
+
+def may_have_run(event: Failed) -> bool:
+    """Whether a step that failed leaves open what it has done."""
+    if event.ran is not None:
+        return event.ran == "unknown"
+    kind = FAILURES.get(event.failure.code)
+    return kind is not None and kind.ran == "unknown"
 
 
 def status_in_words(outcome: Outcome) -> str:
     if isinstance(outcome, Success):
         return SUCCEEDED
+    if outcome.code == STATES_TIMEOUT and "Status" in boxed(outcome.error):
+        return TIMED_OUT  # a state machine's own time: that of a task is a failure
     return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
 
 

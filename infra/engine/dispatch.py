@@ -7,16 +7,25 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from actions import INTERNAL_ERROR, UNAVAILABLE, Completion, Invocation, merged
-from composer import Failure
+from actions import (
+    INTERNAL_ERROR,
+    LOST,
+    UNAVAILABLE,
+    Completion,
+    Invocation,
+    RemoteInvoker,
+)
+from composer import Failure, task_token
 
+from .answers import ACTIVITY
+from .targets import given
 from .tokens import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from actions import Clock, Invoker
-    from composer import Invoke
+    from composer import JSON, Invoke
 
     from .mailboxes import Mailboxes
     from .runs import Flight, Run
@@ -80,22 +89,28 @@ class Dispatch:
             self.completed(run, fiber, turn, flight, Completion(unknown, now_ms, now_ms))
             return
         token = ""
-        if action.answers_later:
+        if flight.later:
+            token = task_token(run.id, fiber, turn)
+        elif action.answers_later:
             token = self._tokens.make(Place(run.id, fiber, turn, opened.id))
         inline = command.function is not None or run.origin.solo
         invocation = Invocation(
             activation=opened.id,
             action=action,
-            params=command.params if inline else merged(action.parameters, command.params),
+            params=command.params if inline else given(action, command.params),
             namespace=run.origin.namespace,
             token=token,
             function=command.function,
             variables=command.variables or {},
             transaction=run.id,
             key=command.key,
+            trace=run.origin.trace,
         )
-        self.under_way += 1
-        done = partial(self._done, run, fiber, turn, flight)
+        if flight.kind == ACTIVITY:  # whoever works on it is not waited for when the server stops
+            done = partial(self.completed, run, fiber, turn, flight)
+        else:
+            self.under_way += 1
+            done = partial(self._done, run, fiber, turn, flight)
         try:
             invoker.invoke(invocation, done)
         except Exception:
@@ -103,6 +118,31 @@ class Dispatch:
             now_ms = self._clock.now_ms()
             broken = Failure(INTERNAL_ERROR, "The action could not be run; the log says why.")
             done(Completion(broken, now_ms, now_ms))
+
+    def resume(
+        self, run: Run, fiber: str, turn: int, flight: Flight, ticket: dict[str, JSON]
+    ) -> None:
+        """Asks after a step that was taken in elsewhere. It is not waited for when the server stops."""
+        opened = flight.opened
+        invocation = Invocation(
+            activation=opened.id,
+            action=opened.action,
+            params={},
+            namespace=run.origin.namespace,
+            token="",
+            transaction=run.id,
+            trace=run.origin.trace,
+        )
+        invoker = self._invokers.get(flight.kind)
+        done = partial(self.completed, run, fiber, turn, flight)
+        if not isinstance(invoker, RemoteInvoker):
+            now_ms = self._clock.now_ms()
+            lost = Failure(LOST, f"It was taken in, but nothing here asks after '{flight.kind}'.")
+            done(Completion(lost, now_ms, now_ms))
+            return
+        invoker.resume(invocation, ticket["poll"], done)
+        if run.flights.get((fiber, turn)) is not flight:
+            invoker.cancel(opened.id)  # it was given up while its ticket was being committed
 
     def _operate(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
         """Puts a message into an entity's mailbox.

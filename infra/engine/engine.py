@@ -13,11 +13,10 @@ import orjson
 
 from actions import (
     COMPOSITION,
-    RUNTIMES,
+    KINDS,
     Action,
     Catalog,
     Change,
-    Completion,
     Composed,
     ConflictError,
     Inline,
@@ -26,27 +25,31 @@ from actions import (
     RefusedError,
     check_call,
 )
-from composer import STUCK, Invoking, Name, TimerFired, compile
+from composer import STUCK, Name, TimerFired, compile
 
+from .answering import Answering
+from .beginnings import called
 from .dispatch import Dispatch
+from .executions import Executions
 from .firing import Firing
 from .heuristics import Heuristics
 from .inbox import Inbox
 from .mailboxes import Mailboxes
 from .parts import Counters, EngineSettings, Parts
+from .programs import program_document
 from .records import Records
-from .recovery import Recovery, program_document
+from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry, tell
 from .tick import Tick, Unit
 from .timers import Timers
-from .tokens import Place, Tokens
+from .tokens import Tokens
 from .waiters import Ended, Waiters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from actions import Call, Clock, Ids, Invoker, Opened, Quotas, Store, Write
+    from actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
     from .runs import Run
@@ -87,7 +90,7 @@ class Engine:
         settings: EngineSettings,
         secret: bytes,
     ) -> None:
-        self._catalog = Catalog(kinds=[kind for kind in RUNTIMES if kind in invokers])
+        self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
         )
@@ -104,10 +107,21 @@ class Engine:
             self._parts, self._tick, invokers, self._recovery, self._tasks
         )
         self.heuristics = Heuristics(self.entities, self._tick)
+        self._answering = Answering(
+            self._parts, self._tick, self._inbox, self._recovery, self._tokens
+        )
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
         self.registry = Registry(self._parts, self._tick)
+        self.executions = Executions(
+            self._parts,
+            self._tick,
+            self._inbox,
+            self._recovery,
+            self._waiters,
+            self._answering,
+        )
         self.firing = Firing(self._parts, self._tick, self._inbox)
         self._inbox.stuck = self._alarm
 
@@ -127,7 +141,7 @@ class Engine:
         self._timers.stop()
         self.entities.stop()
         self._inbox.close()
-        await self._tick.settled()
+        await self._tick.end()
         self._waiters.close()
         self._ticking.cancel()
         await self._tasks.__aexit__(None, None, None)
@@ -220,15 +234,16 @@ class Engine:
         now_ms = self._parts.clock.now_ms()
         self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
+        beginning = called(action, call.params, call.namespace, call.trace)
         loop = asyncio.get_running_loop()
         if wait_s is None:
             accepted: asyncio.Future[bool] = loop.create_future()
             self._tick.gathering.effects.append(partial(tell, accepted, True))
-            self._inbox.call(id, action, call.params, call.namespace)
+            self._inbox.begin(id, beginning)
             await accepted
             return Invoked(id, None)
         ended = self._waiters.wait_for(id)
-        self._inbox.call(id, action, call.params, call.namespace)
+        self._inbox.begin(id, beginning)
         return Invoked(id, await self._waiters.within(id, ended, wait_s))
 
     async def start(
@@ -250,7 +265,7 @@ class Engine:
         gathering = self._tick.gathering
         gathering.write.documents.append(program_document(program))
         gathering.effects.append(partial(tell, accepted, True))
-        self._inbox.call(id, action, params, namespace)
+        self._inbox.begin(id, called(action, params, namespace))
         await accepted
         return id
 
@@ -272,38 +287,13 @@ class Engine:
             self._waiters.forget(id, ended)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """A step that answers later is answered.
+        """A step that answers later is answered; that is durable when this returns.
 
         Raises:
             NotFoundError: when the token is not one of ours.
             ConflictError: when the step is not waited for any more; the first answer counts.
         """
-        place = self._tokens.read(token)
-        run = await self._recovery.found(place.execution)
-        opened = self._answerable(run, place) if run is not None else None
-        if run is None or opened is None:
-            raise ConflictError("This step has been answered, or is not waited for any more.")
-        run.flights.pop((place.fiber, place.turn), None)
-        fiber = run.execution.fibers[place.fiber]
-        ticket = fiber.wait.ticket or {}  # type: ignore[union-attr]
-        started_ms = ticket.get("started", opened.asked_ms)
-        now_ms = self._parts.clock.now_ms()
-        completion = Completion(outcome, started_ms, now_ms, ticket.get("logs", []))
-        self._inbox.answered(run, place.fiber, place.turn, opened, completion)
-        await self._tick.settled()
-
-    def _answerable(self, run: Run, place: Place) -> Opened | None:
-        fiber = run.execution.fibers.get(place.fiber)
-        if fiber is None or fiber.turn != place.turn or not isinstance(fiber.wait, Invoking):
-            return None
-        flight = run.flights.get((place.fiber, place.turn))
-        if flight is not None:
-            opened = flight.opened
-        elif fiber.wait.ticket is not None:
-            opened = self._inbox.opened(run, fiber.wait.ticket)
-        else:
-            return None
-        return opened if opened.id == place.activation else None
+        await self._answering.complete(token, outcome)
 
     async def cancel(self, namespace: str, id: str, *, terminate: bool = False) -> None:
         """Asks an execution to stop; with `terminate` it ends at once, without finalizers.

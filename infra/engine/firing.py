@@ -20,6 +20,7 @@ from actions import (
     not_fired,
 )
 
+from .beginnings import called
 from .registry import tell
 
 if TYPE_CHECKING:
@@ -105,5 +106,5 @@ class Firing:
         except RefusedError as error:
             return not_fired(rule, str(error))
         id = self._parts.ids.execution_id(now_ms)
-        self._inbox.call(id, action, params, namespace)
+        self._inbox.begin(id, called(action, params, namespace))
         return fired(rule, id)

@@ -7,25 +7,18 @@ living child, whatever moment the server dies.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from actions import (
-    FAILURES,
-    LOST,
     Completion,
     Conducted,
     Opened,
-    RefusedError,
-    merged,
 )
-from composer import (
-    CANCELLED as CANCELLED_CODE,
-)
+from composer import CANCELLED as CANCELLED_CODE
 from composer import (
     CONDUCTING,
     RESOLVED,
@@ -39,28 +32,34 @@ from composer import (
     Failure,
     Invoke,
     Success,
+    machine_frames,
 )
-from composer import (
-    PAUSED as PAUSED_ENTRY,
-)
-from composer import (
-    STUCK as STUCK_ENTRY,
-)
+from composer import PAUSED as PAUSED_ENTRY
+from composer import STUCK as STUCK_ENTRY
 
-from .answers import broken, event_of, status_in_words, ticket_of, within_limits
+from .answers import (
+    broken,
+    event_of,
+    in_doubt,
+    may_have_run,
+    status_in_words,
+    taken_or_done,
+    ticket_of,
+    within_limits,
+)
+from .asking import Asks
+from .contexts import context_of, definition_document, definition_of, map_run_documents, named
+from .programs import program_document
 from .runs import (
-    CANCELLED,
-    PAUSED,
     RUNNING,
     STUCK,
-    SUCCEEDED,
     Account,
     Flight,
     Origin,
     Parent,
     Run,
 )
-from .targets import counted, named, opened, program_of, target
+from .targets import counted, given, opened, program_of, reopened, target
 from .waiters import Ended
 
 if TYPE_CHECKING:
@@ -69,7 +68,9 @@ if TYPE_CHECKING:
     from actions import Action, Document
     from composer import JSON, Event, Outcome, Program, Resolved, Resumed, Spawn
 
+    from .beginnings import Beginning
     from .parts import Parts
+    from .starter import Starter
     from .tick import Tick
     from .timers import Timers
     from .waiters import Waiters
@@ -79,21 +80,9 @@ log = logging.getLogger(__name__)
 Work: TypeAlias = tuple[Run, Changes]
 
 _PAUSING = (PAUSED_ENTRY, STUCK_ENTRY, RESUMED, RESOLVED)
-AT_ONCE = 64  # entities that are asked before others of the event loop have their turn
 EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
-
-
-class Starter(Protocol):
-    """Who runs steps: see `dispatch`."""
-
-    def start(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
-        """Runs a step that is durable now."""
-
-    def cancel(self, flight: Flight) -> None:
-        """Stops one that nobody waits for."""
-
-    def withdraw(self, flight: Flight) -> None:
-        """Has an entity do nothing for it, as of now: before what else gathers."""
+MANY = 10_000  # hashes that are remembered
+EXPRESS_EVENTS = 200_000  # of its history, which is in memory, too
 
 
 class Inbox:
@@ -106,8 +95,8 @@ class Inbox:
         self._waiters, self._starter = waiters, starter
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._closed = False
-        self._asks: deque[Callable[[], None]] = deque()  # of entities
-        self._asking = False
+        self._defined: set[tuple[str, str]] = set()  # hashes of what is stored
+        self._asks = Asks()
         self.stuck: Callable[[Run, list[Entry]], None]  # is told of a saga that cannot go on
 
     def close(self) -> None:
@@ -116,21 +105,27 @@ class Inbox:
 
     # --- what comes in -----------------------------------------------------------------------
 
-    def call(self, id: str, action: Action, params: JSON, namespace: str) -> None:
+    def begin(self, id: str, beginning: Beginning) -> Run:
         """Begins an execution, one of its namespace's calls."""
-        value = params if action.entity is not None else merged(action.parameters, params)
+        action, value = beginning.action, beginning.input
         program = program_of(action, value)
+        about = dict(beginning.about)
+        if beginning.name is not None:
+            about["name"] = beginning.name
         origin = Origin(
             action=action,
-            namespace=namespace,
+            namespace=beginning.namespace,
             started_ms=self._clock.now_ms(),
             solo=action.program is None,
             express=action.express and not program.spans,
             account=Account() if program is CONDUCTING else None,
+            trace=beginning.trace or id,
+            about=about or None,
         )
         run, changes = self._begin(id, program, origin, value)
         run.counted = True
         self._settle((run, changes))
+        return run
 
     def deliver(self, run: Run, fiber: str, event: Event) -> None:
         """Hands an event to a fiber."""
@@ -145,9 +140,11 @@ class Inbox:
         """Asks an execution to stop."""
         self._do(run, partial(run.execution.cancel, self._clock.now_ms()))
 
-    def terminate(self, run: Run) -> None:
-        """Stops an execution, without finalizers."""
-        self._do(run, partial(run.execution.terminate, self._clock.now_ms()))
+    def terminate(self, run: Run, error: str | None = None, cause: str | None = None) -> None:
+        """Stops an execution without finalizers; a state machine's tells why."""
+        named = {"Error": error, "Cause": cause}
+        about = {name: text for name, text in named.items() if text is not None}
+        self._do(run, partial(run.execution.terminate, self._clock.now_ms(), **about))
 
     def resume(
         self, run: Run, event: Resumed | Resolved | None = None, fiber: str | None = None
@@ -164,23 +161,6 @@ class Inbox:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         self._settle(*redriven)
 
-    def opened(self, run: Run, ticket: JSON) -> Opened:
-        """The activation of a step that was accepted, from what was noted then."""
-        return Opened(
-            id=ticket["activation"],
-            action=self._asked(ticket["action"], run) or run.origin.action,
-            namespace=run.origin.namespace,
-            asked_ms=ticket["asked"],
-            cause=None if run.origin.solo else run.id,
-        )
-
-    def _asked(self, name: str, run: Run) -> Action | None:
-        namespace = run.origin.namespace
-        try:
-            return self._parts.catalog.resolve(named(name, namespace), namespace)
-        except RefusedError:  # it has been deleted meanwhile
-            return None
-
     def completed(
         self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
     ) -> None:
@@ -188,13 +168,32 @@ class Inbox:
         if self._closed or run.flights.get((fiber, turn)) is not flight:
             self._counters.stale += 1
             return
+        if completion.ticket is not None:
+            self._poll(run, fiber, turn, flight, completion)
+            return
         del run.flights[fiber, turn]
         self._tick.gathering.write.documents += completion.documents
-        if flight.opened.action.answers_later and isinstance(completion.outcome, Success):
-            self.deliver(run, fiber, Accepted(turn, ticket_of(flight.opened, completion)))
+        if flight.answers_later and isinstance(completion.outcome, Success):
+            self.deliver(run, fiber, Accepted(turn, ticket_of(run, flight, completion)))
         else:
             change = partial(self._complete, run, fiber, turn, flight.opened, completion)
             self._do(run, change)
+
+    def _poll(
+        self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
+    ) -> None:
+        """An action elsewhere was taken in: it is asked after once its ticket is durable."""
+        ticket = ticket_of(run, flight, completion)
+        self.deliver(run, fiber, Accepted(turn, ticket, polled=True))
+        resume = partial(self._starter.resume, run, fiber, turn, flight, ticket)
+        self._tick.gathering.effects.append(resume)
+
+    def poll_again(self, run: Run, fiber: str, turn: int, ticket: dict[str, JSON]) -> None:
+        """After a crash: asks again after an action that was taken in."""
+        flight = run.flights[fiber, turn] = Flight(
+            reopened(self._parts, run, ticket), ticket["kind"]
+        )
+        self._starter.resume(run, fiber, turn, flight, ticket)
 
     def answered(
         self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
@@ -234,29 +233,13 @@ class Inbox:
                 log.exception("execution %s fails: it cannot be written down", run.id)
                 work += self._apply(run, broken(self._clock.now_ms()))
         self._tick.wake()
-        if not self._asking:
-            self._ask_entities()
-
-    def _ask_entities(self) -> None:
-        """Asks entities at once: what they do is committed with the step, so nothing need be durable.
-
-        What comes of it may ask for more: all of it is done here, in turn, so that it does not nest.
-        """
-        self._asking = True
-        for _ in range(AT_ONCE):
-            if not self._asks:
-                break
-            try:
-                self._asks.popleft()()
-            except Exception:
-                log.exception("an entity was not asked; it is after the next start")
-        self._asking = False
-        if self._asks:  # others have their turn
-            asyncio.get_running_loop().call_soon(self._ask_entities)
+        self._asks.ask()
 
     def _apply(self, run: Run, changes: Changes) -> list[Work]:
         work: list[Work] = []
         run.write(changes, self._tick.gathering.write)
+        if run.execution.program.states:
+            self._tick.gathering.write.documents += map_run_documents(run, changes.entries)
         for fiber, command in changes.commands:
             match command:
                 case Invoke():
@@ -287,7 +270,7 @@ class Inbox:
             self._tick.resume(run)
         if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
             run.paused = run.execution.paused
-            status = STUCK if run.execution.stuck else PAUSED if run.paused else RUNNING
+            status = run.standing
             run.stuck_ms = self._parts.stuck.get(run.id, self._clock.now_ms())
             self._tick.gathering.write.executions.append(run.row(status, None))
             if status == STUCK and run.id not in self._parts.stuck:
@@ -320,15 +303,34 @@ class Inbox:
         now_ms = origin.started_ms
         limits = self._parts.settings.limits
         if origin.express:
-            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS))
+            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=EXPRESS_EVENTS)
+        if program.states and spawn is None:
+            origin = named(origin, id)
+            self._define(program, origin)
         execution = Execution(id, program, limits)
         run = self._runs[id] = Run(execution, origin, now_ms)
         self._counters.started += 1
         if not origin.express:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
-        if spawn is None:
+        if spawn is not None:
+            return run, execution.begin(value, now_ms, pc=spawn.pc, frames=spawn.frames)
+        if not program.states:
             return run, execution.begin(value, now_ms)
-        return run, execution.begin(value, now_ms, pc=spawn.pc, frames=spawn.frames)
+        context = context_of(self._parts.settings.arns, id, origin, value)
+        return run, execution.begin(value, now_ms, frames=machine_frames(context))
+
+    def _define(self, program: Program, origin: Origin) -> None:
+        """Keeps what a state machine's run is pinned to: it may be a version that is no action."""
+        text = definition_of(origin.action)
+        if text is None or origin.about is None:
+            return
+        place = program.hash, origin.about["definition"]
+        if place not in self._defined:
+            if len(self._defined) == MANY:
+                self._defined.clear()
+            self._defined.add(place)
+            documents = self._tick.gathering.write.documents
+            documents += (program_document(program), definition_document(text))
 
     def _spawn(self, run: Run, command: Spawn) -> Work:
         origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
@@ -346,8 +348,9 @@ class Inbox:
         if run.counted:
             self._parts.usage[run.origin.namespace].running -= 1
         status = status_in_words(outcome)
-        self._count(status)
+        self._counters.ended(status)
         origin, parent = run.origin, run.origin.parent
+        completion = Completion(outcome, origin.started_ms, now_ms)
         if origin.solo:
             self._tick.gathering.write.forgotten.append(run.id)
         else:
@@ -364,38 +367,32 @@ class Inbox:
                 billed_ms=run.conducted_us / 1000,
                 memory_mb=run.memory_mb or origin.action.limits.memory_mb,
             )
-            completion = Completion(outcome, origin.started_ms, now_ms)
             run.activation(opened, completion, self._tick.gathering.write, conducted)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
         self._tick.gathering.effects.append(partial(self._waiters.answer, run.id, Ended(outcome)))
         if parent is None:
             return []
-        return self._child_ended(parent, run, outcome)
+        return self._child_ended(parent, run, completion)
 
-    def _child_ended(self, parent: Parent, child: Run, outcome: Outcome) -> list[Work]:
+    def _child_ended(self, parent: Parent, child: Run, completion: Completion) -> list[Work]:
         run = self._runs.get(parent.execution)
-        if run is None or run.flights.pop((parent.fiber, parent.turn), None) is None:
+        flight = None if run is None else run.flights.pop((parent.fiber, parent.turn), None)
+        if run is None or flight is None:
             return []  # it has been cancelled, or was never stored
         run.steps_ms += child.steps_ms
         run.memory_mb = max(run.memory_mb, child.memory_mb)
-        event = event_of(parent.turn, outcome, None)
+        if child.doubtful and isinstance(completion.outcome, Failure):
+            completion = replace(completion, ran="unknown")
+            run.doubt(self._tick.gathering.write)
+        event = taken_or_done(parent.turn, run, flight, completion)
         return [(run, run.execution.deliver(parent.fiber, event, self._clock.now_ms()))]
-
-    def _count(self, status: str) -> None:
-        counters = self._counters
-        if status == SUCCEEDED:
-            counters.succeeded += 1
-        elif status == CANCELLED:
-            counters.cancelled += 1
-        else:
-            counters.failed += 1
 
     # --- steps begin and end -----------------------------------------------------------------
 
     def _invoke(self, run: Run, fiber: str, command: Invoke) -> list[Work]:
         action = counted(run, target(self._parts, run, command), command)
         if isinstance(action, Failure):
-            event = Failed(command.turn, self._in_doubt(run, fiber, command.turn, action))
+            event = Failed(command.turn, in_doubt(run, fiber, command.turn, action))
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
@@ -405,30 +402,21 @@ class Inbox:
             # and would begin again; what may run once would run again.
             run.write(run.execution.release(fiber), self._tick.gathering.write)
         if nested:
-            run.flights[fiber, command.turn] = Flight(step, action.kind, command.activation)
+            child = Flight(step, action.kind, command.activation, later=command.later)
+            run.flights[fiber, command.turn] = child
             return [self._nest(run, Parent(run.id, fiber, command.turn), action, command)]
         flight = run.flights[fiber, command.turn] = Flight(
-            step, action.invoker_kind(command.function)
+            step, action.invoker_kind(command.function), later=command.later
         )
         start = partial(self._starter.start, run, fiber, flight, command)
         if action.entity is not None and command.function is None:
-            self._asks.append(start)
+            self._asks.add(start)
         else:
             self._tick.gathering.effects.append(start)
         return []
 
-    @staticmethod
-    def _in_doubt(run: Run, fiber: str, turn: int, failed: Failure) -> Failure:
-        """A step of a saga or a transaction that cannot be sent again may have been done before."""
-        kind = FAILURES.get(failed.code)
-        sent = (fiber, turn) in run.resent and run.execution.program.spans
-        if not sent or kind is None or kind.ran != "no":
-            return failed
-        text = "It was sent before the server stopped, and may have run; it cannot be sent again."
-        return Failure(LOST, {"code": LOST, "message": text, "cause": failed.error})
-
     def _nest(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
-        value = merged(action.parameters, command.params)
+        value = given(action, command.params)
         program = program_of(action, value)
         origin = Origin(
             action=action,
@@ -438,6 +426,7 @@ class Inbox:
             depth=run.origin.depth + 1,
             express=(action.express or run.origin.express) and not program.spans,
             account=(run.origin.account or Account()) if program is CONDUCTING else None,
+            trace=run.origin.trace,
         )
         return self._begin(command.activation, program, origin, value)
 
@@ -448,20 +437,27 @@ class Inbox:
         if (
             opened.action.entity is None
         ):  # an entity has kept within them, and has done what it says
-            limit = self._parts.settings.limits.value_bytes
+            settings = self._parts.settings
+            limit = settings.result_bytes.get(opened.action.kind, settings.limits.value_bytes)
             completion = within_limits(run, completion, limit, self._tick.gathering.write)
         outcome = completion.outcome
         if isinstance(outcome, Failure) and opened.action.entity is None:
-            outcome = self._in_doubt(run, fiber, turn, outcome)
-            completion = replace(completion, outcome=outcome)
+            outcome = in_doubt(run, fiber, turn, outcome, completion.ran)
+            changed = outcome is not completion.outcome
+            completion = replace(
+                completion, outcome=outcome, ran=None if changed else completion.ran
+            )
         self._counters.steps_failed += isinstance(outcome, Failure)
         if (not run.origin.express or run.origin.solo) and not opened.silent:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += completion.ended_ms - completion.started_ms
         run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
-        event = event_of(turn, outcome, completion.variables)
-        if isinstance(event, Failed) and opened.action.entity is not None:
-            event = replace(event, definite=True)
+        event = event_of(turn, completion)
+        if isinstance(event, Failed):
+            if opened.action.entity is not None:
+                event = replace(event, ran="yes")  # what it has not answered it has not done
+            elif may_have_run(event):
+                run.doubt(self._tick.gathering.write)
         return run.execution.deliver(fiber, event, self._clock.now_ms())
 
     def _abandon(self, run: Run, fiber: str, command: Abandon) -> None:
@@ -474,9 +470,11 @@ class Inbox:
                 return  # it is told to cancel, and closes its own
             opened = flight.opened
         elif command.ticket is not None:
-            opened = self.opened(run, command.ticket)
+            opened = reopened(self._parts, run, command.ticket)
         else:
             return
+        if opened.action.entity is None:
+            run.doubt(self._tick.gathering.write)
         now_ms = self._clock.now_ms()
         cancelled = Failure(CANCELLED_CODE, {"code": CANCELLED_CODE, "message": "cancelled"})
         completion = Completion(cancelled, opened.asked_ms, now_ms)

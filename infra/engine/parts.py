@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actions import Quotas, Usage
+from actions import Arns, Quotas, Usage
 from composer import Limits
 from infra.vault import Vault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from actions import Catalog, Clock, Ids, Store
 
@@ -31,6 +31,15 @@ class Counters:
     recovered: int = 0
     damaged: int = 0  # transactions that an operator had decided otherwise
 
+    def ended(self, status: str) -> None:
+        """Counts an execution that has ended like this."""
+        if status == "succeeded":
+            self.succeeded += 1
+        elif status == "cancelled":
+            self.cancelled += 1
+        else:
+            self.failed += 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
@@ -41,12 +50,16 @@ class EngineSettings:
         quotas: of a namespace, by its name.
         nesting: compositions that invoke compositions.
         vault: seals parameters before they are stored.
+        result_bytes: of results of actions of these kinds, where they may have more than other values.
+        arns: how state machines and their executions are called.
     """
 
     limits: Limits = field(default_factory=Limits)
     quotas: Callable[[str], Quotas] = lambda _: Quotas()
     nesting: int = 32
     vault: Vault = field(default_factory=Vault)
+    result_bytes: Mapping[str, int] = field(default_factory=dict)
+    arns: Arns = field(default_factory=Arns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from actions import (
 from composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
 from transactions import Row
 
-from . import slots
+from . import costs, slots
 from .mailboxes import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
@@ -92,6 +92,15 @@ class Records:
         doc = _execution(row)
         doc["fibers"] = await self._standing(row)
         return doc
+
+    async def cost(self, namespace: str, id: str) -> dict[str, JSON]:
+        """What an execution has cost so far: see `costs`.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        row = await self.row(namespace, id)
+        return await costs.cost(self._store, row, self._parts.clock.now_ms())
 
     async def entity(self, action: str, key: str) -> dict[str, JSON]:
         """An entity as it was last committed.
@@ -240,8 +249,10 @@ def _stand(program: Program, fiber: Fiber) -> dict[str, JSON]:
     doc: dict[str, JSON] = {"fiber": fiber.id, "turn": fiber.turn}
     instruction = program.instructions[max(0, fiber.pc - 1)]
     match fiber.wait:
-        case Invoking(ticket=ticket):
-            doc["waits"] = "action" if ticket is None else "answer"
+        case Invoking(ticket=ticket, polled=polled):
+            doc["waits"] = "action" if ticket is None else "cloud" if polled else "answer"
+            if polled:
+                doc |= {"kind": ticket["kind"], "since": ticket["started"]}
             for name in ("action", "function", "path"):
                 if hasattr(instruction, name):
                     doc[name] = getattr(instruction, name)

@@ -15,7 +15,6 @@ from actions import (
     Code,
     Completion,
     Composed,
-    Document,
     ExecutionRow,
     Opened,
     Query,
@@ -25,6 +24,7 @@ from actions import Limits as ActionLimits
 from composer import CONDUCTING, Execution, Failure, Name, Program
 
 from . import slots
+from .programs import PROGRAM
 from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MISSING = "missing"  # the kind of an action that has been deleted meanwhile
-PROGRAM = "program"  # documents of programs, by hash
 MOST = 1_000_000
 LAST = 1 << 62  # after every entry of any history
 
@@ -65,7 +64,6 @@ class Recovery:
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
-        self._timers.arm_all(standing.timers)
         found = []
         for execution in standing.active:
             run = await self._load(execution)
@@ -74,17 +72,29 @@ class Recovery:
             else:
                 self._parts.runs[execution] = run
                 found.append(run)
-        for run in found:
-            await self._take_up(run)
+        # All are adopted before anything is sent: a child that ends at once must find its parent waiting.
+        sends = [(run, await self._unadopted(run)) for run in found]
+        for run, commands in sends:
+            self._take_up(run, commands)
+        self._timers.arm_all(standing.timers)
         if found:
             log.info("recovered %d executions", len(found))
 
-    async def _take_up(self, run: Run) -> None:
+    async def _unadopted(self, run: Run) -> list[tuple[str, Invoke]]:
+        """Steps under way that are no executions of their own that still are, too."""
+        return [
+            (fiber, command)
+            for fiber, command in run.execution.pending(self._parts.clock.now_ms())
+            if not await self._adopted(run, fiber, command)
+        ]
+
+    def _take_up(self, run: Run, commands: list[tuple[str, Invoke]]) -> None:
         """Sends again what was under way, and lets what can run go on."""
         self._parts.counters.recovered += 1
-        for fiber, command in run.execution.pending(self._parts.clock.now_ms()):
-            if not await self._adopted(run, fiber, command):
-                self._send(run, fiber, command)
+        for fiber, command in commands:
+            self._send(run, fiber, command)
+        for fiber, turn, ticket in run.execution.polled:
+            self._inbox.poll_again(run, fiber, turn, ticket)
         if run.execution.ready:
             self._inbox.proceed(run)
 
@@ -101,7 +111,8 @@ class Recovery:
             asked_ms=saved.execution.started_ms,
             cause=run.id,
         )
-        run.flights[fiber, command.turn] = Flight(opened, opened.action.kind, child)
+        kind = opened.action.kind
+        run.flights[fiber, command.turn] = Flight(opened, kind, child, later=command.later)
         return True
 
     def _send(self, run: Run, fiber: str, command: Invoke) -> None:
@@ -183,11 +194,15 @@ class Recovery:
             depth=body["depth"],
             solo=body["solo"],
             account=_account(execution),
+            trace=body.get("trace", row.id),
+            about=body.get("machine"),
         )
         last = await self._parts.store.history(row.id, LAST, 1)
         entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
         run = Run(execution, origin, self._parts.clock.now_ms(), entries)
         run.adopted = body.get("adopted", {})
+        run.doubtful = body.get("doubtful", False)
+        run.redriven_ms = body.get("redriven", 0)
         return run
 
     async def _action(self, row: ExecutionRow) -> Action:
@@ -226,8 +241,3 @@ def _account(execution: Execution) -> Account | None:
         return None
     steps = max((fiber.steps for fiber in execution.fibers.values()), default=0)
     return Account(steps // 3, steps // 3)
-
-
-def program_document(program: Program) -> Document:
-    """The program as it is stored, for executions that come back."""
-    return Document(kind=PROGRAM, key=program.hash, body=orjson.dumps(program.to_json()))

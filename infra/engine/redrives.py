@@ -11,7 +11,7 @@ from actions import ConflictError, InvalidError, NotFoundError, Opened
 from composer import CompositionError, RedriveError, activation_id
 
 from . import slots
-from .recovery import program_document
+from .programs import program_document
 from .runs import Flight
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Redrives:
             self._parts.clock.now_ms(),
         )  # fmt: skip
         run = await self._recovery.run(row, execution)
+        run.redriven_ms = self._parts.clock.now_ms()
         work = [(run, changes)]
         commands, changes.commands = changes.commands, []
         for fiber, command in commands:
@@ -80,7 +81,8 @@ class Redrives:
                 asked_ms=first.origin.started_ms,
                 cause=row.id,
             )
-            flight = Flight(opened, first.origin.action.kind, first.id)
+            kind, later = first.origin.action.kind, command.later  # type: ignore[union-attr]
+            flight = Flight(opened, kind, first.id, later=later)
             run.flights[fiber, command.turn] = flight  # type: ignore[union-attr]
         return work
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from actions import (
     entity_from_json,
 )
 
-from .recovery import program_document
+from .programs import program_document
 from .tick import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from actions import Entity
     from composer import JSON, Name
@@ -34,12 +35,24 @@ EXISTS = "resource already exists"
 MODIFIED = "Concurrent modification to resource detected."
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is committed with a change to entities, or not at all, and what is to be done then."""
+
+    documents: Sequence[Document] = ()
+    applied: Callable[[], None] = lambda: None
+
+
+NOTHING = Beside()
+
+
 class Registry:
     """Puts and removes actions, packages, triggers and rules."""
 
     def __init__(self, parts: Parts, tick: Tick) -> None:
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
         self._versions: dict[str, int] = {}
+        self.beside: Callable[[Change], Beside] = lambda _: NOTHING  # says what goes with a change
         self.gone: Callable[[Entity], None] = lambda _: None  # is told what has been removed
 
     async def load(self) -> None:
@@ -78,12 +91,20 @@ class Registry:
         rule: Rule = await self.change(self._catalog.status_set(name, status, now_ms))
         return rule
 
-    async def change(self, change: Change, otherwise: str = MODIFIED) -> Any:
+    async def change(
+        self, change: Change, otherwise: str = MODIFIED, beside: Beside | None = None
+    ) -> Any:
         """Commits a change and applies it. Returns its entity.
 
+        Args:
+            change: to entities; to none, when it is only for what is beside it.
+            otherwise: the text of the error.
+            beside: what goes with it, when whoever asks knows better than `self.beside`.
+
         Raises:
-            ConflictError: with the text `otherwise`, when another has changed the same in between.
+            ConflictError: when another has changed the same in between.
         """
+        beside = self.beside(change) if beside is None else beside
         documents = [self._document(entity, gone=False) for entity in change.put]
         documents += [self._document(entity, gone=True) for entity in change.gone]
         programs = [
@@ -92,7 +113,10 @@ class Registry:
             if isinstance(entity, Action)
             for program in entity.programs
         ]
-        if documents and not await self._committed([*documents, *programs], change, documents):
+        together = [*documents, *programs, *beside.documents]
+        if together and not await self._committed(
+            together, partial(self._apply, change, documents, beside)
+        ):
             raise ConflictError(otherwise)
         return change.entity
 
@@ -104,20 +128,15 @@ class Registry:
         expected = self._versions.get(key, 0)
         return Document(kind=DEFINITION, key=key, body=body, expected=expected)
 
-    async def _committed(
-        self, documents: list[Document], change: Change, versioned: list[Document]
-    ) -> bool:
-        """Commits documents and applies the change; whether their conditions held."""
+    async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
+        """Commits documents and applies what they say; whether their conditions held."""
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit = Unit(
-            effects=[partial(self._apply, change, versioned), partial(tell, done, True)],
-            refused=partial(tell, done, False),
-        )
+        unit = Unit(effects=[apply, partial(tell, done, True)], refused=partial(tell, done, False))
         unit.write.documents += documents
         self._tick.submit(unit)
         return await done
 
-    def _apply(self, change: Change, documents: list[Document]) -> None:
+    def _apply(self, change: Change, documents: list[Document], beside: Beside) -> None:
         self._catalog.apply(change)
         for entity in change.gone:
             self.gone(entity)
@@ -126,6 +145,7 @@ class Registry:
                 self._versions.pop(document.key, None)
             else:
                 self._versions[document.key] = (document.expected or 0) + 1
+        beside.applied()
 
 
 def tell(future: asyncio.Future[bool], value: bool) -> None:

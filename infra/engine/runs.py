@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
 INLINE_BYTES = 2048  # a larger value is stored by itself
-RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED = (
-    "running", "paused", "stuck", "succeeded", "failed", "cancelled",
+RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
+    "running", "paused", "stuck", "succeeded", "failed", "cancelled", "timed_out",
 )  # fmt: skip
 HELD = (PAUSED, STUCK)  # wait for an operator
 
@@ -51,11 +51,19 @@ class Parent:
 
 @dataclass(slots=True)
 class Flight:
-    """A step under way: its activation, and what runs it: an invoker, or another execution."""
+    """A step under way: its activation, and what runs it: an invoker, or another execution.
+
+    With `later` its success says only that it has been taken in; it is answered by its token.
+    """
 
     opened: Opened
     kind: str
     child: str | None = None
+    later: bool = False
+
+    @property
+    def answers_later(self) -> bool:
+        return self.later or self.opened.action.answers_later
 
 
 @dataclass(slots=True)
@@ -71,7 +79,8 @@ class Origin:
     """What an execution is of, for as long as it lives.
 
     `action` is the action as it was when the execution began. A `solo` execution is that of a single
-    action: it has no history, and its activation is the step's.
+    action: it has no history, and its activation is the step's. `trace` is the id of the trace that it
+    belongs to. `about` is what else is kept of a state machine's: see `contexts`.
     """
 
     action: Action
@@ -82,6 +91,8 @@ class Origin:
     express: bool = False
     solo: bool = False
     account: Account | None = None
+    trace: str = ""
+    about: dict[str, JSON] | None = None
 
 
 class _Kept(NamedTuple):
@@ -96,8 +107,27 @@ class Run:
     """One execution under way."""
 
     __slots__ = (
-        "_large", "_memo", "_session", "_values", "adopted", "buffer", "conducted_us", "counted", "entries", "execution",
-        "flights", "id", "memory_mb", "origin", "paused", "resent", "steps_ms", "stuck_ms", "unsettled",
+        "_large",
+        "_memo",
+        "_session",
+        "_values",
+        "adopted",
+        "buffer",
+        "conducted_us",
+        "counted",
+        "doubtful",
+        "entries",
+        "execution",
+        "flights",
+        "id",
+        "memory_mb",
+        "origin",
+        "paused",
+        "redriven_ms",
+        "resent",
+        "steps_ms",
+        "stuck_ms",
+        "unsettled",
     )  # fmt: skip
 
     def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
@@ -111,6 +141,7 @@ class Run:
         self.conducted_us = 0.0  # the conductor's own time
         self.paused = False
         self.stuck_ms = 0  # since when
+        self.redriven_ms = 0  # when it was taken up again for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
         self.counted = False  # as one of its namespace's calls under way
         self.unsettled = 0  # changes of it that are not committed yet
@@ -118,6 +149,7 @@ class Run:
             str, str
         ] = {}  # steps whose executions a redrive has taken over: their ids
         self.buffer: list[Entry] = []  # of an express execution
+        self.doubtful = False  # whether a step of it has failed and may have had an effect
         self._large: dict[int, _Kept] = {}
         self._memo: dict[int, _Kept] = {}
         self._session, self._values = now_ms, 0  # so that keys are new after a restart, too
@@ -135,7 +167,20 @@ class Run:
             return action.kind
         return SEQUENCE if self.execution.program is CONDUCTING else COMPOSITION
 
+    @property
+    def standing(self) -> str:
+        """Its status while it is under way."""
+        return STUCK if self.execution.stuck else PAUSED if self.paused else RUNNING
+
     # --- writing -----------------------------------------------------------------------------
+
+    def doubt(self, write: Write) -> None:
+        """Something of it failed and may have had an effect: its parent's saga must know, after a crash, too."""
+        if self.origin.parent is None or self.doubtful:
+            return
+        self.doubtful = True
+        if not self.origin.express:
+            write.executions.append(self.row(self.standing, None))
 
     def write(self, changes: Changes, write: Write) -> None:
         """Writes down what has changed; for an express execution only at its end."""
@@ -212,6 +257,14 @@ class Run:
             body["stuck"] = self.stuck_ms
         if self.adopted:
             body["adopted"] = self.adopted
+        if self.doubtful:
+            body["doubtful"] = True
+        if self.redriven_ms:
+            body["redriven"] = self.redriven_ms
+        if origin.about is not None:
+            body["machine"] = origin.about
+        if origin.trace != self.id:
+            body["trace"] = origin.trace
         if parent is not None:
             body["parent"] = [parent.execution, parent.fiber, parent.turn]
         return ExecutionRow(

@@ -12,6 +12,8 @@ from actions import (
     ForbiddenError,
     NotFoundError,
     Opened,
+    RefusedError,
+    merged,
 )
 from composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 
@@ -33,7 +35,7 @@ def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
     """What a step runs, or why there is nothing to run. Texts are OpenWhisk's."""
     if run.origin.solo or command.action is None:
         return run.origin.action
-    name = named(command.action, run.origin.namespace)
+    name = resolvable(command.action, run.origin.namespace)
     try:
         action = parts.catalog.resolve(name, run.origin.namespace)
     except ForbiddenError:
@@ -82,13 +84,34 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
     )
 
 
+def reopened(parts: Parts, run: Run, ticket: JSON) -> Opened:
+    """The activation of a step that was accepted, from what was noted then."""
+    namespace = run.origin.namespace
+    try:
+        action = parts.catalog.resolve(resolvable(ticket["action"], namespace), namespace)
+    except RefusedError:  # it has been deleted meanwhile
+        action = run.origin.action
+    return Opened(
+        id=ticket["activation"],
+        action=action,
+        namespace=namespace,
+        asked_ms=ticket["asked"],
+        cause=None if run.origin.solo else run.id,
+    )
+
+
 def _decides(message: JSON) -> bool:
     """Whether an entity is told what has been decided: then none of its code runs."""
     about = message.get("transaction")
     return isinstance(about, dict) and about.get("kind") in DECISIONS
 
 
-def program_of(action: Action, params: dict[str, JSON]) -> Program:
+def given(action: Action, params: JSON) -> JSON:
+    """A step's parameters, over those of its action; what is no object is given as it is."""
+    return merged(action.parameters, params) if isinstance(params, dict) else params
+
+
+def program_of(action: Action, params: JSON) -> Program:
     """What the conductor runs for a call of an action with these parameters."""
     return action.program_for(params) or solo(str(action.listed_as))
 
@@ -100,7 +123,7 @@ def solo(name: str) -> Program:
 
 
 @lru_cache(maxsize=65536)
-def named(text: str, namespace: str) -> Name:
+def resolvable(text: str, namespace: str) -> Name:
     return Name.parse(text).within(namespace)
 
 

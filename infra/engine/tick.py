@@ -59,6 +59,7 @@ class Tick:
         self._committing = False
         self.healthy = True
         self.commits = 0
+        self._ending = False
 
     def wake(self) -> None:
         """Something has gathered."""
@@ -79,6 +80,12 @@ class Tick:
         """Waits until there is nothing to commit and nothing to run."""
         await self._rest.wait()
 
+    async def end(self) -> None:
+        """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks."""
+        self._ending = True
+        if self.healthy:
+            await self._rest.wait()
+
     async def run(self) -> None:
         """Ticks until it is cancelled."""
         async with asyncio.TaskGroup() as tasks:
@@ -92,6 +99,7 @@ class Tick:
             self._committing = True
             for _ in range(len(self._ready)):
                 self._proceed(self._ready.popleft())
+                await asyncio.sleep(0)  # noqa: TID251  each may have taken some time
             units, self._units = [self.gathering, *self._units], []
             self.gathering = Unit()
             writes = [unit.write for unit in units]
@@ -136,6 +144,8 @@ class Tick:
             except Exception:
                 log.exception("the store cannot commit; trying again")
                 self.healthy = False
+                if self._ending:
+                    self._rest.set()
                 await asyncio.sleep(RETRY_S)  # noqa: TID251  the disk may be full: give it time
             else:
                 self.healthy = True

@@ -49,9 +49,10 @@ class Waiters:
         except TimeoutError:
             return None
         except asyncio.CancelledError:
-            if future.cancelled():  # by `close`
-                return None
-            raise
+            task = asyncio.current_task()
+            if task is None or task.cancelling():  # and with it the future
+                raise
+            return None  # by `close`
         finally:
             self.forget(execution, future)
 

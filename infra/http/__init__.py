@@ -3,5 +3,6 @@
 from .api import Api
 from .app import create_app
 from .auth import Authenticator
+from .stepfunctions import operations
 
-__all__ = ["Api", "Authenticator", "create_app"]
+__all__ = ["Api", "Authenticator", "create_app", "operations"]

@@ -35,6 +35,7 @@ async def invoke_action(request: Request, api: Api) -> Json:
         name=name_of(request, namespace),
         params=await reading.parameters(request, api.payload_bytes),
         namespace=caller,
+        trace=reading.trace(request),
     )
     wait_ms = None
     if reading.flag(query, "blocking"):

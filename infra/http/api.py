@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from actions import Arns
+    from infra.activities import Activities
+    from infra.clouds import Clouds
     from infra.engine import Engine
     from infra.feeds import Feeds
+    from infra.integrations import Integrations
+    from infra.machines import Machines
     from infra.namespaces import Namespaces
+    from infra.secrets import SecretStore
+    from infra.sfn import StepFunctions
 
     from .auth import Authenticator
 
@@ -24,6 +31,13 @@ class Api:
         auth: who calls.
         namespaces: that there are.
         feeds: what fires triggers.
+        clouds: what runs actions elsewhere.
+        secrets: that those name.
+        machines: what is known of state machines besides their actions.
+        arns: spells their names.
+        activities: whose work is handed out.
+        integrations: what tasks may ask for besides functions.
+        step_functions: tasks that ask for this API itself.
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
         stopping: set when the server stops: then it begins nothing new.
@@ -33,6 +47,13 @@ class Api:
     auth: Authenticator
     namespaces: Namespaces
     feeds: Feeds
+    clouds: Clouds
+    secrets: SecretStore
+    machines: Machines
+    arns: Arns
+    activities: Activities
+    integrations: Integrations
+    step_functions: StepFunctions
     payload_bytes: int
     metrics: Callable[[], bytes]
     stopping: bool = False

@@ -6,6 +6,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,7 +15,9 @@ from actions import METHODS, RefusedError
 from composer import InvalidNameError
 
 from .errors import UnavailableError, not_served, refused
+from .lambdas import is_lambdas, unknown
 from .routes import ANY, ROUTES, WEB
+from .stepfunctions import operations
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -43,7 +46,10 @@ def create_app(api: Api) -> ASGIApp:
         async def endpoint_with_api(request: Request) -> Response:
             if api.stopping and method != "GET":
                 raise UnavailableError("The server is stopping.")
-            return await endpoint(request, api)
+            answer = await endpoint(request, api)
+            if api.namespaces.unkept:
+                answer.background = BackgroundTask(api.namespaces.keep)
+            return answer
 
         methods = list(METHODS) if method == ANY else [method]
         return Route(path, endpoint_with_api, methods=methods)
@@ -51,11 +57,17 @@ def create_app(api: Api) -> ASGIApp:
     handlers: dict[Any, Any] = {
         RefusedError: refused,
         InvalidNameError: refused,
-        HTTPException: not_served,
+        HTTPException: _not_served,
         Exception: not_served,
     }
     routes = [route(*one) for one in ROUTES]
+    api.step_functions.serve(api.engine, operations(api))
     return _Common(Starlette(routes=routes, exception_handlers=handlers))
+
+
+def _not_served(request: Request, error: Exception) -> Response:
+    """What nothing here serves, answered as who asks reads it."""
+    return unknown(request) if is_lambdas(request) else not_served(request, error)
 
 
 class _Common:

@@ -44,6 +44,12 @@ async def get_history(request: Request, api: Api) -> Json:
     return Json(page)
 
 
+async def get_cost(request: Request, api: Api) -> Json:
+    """What it has cost so far, by cloud, in milliseconds."""
+    namespace = api.auth.own(request)
+    return Json(await api.engine.records.cost(namespace, request.path_params["id"]))
+
+
 async def cancel_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
     terminate = reading.flag(request.query_params, "terminate")

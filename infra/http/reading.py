@@ -22,6 +22,9 @@ MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0", ""}
+_TRACE = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}.*"
+)
 _DIGITS = re.compile(r"[0-9]{1,18}")  # of a number that every store can compare
 
 
@@ -92,6 +95,12 @@ def listing(query: Mapping[str, str], namespace: str, of: str) -> Query:
         skip=skip,
         limit=limit,
     )
+
+
+def trace(request: Request) -> str:
+    """The id of the trace that a request belongs to; "" if it belongs to none (W3C trace context)."""
+    found = _TRACE.fullmatch(request.headers.get("traceparent", ""))
+    return found[1] if found else ""
 
 
 async def body(request: Request, limit: int) -> JSON:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from . import (
     actions,
     activations,
+    clouds,
     completions,
     definitions,
     entities,
     executions,
+    lambdas,
     namespaces,
     sagas,
     service,
+    stepfunctions,
     triggers,
     web,
     webhooks,
@@ -60,7 +63,8 @@ _ENTITIES: list[tuple[str, str, Endpoint]] = [
 ]
 
 ROUTES: list[tuple[str, str, Endpoint]] = [
-    ("POST", _ACTION, actions.invoke_action),  # first, since it is asked most often
+    ("POST", _ACTION, actions.invoke_action),  # first, since they are asked most often
+    ("POST", "/", stepfunctions.serve),
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
     ("POST", NAMESPACED + "/rules/{name}", definitions.set_rule_status),
     ("GET", NAMESPACED + "/activations", activations.list_activations),
@@ -71,6 +75,7 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("GET", NAMESPACED + "/executions", executions.list_executions),
     ("GET", _EXECUTION, executions.get_execution),
     ("GET", _EXECUTION + "/history", executions.get_history),
+    ("GET", _EXECUTION + "/cost", executions.get_cost),
     ("POST", _EXECUTION + "/cancel", executions.cancel_execution),
     ("POST", _EXECUTION + "/resume", executions.resume_execution),
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
@@ -93,11 +98,17 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("PUT", _OPERATED + "/{name}", namespaces.put),
     ("DELETE", _OPERATED + "/{name}", namespaces.delete),
     ("POST", _OPERATED + "/{name}/rotate", namespaces.rotate),
+    ("GET", NAMESPACED + "/adapters", clouds.list_adapters),
+    ("POST", NAMESPACED + "/adapters/check", clouds.check),
+    ("GET", NAMESPACED + "/secrets", clouds.list_secrets),
+    ("PUT", NAMESPACED + "/secrets/{name}", clouds.put_secret),
+    ("DELETE", NAMESPACED + "/secrets/{name}", clouds.delete_secret),
     ("GET", NAMESPACED + "/limits", service.get_limits),
     ("GET", NAMESPACED, service.get_namespace),
     ("GET", "/metrics", service.metrics),
     ("GET", "/health", service.health),
     ("GET", "/ping", service.ping),
     ("GET", "/", service.describe_host),
+    *lambdas.ROUTES,
     ("GET", API, service.describe_api),
 ]

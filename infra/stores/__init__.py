@@ -1,6 +1,8 @@
-"""Systems of record: SQLite in a directory, and this process's memory."""
+"""Systems of record: SQLite in a directory, a DynamoDB table, and this process's memory."""
 
+from .dynamodb import DynamoStore
+from .errors import StoreError
 from .memory import MemoryStore
-from .sqlite import SqliteStore, StoreError
+from .sqlite import SqliteStore
 
-__all__ = ["MemoryStore", "SqliteStore", "StoreError"]
+__all__ = ["DynamoStore", "MemoryStore", "SqliteStore", "StoreError"]

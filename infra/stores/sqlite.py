@@ -13,15 +13,15 @@ import fcntl
 import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from importlib import resources
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
-from composer import Error
 
+from .errors import StoreError
 from .expiry import expire
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FILE = "xingqiao.db"
+LOCK_LOOKS, LOCK_LOOK_S = 25, 0.02  # at what another has locked
 INLINE_ROWS = 8  # a commit of up to so many rows is waited for where it is asked for
 CHUNKS = (
     64,
@@ -48,10 +49,6 @@ PAGE = 4096
 CACHE_KIB = 32 << 10  # of pages that the writer keeps at most
 SHARED_DIGITS = 12
 PREFIX_END = "\U0010ffff"  # the last code point, which is no character
-
-
-class StoreError(Error):
-    """The store cannot be opened; the text says why and what to do."""
 
 
 class SqliteStore:
@@ -84,7 +81,7 @@ class SqliteStore:
                 of a newer version.
         """
         with ExitStack() as opening:
-            self._lock(opening)
+            await self._lock(opening)
             path = self._directory / FILE
             try:
                 self._open(path, opening)
@@ -95,19 +92,22 @@ class SqliteStore:
             self._opened = opening.pop_all()
         return self
 
-    def _lock(self, opening: ExitStack) -> None:
+    async def _lock(self, opening: ExitStack) -> None:
+        """Waits a moment for it: a worker that a killed server was about to start may hold it until it starts."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds keys
             lock = opening.enter_context((self._directory / "lock").open("w"))
         except OSError as error:
             raise StoreError(f"{self._directory} cannot be used: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StoreError(
-                f"another server is using {self._directory}: stop it, or give this one --data "
-                "with another directory"
-            ) from None
+        for _ in range(LOCK_LOOKS):
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  nobody tells when it is let go
+        raise StoreError(
+            f"another server is using {self._directory}: stop it, or give this one --data "
+            "with another directory"
+        )
 
     def _open(self, path: Path, opening: ExitStack) -> None:
         self._writer = opening.enter_context(_connected(path))
@@ -318,6 +318,8 @@ def _put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]
                 continue
         for document in write.documents:
             if document.expected is None:
+                if (document.kind, document.key) in last:  # each time counts, and so does its end
+                    _put_last(db, last)
                 last[document.kind, document.key] = document
             else:
                 _put_last(db, last)
@@ -327,7 +329,7 @@ def _put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]
 
 
 def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> None:
-    """Writes what each of these documents was last to become, and forgets about it."""
+    """Writes these documents, and forgets about them."""
     gone = [key for key, document in last.items() if document.body is None]
     put = [(*key, 1, document.body) for key, document in last.items() if document.body is not None]
     if gone:

@@ -133,6 +133,20 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(data, tmp_path):
     assert str(file) in refusal("--port", "0", "--data", str(file))
 
 
+def test_a_table_that_cannot_be_used_is_said_in_one_line(data, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    given = ("--port", "0", "--data", str(data), "--dynamodb")
+
+    assert "dynamodb must be the name of a table" in refusal(*given, "no/table")
+    assert "needs a region: set AWS_REGION" in refusal(*given, "table")
+    said = refusal(*given, "table", AWS_REGION="eu-west-1")
+    assert said == "table table cannot be used: Unable to locate credentials"
+
+
 def test_isolation_that_cannot_be_had_is_refused_not_left_out(data, tmp_path):
     line = refusal("--port", "0", "--data", str(data), "--isolation", "bubblewrap",
                    PATH=str(tmp_path))  # fmt: skip

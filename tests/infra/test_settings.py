@@ -27,10 +27,19 @@ def test_everything_can_be_set_by_the_environment():
         "XINGQIAO_HOST": "::1",
         "XINGQIAO_PORT": "0",
         "XINGQIAO_DATA": "/somewhere/else",
+        "XINGQIAO_DYNAMODB": "table-1",
         "XINGQIAO_AUTH": "user:password",
         "XINGQIAO_OPERATOR": "operator:password",
         "XINGQIAO_API_HOST": "https://bridge.example",
         "XINGQIAO_PARAMETER_KEYS": "one,two",
+        "XINGQIAO_EGRESS_ALLOW": "10.0.0.0/8,inside",
+        "XINGQIAO_AMBIENT_NAMESPACES": "guest,other",
+        "XINGQIAO_AWS_COMPLETIONS": "https://sqs.eu-west-1.amazonaws.com/1/q",
+        "XINGQIAO_AWS_REGION": "eu-west-1",
+        "XINGQIAO_AWS_ACCOUNT": "000000000042",
+        "XINGQIAO_ITEMS_DIR": "/some/buckets",
+        "XINGQIAO_ITEMS_URL": "http://127.0.0.1:9000",
+        "XINGQIAO_ITEMS_BYTES": "4096",
         "XINGQIAO_FIRES_PER_MINUTE": "11",
         "XINGQIAO_RETENTION_DAYS": "0.5",
         "XINGQIAO_PREWARMED": "2",
@@ -51,12 +60,16 @@ def test_everything_can_be_set_by_the_environment():
 
     assert environment.keys() == {f"XINGQIAO_{field.name.upper()}" for field in fields(Settings)}
     assert Settings.from_environment(environment) == Settings(
-        host="::1", port=0, data=Path("/somewhere/else"), auth="user:password",
+        host="::1", port=0, data=Path("/somewhere/else"), auth="user:password", dynamodb="table-1",
         isolation="process", workers=3, worker_idle_s=0.5, payload_bytes=2048, steps=7,
         fork_width=8, nesting=0, concurrent=9, per_minute=10, synchronous="NORMAL", grace_s=1.5,
         log="json", operator="operator:password", api_host="https://bridge.example",
         parameter_keys="one,two", fires_per_minute=11, retention_days=0.5, prewarmed=2,
         node_modules=Path("/somewhere"),
+        egress_allow="10.0.0.0/8,inside", ambient_namespaces="guest,other",
+        aws_completions="https://sqs.eu-west-1.amazonaws.com/1/q",
+        aws_region="eu-west-1", aws_account="000000000042",
+        items_dir=Path("/some/buckets"), items_url="http://127.0.0.1:9000", items_bytes=4096,
     )  # fmt: skip
 
 
@@ -79,6 +92,12 @@ def test_options_go_over_the_environment_where_they_are_given():
         ("WORKERS", "0", "workers must be at least 1, not 0"),
         ("WORKER_IDLE_S", "-0.1", "worker_idle_s must be at least 0, not -0.1"),
         ("PAYLOAD_BYTES", "1023", "payload_bytes must be at least 1024, not 1023"),
+        ("ITEMS_BYTES", "1023", "items_bytes must be at least 1024, not 1023"),
+        (
+            "ITEMS_URL",
+            "127.0.0.1:9000",
+            "items_url must be a URL such as http://127.0.0.1:9000, not '127.0.0.1:9000'",
+        ),
         ("STEPS", "0", "steps must be at least 1, not 0"),
         ("FORK_WIDTH", "0", "fork_width must be at least 1, not 0"),
         ("NESTING", "-1", "nesting must be at least 0, not -1"),
@@ -89,7 +108,24 @@ def test_options_go_over_the_environment_where_they_are_given():
         ("GRACE_S", "nan", "grace_s must be at least 0, not nan"),
         ("ISOLATION", "none", "isolation must be one of auto, process, bubblewrap, not 'none'"),
         ("SYNCHRONOUS", "full", "synchronous must be one of FULL, NORMAL, not 'full'"),
+        (
+            "DYNAMODB",
+            "a/b",
+            "dynamodb must be the name of a table, 3 to 255 letters, digits or any of _.-, not 'a/b'",
+        ),
         ("LOG", "xml", "log must be one of text, json, not 'xml'"),
+        ("AWS_REGION", "Europe", "aws_region must be like us-east-1, not 'Europe'"),
+        ("AWS_ACCOUNT", "1" * 11, "aws_account must be 12 digits, not '11111111111'"),
+        ("AWS_ACCOUNT", "1" * 13, "aws_account must be 12 digits, not '1111111111111'"),
+        (
+            "AWS_COMPLETIONS",
+            "arn:aws:sqs:eu-west-1:1:q",
+            (
+                "aws_completions must be the URL of a queue, such as "
+                "https://sqs.eu-west-1.amazonaws.com/123456789012/name, not "
+                "'arn:aws:sqs:eu-west-1:1:q'"
+            ),
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_its_name(name, text, why):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,11 +14,14 @@ from things import StandingClock
 import composer
 from actions import Action, Call
 from actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
+from adapters import Tally
 from composer import Name
 from infra.clock import RandomIds
 from infra.engine import Engine, EngineSettings
 from infra.stores import MemoryStore
 from infra.telemetry import JsonFormatter, metrics_of, set_up_logs
+
+NOWHERE = SimpleNamespace(ended={}, repeats={}, under_way=(0, 0))
 
 
 @pytest.fixture
@@ -84,6 +88,7 @@ def test_logs_go_to_standard_error_in_the_form_that_is_asked_for(form, root, cap
 
     logging.getLogger("some.module").info("hello %s", "there")
     logging.getLogger("some.module").debug("nothing")
+    logging.getLogger("botocore.credentials").info("Found credentials in a file.")
 
     out, err = capsys.readouterr()
     assert out == ""
@@ -134,7 +139,7 @@ async def test_figures_say_what_has_happened(service):
     ):
         document = {"exec": {"kind": "composition", "composition": made.to_json()}}
         await engine.registry.put(Action, Name.parse(f"/guest/{name}"), document, overwrite=False)
-    write = metrics_of(engine, pool)
+    write = metrics_of(engine, pool, NOWHERE)
     before = figures(write)
 
     for name, wait in (("good", 30), ("bad", 30), ("bad", 30), ("long", None)):
@@ -159,8 +164,34 @@ async def test_figures_say_what_has_happened(service):
     assert after["xingqiao_workers",] == 0
 
 
+async def test_what_becomes_of_messages_is_told(service):
+    completions = SimpleNamespace(tally=Tally(taken=3, late=2, refused=1))
+
+    text = metrics_of(*service, NOWHERE, completions)().decode()
+
+    assert 'xingqiao_queued_completions_total{status="taken"} 3.0' in text
+    assert 'xingqiao_queued_completions_total{status="late"} 2.0' in text
+    assert 'xingqiao_queued_completions_total{status="refused"} 1.0' in text
+
+
+async def test_what_becomes_of_runs_elsewhere_is_told(service):
+    clouds = SimpleNamespace(
+        ended={("http", "Success"): 4, ("aws:lambda", "Throttled"): 1},
+        repeats={"aws:lambda": 3},
+        under_way=(5, 2),
+    )
+
+    text = metrics_of(*service, clouds)().decode()
+
+    assert 'xingqiao_elsewhere_total{kind="http",result="Success"} 4.0' in text
+    assert 'xingqiao_elsewhere_total{kind="aws:lambda",result="Throttled"} 1.0' in text
+    assert 'xingqiao_elsewhere_repeats_total{kind="aws:lambda"} 3.0' in text
+    assert "xingqiao_elsewhere_under_way 5.0" in text
+    assert "xingqiao_elsewhere_polled 2.0" in text
+
+
 async def test_every_figure_is_ours_and_explained(service):
-    text = metrics_of(*service)().decode()
+    text = metrics_of(*service, NOWHERE)().decode()
 
     names = [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")]
     assert names

@@ -64,6 +64,27 @@ def test_a_composition_is_deployed_from_json(xingqiao, action, tmp_path):
     assert xingqiao("invoke", "from_json", "--result").json == {"n": 4}
 
 
+def test_a_state_machine_is_deployed_by_its_files_name(xingqiao, refused, tmp_path):
+    text = '{"StartAt": "A",  "States": {"A": {"Type": "Pass", "End": true}}}'
+    file, other = tmp_path / "stated.asl.json", tmp_path / "plain.py"
+    file.write_text(text)
+    other.write_text(DOUBLE)
+
+    assert xingqiao("deploy", file).out == "✓ stated 0.0.1 (states)\n"
+    assert xingqiao("action", "get", "stated", "exec", "--json").json == {
+        "kind": "states", "binary": False, "definition": text, "type": "STANDARD",
+    }  # fmt: skip
+    named = xingqiao("deploy", file, "--name", "fast", "--type", "express", "--json").json
+    assert named[0]["exec"]["type"] == "EXPRESS"
+    assert xingqiao("invoke", "stated", "-p", "n", "1", "--result").json == {"n": 1}
+    assert xingqiao("action", "get", "stated", "--save", tmp_path / "saved.asl.json").code == 0
+    assert (tmp_path / "saved.asl.json").read_text() == text
+    assert xingqiao("action", "create", "again", tmp_path / "saved.asl.json").code == 0
+    assert "is no *.asl.json" in refused("deploy", other, "--type", "express", code=2)
+    file.write_text('{"StartAt": "A"}')
+    assert "These fields are required: [States]" in refused("deploy", file)
+
+
 def test_an_archive_is_deployed(xingqiao, tmp_path):
     file = tmp_path / "zipped.zip"
     with zipfile.ZipFile(file, "w") as archive:
@@ -82,8 +103,9 @@ def test_an_archive_is_deployed(xingqiao, tmp_path):
         ("empty.py", "x = 1", "it has no composition, no @composer.action and no function 'main'"),
         ("broken.py", "def", "SyntaxError"),
         ("raises.py", "1 / 0", "ZeroDivisionError: division by zero"),
-        ("notes.txt", "hello", "only .py, .js, .json and .zip files can be used"),
+        ("notes.txt", "hello", "only .py, .js, .zip, .json and .asl.json files can be used"),
         ("broken.json", "{", "Expecting property name"),
+        ("machine.json", '{"StartAt": "A"}', "a state machine's file must be called *.asl.json"),
         ("other.json", '{"kind": "nonsense"}', "a composition is an object with a 'type'"),
     ],
 )
@@ -185,8 +207,9 @@ def test_a_file_of_parameters_that_holds_none_is_misuse(xingqiao, refused, tmp_p
 
 
 def test_what_the_server_refuses_is_told_with_its_status(xingqiao, refused):
-    assert refused("invoke", "never-deployed") == "The requested resource does not exist. (404)"
-    assert refused("invoke", "pkg/never") == "The requested resource does not exist. (404)"
+    text = "The requested resource does not exist. (404)"
+    assert refused("invoke", "never-deployed") == f"actions/never-deployed: {text}"
+    assert refused("invoke", "pkg/never") == f"actions/pkg/never: {text}"
     assert refused("invoke", "$").endswith("(400)")
 
 
@@ -219,7 +242,7 @@ def test_an_action_is_created_once_updated_got_and_deleted(xingqiao, refused, tm
 
     assert xingqiao("action", "delete", "cared").out == "✓ cared is deleted\n"
     for verb in ("get", "delete"):
-        assert refused("action", verb, "cared") == "The requested resource does not exist. (404)"
+        assert refused("action", verb, "cared").startswith("actions/cared: The requested resource")
 
 
 def test_another_function_than_main_can_be_called(xingqiao, tmp_path):

@@ -121,7 +121,7 @@ def test_what_cannot_be_drawn_is_told(xingqiao, refused, action, tmp_path):
     action("not_drawn")
 
     assert refused("show", "not_drawn") == "not_drawn is no composition: it is of kind python:3"
-    assert refused("show", "never") == "The requested resource does not exist. (404)"
+    assert refused("show", "never") == "actions/never: The requested resource does not exist. (404)"
     assert refused("show", tmp_path / "none.py").endswith("there is no such file")
 
 
@@ -137,3 +137,30 @@ def test_a_sequence_is_drawn_as_the_composition_that_it_is(xingqiao, server):
 
     assert drawn.code == 0
     assert drawn.out == composer.mermaid(composer.sequence("/guest/a", "/guest/b")) + "\n"
+
+
+def test_a_composition_cannot_be_called_as_an_action_of_its_file(refused, tmp_path):
+    file = tmp_path / "twice.py"
+    file.write_text(
+        "import composer\n"
+        "far = composer.sequence(composer.action('far', kind='http', function='https://example.com'))\n"
+    )
+
+    assert "two things are called 'far', a composition and an action" in refused("show", file)
+
+
+def test_a_state_machine_is_drawn_from_its_file_and_by_its_name(xingqiao, refused, tmp_path):
+    text = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
+    file, broken = tmp_path / "drawn_machine.asl.json", tmp_path / "broken.asl.json"
+    file.write_text(text)
+    broken.write_text("{}")
+
+    assert xingqiao("show", file, "--dot").out == composer.dot(text) + "\n"
+    assert xingqiao("deploy", file).code == 0
+    assert xingqiao("show", "drawn_machine").out == composer.mermaid(text) + "\n"
+    told = refused("show", broken)
+    assert told.startswith(f"{broken}: ")
+    assert "These fields are required: [States, StartAt]" in told
+    assert refused("show", tmp_path / "none.asl.json").endswith(
+        f"No such file or directory: '{tmp_path / 'none.asl.json'}'"
+    )

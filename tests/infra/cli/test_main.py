@@ -122,7 +122,8 @@ def test_every_command_is_listed_with_a_sentence(command):
 
     assert [line.split()[0] for line in lines] == [
         "serve", "deploy", "invoke", "action", "package", "trigger", "rule", "activation",
-        "execution", "entity", "saga", "transaction", "run", "show", "namespace", "property", "list", "api-host",
+        "execution", "entity", "saga", "transaction", "adapter", "secret", "run", "show", "export", "bundle", "namespace", "property",
+        "list", "api-host",
     ]  # fmt: skip
     assert all(len(line.split()) > 3 for line in lines)
 
@@ -171,7 +172,9 @@ def test_a_terminal_gets_colours_and_a_file_gets_none(xingqiao, action, server):
     assert (code, failed) == (0, 1)
     assert colours.search(shown)
     assert '"n": 42' in colours.sub("", shown)
-    assert "error: The requested resource does not exist. (404)" in colours.sub("", error)
+    assert "error: actions/never: The requested resource does not exist. (404)" in colours.sub(
+        "", error
+    )
     assert not colours.search(plain.out + plain.err)
 
 

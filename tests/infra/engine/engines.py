@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 import anyio.lowlevel
 from things import StandingClock
 
-from actions import Action, ActivationRow, Call, Completion, ExecutionRow, Query
+from actions import Action, ActivationRow, Call, Change, Completion, ExecutionRow, Query
 from composer import Failure, Name, Success
 from infra.clock import RandomIds
 from infra.engine import Engine, EngineSettings
 from infra.stores import MemoryStore
+from infra.system import system_entities
 
 GUEST = "guest"
 HELD = object()
@@ -99,12 +100,15 @@ class DyingStore:
 class World:
     """An engine, and what it is made of."""
 
-    def __init__(self, store, hands, clock, settings):
+    def __init__(self, store, hands, clock, settings, others=()):
         self.store, self.hands, self.clock = store, hands, clock
+        invokers = {kind: other for other in others for kind in other.kinds}
         self.engine = Engine(
-            store, {"python:3": hands}, clock=clock, ids=RandomIds(),
+            store, {"python:3": hands, **invokers}, clock=clock, ids=RandomIds(),
             settings=settings or EngineSettings(), secret=b"secret",
         )  # fmt: skip
+        for entity in system_entities(clock) if others else ():
+            self.engine.catalog.apply(Change(entity, (entity,)))
 
     async def put(self, **actions):
         """Deploys compositions, documents, or for None plain code."""
@@ -127,12 +131,11 @@ class World:
 
     async def record(self, id):
         async with asyncio.timeout(20):
-            for _ in range(100_000):
+            while True:
                 found = await self.store.find(ActivationRow, Query(namespace=GUEST, id=id))
                 if found:
                     return await self.engine.records.activation(GUEST, id)
                 await anyio.lowlevel.checkpoint()
-        raise AssertionError("it does not end")
 
     async def run(self, name, params=None):
         return await self.result(await self.start(name, params))
@@ -165,20 +168,19 @@ class World:
         return await self.store.find(ActivationRow, Query(namespace=GUEST, limit=1000))
 
 
-async def begun(store=None, answers=None, *, clock=None, settings=None):
-    """A world that is killed, not left."""
+async def begun(store=None, answers=None, *, clock=None, settings=None, others=()):
+    """A world that is killed, not left. `others` are more invokers."""
     clock = clock or StandingClock()
-    world = World(
-        store if store is not None else MemoryStore(), Hands(clock, answers), clock, settings
-    )
+    store = store if store is not None else MemoryStore()
+    world = World(store, Hands(clock, answers), clock, settings, others)
     await world.engine.__aenter__()
     return world
 
 
 @asynccontextmanager
-async def world(store=None, answers=None, *, clock=None, settings=None):
+async def world(store=None, answers=None, *, clock=None, settings=None, others=()):
     """A world that is stopped in order."""
-    made = await begun(store, answers, clock=clock, settings=settings)
+    made = await begun(store, answers, clock=clock, settings=settings, others=others)
     try:
         yield made
     finally:

@@ -142,3 +142,18 @@ async def test_what_may_run_once_does_not_run_again(part):
         assert "once" not in again.hands.names
         lost = [row for row in await again.activations() if row.name == "once"]
         assert [row.status for row in lost] == [3]
+
+
+async def test_what_answers_later_has_cost_its_run_and_not_its_wait():
+    async with world(answers={"ask": {}}) as made:
+        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
+        id, token = await accepted(made)
+        made.clock.ms += 86_400_000
+
+        await made.engine.complete(token, Success({"said": "yes"}))
+        await made.result(id)
+
+        told = await made.engine.records.cost("guest", id)
+        (share,) = told["clouds"]
+        assert (share["cloud"], share["billed"], share["untold"]) == ("here", 3, 0)
+        assert share["took"] >= 86_400_000

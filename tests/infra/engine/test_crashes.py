@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import DyingStore, begun
+from engines import HELD, DyingStore, begun
 from infra_clock import FastClock
 
 import composer
@@ -222,3 +222,28 @@ async def test_the_same_holds_for_a_file(tmp_path):
         again = await begun(kept, ANSWERS, clock=FastClock())
         assert plain(await again.result(id)) == expected
         await again.kill()
+
+
+ONCE = [{"key": "at-most-once", "value": True}]
+
+
+@pytest.mark.parametrize("round", range(8))  # ids, and with them the order, are drawn anew
+async def test_a_child_that_ends_as_soon_as_it_is_taken_up_finds_its_parent_waiting(
+    round, tmp_path
+):
+    """What may run once is lost at the start; its composition, and what that is a step of, must hear of it."""
+    async with SqliteStore(tmp_path) as store:
+        before = await begun(store, {"near": HELD, "after": {}})
+        await before.put(near={"exec": CODE, "annotations": ONCE}, after=None)
+        await before.put(
+            child=composer.sequence("near"), parent=composer.sequence("child", "after")
+        )
+        id = await before.start("parent")
+        await before.until(lambda: before.hands.invoked)
+        await before.kill()
+
+        after = await begun(store, {"after": {}}, clock=before.clock)
+
+        assert "it may run only once" in str(await after.result(id))
+        assert {row.status for row in await after.executions()} == {"failed"}
+        await after.kill()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from engines import HELD, begun, world
 
@@ -280,3 +282,36 @@ async def test_stopping_in_order_loses_nothing():
 
     async with world(store, {"a": {"n": 1}}) as again:
         assert await again.result(id) == {"n": 1}
+
+
+class FullDisk:
+    """A store that cannot commit any more, from when it is told so."""
+
+    def __init__(self):
+        self._store, self.full, self.tried = MemoryStore(), False, asyncio.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def commit(self, writes):
+        if self.full:
+            self.tried.set()
+            raise OSError("no space left on device")
+        return await self._store.commit(writes)
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_a_store_that_cannot_commit_does_not_keep_a_server_from_stopping(before):
+    store = FullDisk()
+    made = await begun(store, {"a": {"n": 1}})
+    await made.put(a=None)
+    calling = asyncio.ensure_future(made.start("a"))
+    store.full = True
+    if before:
+        await store.tried.wait()  # it knows by now; else it finds out while it stops
+
+    async with asyncio.timeout(20):
+        await made.engine.__aexit__(None, None, None)
+
+    assert not calling.done()  # nobody has heard of what was not committed
+    calling.cancel()

@@ -10,8 +10,12 @@ import zipfile
 import pytest
 
 import composer
+from actions import REMOTES
 from actions.executables import MAX_CODE_BYTES
 
+KINDS = ", ".join(
+    f"'{k}'" for k in sorted((*REMOTES, "composition", "python:3", "sequence", "states"))
+)
 MALFORMED = "The request content was malformed:\n"
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
 
@@ -128,7 +132,7 @@ async def test_a_package_that_does_not_exist_is_not_found(client):
         (
             {"exec": {"kind": "cobol:1", "code": "x"}},
             MALFORMED + "The specified runtime 'cobol:1' is not supported by this platform. "
-            "Valid values are: 'composition', 'python:3', 'sequence'",
+            f"Valid values are: {KINDS}",
         ),
         ({"exec": {"kind": "python:3"}}, MALFORMED + "'exec.code' must be a string"),
         ({"exec": {"kind": "sequence", "components": []}}, "No component specified for the sequence."),

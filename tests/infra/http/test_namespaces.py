@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cryptography.fernet import Fernet
 
-from actions import Action, Quotas
+from actions import REMOTES, Action, Quotas
 from composer import Name
 from infra.engine import EngineSettings
 from infra.namespaces import Namespaces
@@ -39,7 +39,7 @@ async def test_the_operator_makes_limits_rotates_and_ends_namespaces(world, oper
     limits = {"limits": {"firesPerMinute": 7}}
     await operator.put(f"{OPERATED}/team", params={"overwrite": "true"}, json=limits)
     assert (await client.get(f"{HOME}/limits")).json() == {
-        "firesPerMinute": 7, "allowedKinds": ["python:3"],
+        "firesPerMinute": 7, "allowedKinds": sorted([*REMOTES, "python:3"]),
     }  # fmt: skip
 
     again = (await operator.post(f"{OPERATED}/team/rotate")).json()
@@ -179,7 +179,7 @@ async def test_namespaces_are_read_again_at_a_start():
         made = await world.api.namespaces.create("team", {"concurrentInvocations": 3})
         await world.api.namespaces.delete("team")
         kept = await world.api.namespaces.create("more", {"concurrentInvocations": 3})
-    again = Namespaces(store, world.clock, Quotas(), b"secret")
+    again = Namespaces(store, world.clock, Quotas(), b"secret", Vault())
     await again.load()
 
     assert again.quotas("more").concurrent == 3

@@ -13,19 +13,28 @@ import anyio.lowlevel
 import httpx
 from things import StandingClock
 
-from actions import Change, Completion, Quotas
+from actions import ACCOUNT, Arns, Change, Completion, Quotas
 from composer import Failure, Success
+from infra.activities import Activities
 from infra.clock import RandomIds
+from infra.clouds import open_clouds
 from infra.engine import Engine, EngineSettings
 from infra.feeds import Feeds
 from infra.http import Api, Authenticator, create_app
+from infra.integrations import Integrations
+from infra.machines import Machines
 from infra.namespaces import Namespaces, first_namespaces
+from infra.secrets import SecretStore
+from infra.settings import Settings
+from infra.sfn import StepFunctions
 from infra.stores import MemoryStore
 from infra.system import system_entities
+from infra.vault import Vault
 
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
 OPERATOR = "operator:an-operators-key"
 PAYLOAD_BYTES = 10_000
+POLL_S = 0.02  # that a worker waits for work
 NAMESPACE = "/api/v1/namespaces/_"
 LOOKS = 1000  # each lets the service go on, so that no time need pass
 
@@ -142,22 +151,39 @@ class World:
 
 
 @asynccontextmanager
-async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
-    """A service for as long as the block. With a store that was in use before, it is a restart."""
+async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
+    """A service for as long as the block. With a store that was in use before, it is a restart.
+
+    `more` are integrations.
+    """
     store, clock = store or MemoryStore(), StandingClock()
     hands = Hands(clock)
     async with AsyncExitStack() as stack:
-        namespaces = Namespaces(store, clock, Quotas(), b"secret")
+        vault = settings.vault if settings else Vault()
+        namespaces = Namespaces(store, clock, Quotas(), b"secret", vault)
         await namespaces.load()
         settings = settings or EngineSettings(quotas=namespaces.quotas)
         feeds = await stack.enter_async_context(Feeds(store, clock))
+        secrets = SecretStore(store, Vault(), clock, frozenset({"guest"}))
+        outside = Settings(egress_allow="127.0.0.1")
+        clouds = await stack.enter_async_context(open_clouds(outside, secrets, clock))
+        activities, step_functions = Activities(store, clock, POLL_S), StepFunctions()
+        await activities.load()
+        integrations = Integrations({**step_functions.registry, **dict(more)}, clock)
+        await stack.enter_async_context(integrations)
+        others = (hands, feeds, activities, integrations, clouds.invoker)
+        invokers = {kind: other for other in others for kind in other.kinds}
         engine = Engine(
-            store, {"python:3": hands, "feed": feeds}, clock=clock, ids=RandomIds(),
-            settings=settings, secret=b"secret",
-        )  # fmt: skip
+            store, invokers, clock=clock, ids=RandomIds(), settings=settings, secret=b"secret"
+        )
+        engine.catalog.integrations = integrations.knows
         for entity in system_entities(clock):
             engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
+        machines = Machines(store, engine, ACCOUNT)
+        await machines.load()
+        activities.begin(engine)
+        stack.callback(activities.close)
         stack.callback(feeds.end)
         await feeds.begin(engine)
         await first_namespaces(namespaces, auth, OPERATOR)
@@ -166,6 +192,13 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}"):
             auth=Authenticator(namespaces),
             namespaces=namespaces,
             feeds=feeds,
+            clouds=clouds,
+            secrets=secrets,
+            machines=machines,
+            arns=Arns(),
+            activities=activities,
+            integrations=integrations,
+            step_functions=step_functions,
             payload_bytes=PAYLOAD_BYTES,
             metrics=lambda: b"# figures\n",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import signal
@@ -197,7 +198,8 @@ async def test_a_refusal_lets_go_of_the_directory(tmp_path):
 # --- other processes ---------------------------------------------------------------------------
 
 OPENS = """
-import asyncio, sys
+import asyncio
+import fcntl, sys
 from pathlib import Path
 from infra.stores import SqliteStore, StoreError
 async def main():
@@ -379,3 +381,14 @@ async def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path):
 
     assert (document.key, document.version) == ("/guest/a", 3)
     assert (row.id, row.kind) == ("a1", "")
+
+
+async def test_a_lock_that_is_let_go_at_once_is_waited_for(tmp_path):
+    async with SqliteStore(tmp_path):
+        pass
+    with (tmp_path / "lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        asyncio.get_running_loop().call_later(0.05, fcntl.flock, other, fcntl.LOCK_UN)
+
+        async with SqliteStore(tmp_path) as store:
+            assert await store.load("0" * 32) is None

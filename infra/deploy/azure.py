@@ -1,0 +1,174 @@
+"""Bundles for Azure: a function app in the Python v2 programming model, a folder to be published."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+from actions import Code
+
+from .bundles import BundleError, checked, write_core
+from .hosted.running import VALUE_BYTES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from composer import JSON
+
+    from .bundles import Parts, Source
+
+STORAGE = "xingqiao"  # what the names of its tables and queues begin with
+MAX_PROGRAM = 480_000  # a row holds 1 MiB of UTF-16
+LIMIT = "00:10:00"  # of a function; an action's own is at most half of that
+
+_APP = '''\
+"""Compositions as an Azure function app. Made by `xingqiao bundle`."""
+
+import os
+from pathlib import Path
+
+from hosted.azure import CONNECTION, Hosted, function_app
+
+app = function_app(Hosted(Path(__file__).parent, os.environ[CONNECTION]))
+'''
+
+_HOST: dict[str, JSON] = {
+    "version": "2.0",
+    "functionTimeout": LIMIT,
+    "extensionBundle": {
+        "id": "Microsoft.Azure.Functions.ExtensionBundle",
+        "version": "[4.*, 5.0.0)",
+    },
+    "extensions": {
+        "http": {"routePrefix": ""},
+        # One message at a time, for actions find what they are told in the environment of their process;
+        # and what fails is tried again until an outage is over.
+        "queues": {
+            "batchSize": 1,
+            "newBatchThreshold": 0,
+            "maxDequeueCount": 100,
+            "visibilityTimeout": "00:00:30",
+            "maxPollingInterval": "00:00:10",
+            "messageEncoding": "base64",
+        },
+    },
+}
+
+_LOCAL: dict[str, JSON] = {
+    "IsEncrypted": False,
+    "Values": {
+        "FUNCTIONS_WORKER_RUNTIME": "python",
+        "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+    },
+}
+
+_REQUIREMENTS = """\
+azure-functions==1.26.0
+azure-data-tables==12.7.0
+azure-storage-queue==12.18.1
+"""
+
+_IGNORED = """\
+README.md
+local.settings.json
+local.settings.json.example
+__pycache__/
+.venv/
+"""
+
+_README = """\
+# {name} on Azure
+
+Compositions: {names}.
+
+Made by `xingqiao bundle --target azure`: a function app in the Python v2 programming model, for Python 3.11
+or later. It needs one storage account of its own, and nothing else. Deploy, in this folder, with Azure's
+command line and the Functions Core Tools (the names of the group, the account and the app are yours):
+
+```
+az group create --name GROUP --location westeurope
+az storage account create --name ACCOUNT --resource-group GROUP --sku Standard_LRS
+az functionapp create --name APP --resource-group GROUP --storage-account ACCOUNT --functions-version 4 \\
+  --os-type Linux --runtime python --runtime-version 3.11 --consumption-plan-location westeurope
+func azure functionapp publish APP
+```
+
+Tables and queues are made when they are first used. To run it here, start `azurite`, copy
+`local.settings.json.example` to `local.settings.json`, and `func start`.
+
+```
+curl -X POST https://APP.azurewebsites.net/{first} -H "x-functions-key: KEY" -d '{{}}'
+```
+
+answers 202 with the id of an execution and, in `Location`, where to ask how it stands. The key is the app's
+(`az functionapp keys list`). With the header `Idempotency-Key` a request that is sent again begins nothing
+new.
+
+| function | is triggered by | does |
+|---|---|---|
+| `http` | POST /{{composition}}, GET and DELETE /executions/{{id}} | begins, shows, stops an execution |
+| `conductor` | the queue `{storage}-completions` | advances an execution, and ends |
+| `action` | the queue `{storage}-actions` | runs one action: {actions} |
+| `sweep` | a timer, each minute | timers that are far off, answers that never came, removal of what is old |
+
+No function waits for another. Inline functions run in `conductor`. An instance runs one action at a time;
+the platform starts more instances as the queue grows. An action is invoked at least once: what it must
+not do twice it knows by `__OW_IDEMPOTENCY_KEY` in its environment. Its own limit is not enforced, only that
+of a function ({limit}, in `host.json`); one that has begun twice and never ended has crashed.
+
+A value takes at most {value} bytes. Executions can be read for seven days after their end.
+"""
+
+
+def write(name: str, source: Source, folder: Path) -> list[str]:
+    """Writes a function app. See `targets.bundle`."""
+    parts = checked(source, "Azure")
+    for full, program in parts.programs.items():
+        if (size := len(json.dumps(program.to_json()))) > MAX_PROGRAM:
+            raise BundleError(
+                f"composition {full.removeprefix('/_/')}: it compiles to {size} bytes, and a row of a table "
+                f"on Azure holds {MAX_PROGRAM}: make a part of it a composition of its own"
+            )
+    code = _code(parts)
+    write_core(folder, {**parts.deployed(), "storage": STORAGE, "code": code}, ["azure"])
+    shutil.rmtree(folder / "actions", ignore_errors=True)
+    (folder / "actions").mkdir()
+    for full, action in parts.actions.items():
+        assert isinstance(action.exec, Code)  # noqa: S101  it has been checked
+        (folder / code[full]["file"]).write_text(action.exec.text, "utf-8")
+    for file, text in _texts(name, parts).items():
+        (folder / file).write_text(text, "utf-8")
+    return [f"cd {folder}", "func azure functionapp publish APP"]
+
+
+def _code(parts: Parts) -> dict[str, dict[str, str]]:
+    """Where the code of each action stands, and what of it is called."""
+    code = {}
+    for full, action in parts.actions.items():
+        assert isinstance(action.exec, Code)  # noqa: S101  it has been checked
+        file = f"actions/{action.name.path.replace('/', '.')}.py"
+        code[full] = {"file": file, "main": action.exec.main}
+    return code
+
+
+def _texts(name: str, parts: Parts) -> dict[str, str]:
+    compositions = [full.removeprefix("/_/") for full in parts.programs]
+    readme = _README.format(
+        name=name,
+        names=", ".join(f"`{one}`" for one in compositions),
+        first=compositions[-1],
+        storage=STORAGE,
+        actions=", ".join(f"`{full.removeprefix('/_/')}`" for full in parts.actions)
+        or "there is none",
+        limit=LIMIT,
+        value=f"{VALUE_BYTES:,}",
+    )
+    return {
+        "function_app.py": _APP,
+        "host.json": json.dumps(_HOST, indent=2) + "\n",
+        "local.settings.json.example": json.dumps(_LOCAL, indent=2) + "\n",
+        "requirements.txt": _REQUIREMENTS,
+        ".funcignore": _IGNORED,
+        "README.md": readme,
+    }

@@ -1,0 +1,236 @@
+"""What every target's bundle is made of: programs, actions, and the code that conducts them there."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from actions import PYTHON, Action, Code, define_action
+from composer import CompositionError, Error, Name, compile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from composer import JSON, Composition, Program
+
+PACKAGES = Path(__file__).parents[2]
+HOSTED = Path(__file__).parent / "hosted"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # of what is zipped: the same files give the same archive
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+# What no target conducts without a server: there is nobody to ask, or nothing that keeps it.
+_REFUSED = {
+    "Operate": "entities are kept by a server",
+    "Open": "transactions need entities, which are kept by a server",
+    "Coordinate": "transactions need entities, which are kept by a server",
+    "Enter": "a saga that is stuck waits for an operator, whom only a server can tell",
+}
+
+
+class BundleError(Error):
+    """What cannot be bundled; the text names the part, and says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is to be bundled: compositions, and documents of actions, by name."""
+
+    compositions: Mapping[str, Composition]
+    actions: Mapping[str, dict[str, JSON]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A source, checked: programs and actions by their full names (`/_/name`)."""
+
+    programs: dict[str, Program]
+    actions: dict[str, Action]
+
+    def deployed(self) -> dict[str, JSON]:
+        """What `hosted.Deployed.from_json` reads."""
+        return {
+            "programs": {name: program.to_json() for name, program in self.programs.items()},
+            "actions": {name: _settings(action) for name, action in self.actions.items()},
+        }
+
+
+def _settings(action: Action) -> dict[str, JSON]:
+    settings: dict[str, JSON] = {"timeout_ms": action.limits.timeout_ms}
+    if action.at_most_once:
+        settings["at_most_once"] = True
+    if action.parameters:
+        settings["parameters"] = action.parameters
+    return settings
+
+
+def checked(source: Source, target: str) -> Parts:
+    """The parts of a source that conducts itself: nothing that it names is missing.
+
+    Raises:
+        BundleError: naming the part that the target cannot run.
+    """
+    if not source.compositions:
+        raise BundleError("there is no composition to bundle: an action alone needs no conductor")
+    parts = Parts(
+        programs={_full(name): _program(name, c) for name, c in source.compositions.items()},
+        actions={_full(name): _action(name, document) for name, document in source.actions.items()},
+    )
+    for name, program in parts.programs.items():
+        _check_program(name.removeprefix("/_/"), program, parts, target)
+    for name, action in parts.actions.items():
+        _check_action(name.removeprefix("/_/"), action, target)
+    return parts
+
+
+def _full(name: str) -> str:
+    return str(Name.parse(name))
+
+
+def _program(name: str, composition: Composition) -> Program:
+    try:
+        return compile(composition)
+    except CompositionError as error:
+        raise BundleError(f"composition {name}: {error}") from error
+
+
+def _action(name: str, document: dict[str, JSON]) -> Action:
+    try:
+        return define_action(Name.parse(name), document, None, 0)
+    except Error as error:
+        raise BundleError(f"action {name}: {error}") from error
+
+
+def _check_program(name: str, program: Program, parts: Parts, target: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BundleError(
+            f"composition {name!r}: its name is a part of a URL there: "
+            "give it one of letters, digits, '_' and '-'"
+        )
+    for step in program.to_json()["instructions"]:
+        where = f"composition {name}, {step.get('path') or step['op'].lower()}"
+        if why := _REFUSED.get(step["op"]):
+            raise BundleError(f"{where}: {target} cannot run it: {why}")
+        if step["op"] == "Attempt" and step["policy"]["pause"]:
+            raise BundleError(
+                f"{where}: retry with on_exhausted='pause' waits for an operator, whom only a "
+                "server can tell: handle the failure instead"
+            )
+    for action in program.actions:
+        if action not in parts.actions and action not in parts.programs:
+            raise BundleError(
+                f"composition {name}: {target} needs the code of {action}: define it in the file"
+            )
+    for function in program.functions.values():
+        _check_code(f"composition {name}, an inline function", function["kind"], target)
+
+
+def _check_action(name: str, action: Action, target: str) -> None:
+    if not isinstance(action.exec, Code):
+        raise BundleError(f"action {name}: a bundle takes code, and it is of kind {action.kind}")
+    if action.annotations.get("entity"):
+        raise BundleError(f"action {name}: it is an entity, and entities are kept by a server")
+    _check_code(f"action {name}", action.exec.kind, target)
+    if action.exec.binary:
+        raise BundleError(
+            f"action {name}: it is an archive, and a bundle takes one file of source: "
+            f"give it to {target} by itself, or put its code into one file"
+        )
+
+
+def _check_code(what: str, kind: str, target: str) -> None:
+    if not kind.startswith(PYTHON.partition(":")[0]):
+        raise BundleError(
+            f"{what}: it is of kind {kind}, and a bundle for {target} runs Python only"
+        )
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]) -> None:
+    """Writes what stands around the programs: `composer`, modules of `hosted`, `deployed.json`.
+
+    With the modules comes what they import.
+
+    The library that reads paths with wildcards and filters comes along when a program has such a path:
+    that is found out by taking the programs in, there, with nothing else.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _copy(PACKAGES / "composer", folder / "composer")
+    shutil.rmtree(folder / "hosted", ignore_errors=True)
+    (folder / "hosted").mkdir()
+    (folder / "hosted" / "__init__.py").write_text('"""See https://pypi.org/project/xingqiao."""\n')
+    for name in _closed(modules):
+        shutil.copyfile(HOSTED / f"{name}.py", folder / "hosted" / f"{name}.py")
+    (folder / "deployed.json").write_text(json.dumps(deployed, indent=1, sort_keys=True) + "\n")
+    shutil.rmtree(folder / "jsonpath", ignore_errors=True)
+    error = _takes_in(folder)
+    if "jsonpath" in error:
+        _bring("jsonpath", "python-jsonpath", folder)
+        error = _takes_in(folder)
+    if error:
+        raise BundleError(f"{folder}: what was written does not load: {error.splitlines()[-1]}")
+
+
+def _closed(modules: Collection[str]) -> list[str]:
+    """Modules of `hosted`, and those that they import."""
+    found: set[str] = set()
+    left = [*modules]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            tree = ast.parse((HOSTED / f"{name}.py").read_text("utf-8"))
+            imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+            left += [node.module for node in imports if node.level == 1 and node.module]
+    return sorted(found)
+
+
+def write_zip(folder: Path, archive: Path) -> None:
+    """All files of a folder in one archive."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            made.writestr(entry, path.read_bytes())
+
+
+def _copy(package: Path, to: Path) -> None:
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(package, to, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "py.typed"))
+
+
+def _bring(package: str, distribution: str, folder: Path) -> None:
+    """Copies a library that we depend on, with its license."""
+    found = importlib.util.find_spec(package)
+    assert found is not None  # noqa: S101  we depend on it
+    assert found.origin is not None  # noqa: S101  it is a package of files
+    _copy(Path(found.origin).parent, folder / package)
+    for file in importlib.metadata.files(distribution) or ():
+        if file.name.upper().startswith("LICENSE"):
+            shutil.copyfile(file.locate(), folder / package / file.name)
+
+
+_TAKE_IN = (
+    "import json, sys; sys.path.insert(0, sys.argv[1]); from hosted.ports import Deployed; "
+    "Deployed.from_json(json.load(open(sys.argv[1] + '/deployed.json', encoding='utf-8')))"
+)
+
+
+def _takes_in(folder: Path) -> str:
+    """What goes wrong when the programs are taken in with nothing but the standard library."""
+    command = [sys.executable, "-I", "-S", "-B", "-c", _TAKE_IN, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
+    return done.stderr

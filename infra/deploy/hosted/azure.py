@@ -1,0 +1,141 @@
+"""The functions of an Azure function app: HTTP, the conductor, the actions, and the sweep.
+
+None of them waits for another: what one has to say to another is a message, and it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import azure.functions as func  # at run time: the worker reads the annotations
+
+from .azure_account import Account, queue_name
+from .azure_outbox import ACTIONS, COMPLETIONS, AzureOutbox
+from .azure_table import AzureTable
+from .conducting import Conductor, LaterError
+from .ports import Deployed, Note
+from .serving import Request, serve
+from .wrapping import Wrapped, crashed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from composer import JSON
+
+    from .ports import Clock
+
+CONNECTION = "AzureWebJobsStorage"  # the setting that every function app has
+LATER_S = 30  # until a message is looked at again that came too early
+DELIVERIES = 2  # of a message to an action that never answers
+EVERY_MINUTE = "0 * * * * *"
+
+
+class SystemClock:
+    """The machine's time."""
+
+    @staticmethod
+    def now_ms() -> int:
+        """Milliseconds since the epoch."""
+        return time.time_ns() // 1_000_000
+
+
+class Hosted:
+    """A bundle on Azure: what its functions do.
+
+    Args:
+        folder: of the bundle: `deployed.json`, and the files of its actions.
+        connection: of the storage account.
+        clock: the time.
+    """
+
+    def __init__(self, folder: Path, connection: str, clock: Clock | None = None) -> None:
+        document = json.loads((folder / "deployed.json").read_text("utf-8"))
+        self.storage: str = document["storage"]
+        self._clock = clock or SystemClock()
+        self._deployed = Deployed.from_json(document)
+        account = Account(connection, self.storage)
+        self._table, self._outbox = AzureTable(account), AzureOutbox(account, self._clock)
+        self._conductor = Conductor(self._deployed, self._table, self._outbox, self._clock)
+        self._actions = {
+            name: Wrapped.of_file(folder / code["file"], code["main"])
+            for name, code in document["code"].items()
+        }
+
+    def answer(self, request: func.HttpRequest) -> func.HttpResponse:
+        """Begins an execution, or tells how one stands."""
+        asked = Request(
+            method=request.method,
+            path=request.route_params.get("path", ""),
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=request.get_body(),
+        )
+        try:
+            answer = serve(self._conductor, self._deployed, self._clock, asked)
+        except LaterError as error:
+            return _json(503, {"error": str(error)}, {"Retry-After": str(LATER_S)})
+        return _json(answer.status, answer.body, answer.headers)
+
+    def conduct(self, body: bytes) -> None:
+        """Has the conductor receive a message."""
+        message = self._outbox.opened(body)
+        if message is None:
+            return
+        try:
+            self._conductor.receive(message)
+        except LaterError:
+            self._outbox.send([Note(message=message, delay_s=LATER_S)])
+        self._outbox.forget(body)
+
+    def act(self, body: bytes, delivery: int) -> None:
+        """Runs an action, and sends its answer. A delivery is the next when none has come to an end."""
+        message = self._outbox.opened(body)
+        if message is None:
+            return
+        name = message["action"]
+        most = 1 if self._deployed.actions[name].at_most_once else DELIVERIES
+        if delivery > most:
+            text = f"{name} has begun {most} times without coming to an end"
+            answer = crashed(message, timed_out=False, error=text)
+        else:
+            answer = self._actions[name].run(message)
+        self._outbox.send([Note(message=answer)])
+        self._outbox.forget(body)
+
+    def sweep(self) -> None:
+        """Does what is due, and removes what is old."""
+        self._conductor.sweep()
+        now_ms = self._clock.now_ms()
+        self._table.expire(now_ms)
+        self._outbox.expire(now_ms)
+
+
+def function_app(hosted: Hosted) -> func.FunctionApp:
+    """The functions, with what triggers each."""
+
+    def http(req: func.HttpRequest) -> func.HttpResponse:
+        return hosted.answer(req)
+
+    def conductor(message: func.QueueMessage) -> None:
+        hosted.conduct(message.get_body())
+
+    def action(message: func.QueueMessage) -> None:
+        hosted.act(message.get_body(), message.dequeue_count or 1)
+
+    def sweep(timer: func.TimerRequest) -> None:  # noqa: ARG001  the worker gives it
+        hosted.sweep()
+
+    app = func.FunctionApp(http_auth_level=func.AuthLevel.FUNCTION)
+    app.route("{*path}", methods=["GET", "POST", "DELETE"])(http)
+    queues = ((COMPLETIONS, conductor), (ACTIONS, action))
+    for name, function in queues:
+        app.queue_trigger("message", queue_name(hosted.storage, name), CONNECTION)(function)
+    app.timer_trigger("timer", EVERY_MINUTE)(sweep)
+    return app
+
+
+def _json(status: int, body: JSON, headers: dict[str, str]) -> func.HttpResponse:
+    return func.HttpResponse(
+        json.dumps(body), status_code=status, headers=headers, mimetype="application/json"
+    )

@@ -1,0 +1,117 @@
+"""The HTTP face of a bundle, whatever brings the requests.
+
+    POST   /{composition}      begins it with the body, an object       202 {"executionId"}, Location
+    GET    /executions/{id}    where it stands, or how it has ended     200
+    DELETE /executions/{id}    asks it to stop                          202
+
+Nobody waits here for an execution to end: that would be paid for. `Idempotency-Key` on a POST makes a
+request that is sent again mean the same execution.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from composer import flaw
+
+from .running import VALUE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from composer import JSON
+
+    from .conducting import Conductor
+    from .ports import Clock, Deployed
+
+EXECUTIONS = "executions"
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What came in: the path without a stage or a prefix, header names in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What goes out, its body to be written as JSON."""
+
+    status: int
+    body: dict[str, JSON]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.answer = Answer(status=status, body={"error": text})
+
+
+def serve(conductor: Conductor, deployed: Deployed, clock: Clock, request: Request) -> Answer:
+    """Answers a request."""
+    try:
+        return _served(conductor, deployed, clock, request)
+    except _RefusedError as refused:
+        return refused.answer
+
+
+def _served(conductor: Conductor, deployed: Deployed, clock: Clock, request: Request) -> Answer:
+    first, *rest = request.path.strip("/").split("/")
+    if first == EXECUTIONS and len(rest) == 1:
+        return _execution(conductor, request.method, rest[0])
+    if rest or f"/_/{first}" not in deployed.programs:
+        raise _RefusedError(404, f"there is no composition {request.path!r} here")
+    if request.method != "POST":
+        raise _RefusedError(405, f"a composition is invoked by POST, not {request.method}")
+    return _begin(conductor, clock, first, request)
+
+
+def _begin(conductor: Conductor, clock: Clock, name: str, request: Request) -> Answer:
+    params = _object(request.body)
+    key = request.headers.get("idempotency-key")
+    id = _drawn(clock) if key is None else sha256(f"{name}\n{key}".encode()).hexdigest()[:32]
+    conductor.begin(id, f"/_/{name}", params)
+    return Answer(status=202, body={"executionId": id}, headers={"Location": f"/{EXECUTIONS}/{id}"})
+
+
+def _drawn(clock: Clock) -> str:
+    return f"{clock.now_ms():012x}{secrets.token_hex(10)}"
+
+
+def _object(body: bytes) -> dict[str, JSON]:
+    if len(body) > VALUE_BYTES:
+        raise _RefusedError(413, f"the body is {len(body)} bytes, of at most {VALUE_BYTES}")
+    try:
+        params = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise _RefusedError(400, f"the body is no JSON: {error}") from error
+    why = flaw(params) if isinstance(params, dict) else f"it is no object: {params!r:.80}"
+    if why:
+        raise _RefusedError(400, f"the body must be a JSON object, but {why}")
+    made: dict[str, JSON] = params
+    return made
+
+
+def _execution(conductor: Conductor, method: str, id: str) -> Answer:
+    if method not in ("GET", "DELETE"):
+        raise _RefusedError(405, f"an execution is read by GET and stopped by DELETE, not {method}")
+    status, body = 404, None
+    if _ID.fullmatch(id):
+        if method == "GET":
+            status, body = 200, conductor.look(id)
+        elif conductor.cancel(id):
+            status, body = 202, {"executionId": id}
+    if body is None:
+        raise _RefusedError(404, f"there is no execution {id!r}: it may have ended long ago")
+    return Answer(status=status, body=body)

@@ -1,0 +1,70 @@
+"""How an execution stands, for people; and how the sweep is told that it has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from composer import CANCELLED, Fiber, Invoking, Joining, Sleeping
+
+from .ports import Change
+from .states import plain
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+    from .ports import Record
+
+
+def look(record: Record, asked: dict[str, str]) -> dict[str, JSON]:
+    """What `GET /executions/{id}` tells; `asked` are the actions under way, by fiber."""
+    outcome = record.outcome
+    seen: dict[str, JSON] = {
+        "executionId": record.id,
+        "composition": record.about["composition"].removeprefix("/_/"),
+        "status": _status(outcome),
+        "started": record.about["started_ms"],
+        "transitions": record.version,
+    }
+    if outcome is None:
+        waits = [_standing(row, asked) for _, row in sorted(record.fibers.items())]
+        return {**seen, "waits": [wait for wait in waits if wait is not None]}
+    result = outcome["value"] if "value" in outcome else {"error": outcome["error"]}
+    return {**seen, "ended": record.ended_ms, "result": result}
+
+
+def _status(outcome: dict[str, JSON] | None) -> str:
+    if outcome is None:
+        return "running"
+    if "code" not in outcome:
+        return "succeeded"
+    return "cancelled" if outcome["code"] == CANCELLED else "failed"
+
+
+def _standing(row: dict[str, JSON], asked: dict[str, str]) -> dict[str, JSON] | None:
+    """Where a fiber stands; None when it has ended."""
+    fiber = Fiber.from_json(row["fiber"], plain)
+    if fiber.outcome is not None:
+        return None
+    match fiber.wait:
+        case Invoking():
+            waits = asked.get(fiber.id, "conductor")
+        case Sleeping():
+            waits = "timer"
+        case Joining():
+            waits = "branches"
+        case _:
+            waits = "conductor"
+    due = {} if fiber.due_ms is None else {"due": fiber.due_ms}
+    return {"fiber": fiber.id, "for": waits, "step": fiber.turn, "since": row["asked"], **due}
+
+
+def closing(record: Record, now_ms: int) -> Change:
+    """One more version of an execution that has ended: nothing is due any more, if all was sent."""
+    return Change(
+        id=record.id,
+        version=record.version + 1,
+        at_ms=now_ms,
+        due_ms=now_ms if record.unsent else None,
+        outcome=record.outcome,
+        ended_ms=record.ended_ms,
+    )

@@ -1,0 +1,108 @@
+"""What is to be written of an execution: its next version, within bounds."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from composer import LIMIT_EXCEEDED, failure, outcome_to_json
+
+from .ports import MAX_ROWS, Change
+from .states import PATIENCE_MS, ROOT, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from composer import JSON
+
+    from .states import State
+
+ROW_BYTES = 380_000  # DynamoDB's items have at most 400 KB
+CHANGE_BYTES = 3_800_000  # its transactions have 4 MB
+MINUTE_MS = 60_000
+
+
+def bound(state: State) -> None:
+    """Ends an execution as failed when what has changed is more than can be written."""
+    outcome, text = state.gathered.outcome, None
+    if outcome is not None:
+        if _size(outcome.value) > ROW_BYTES:
+            text = f"the result takes more than {ROW_BYTES} bytes"
+    else:
+        sizes = [_size(row) for row in _rows(state, 0).values()]
+        if len(sizes) > MAX_ROWS:
+            text = f"more than {MAX_ROWS} branches have something left to do at once"
+        elif max(sizes, default=0) > ROW_BYTES:
+            text = f"the state of a branch takes more than {ROW_BYTES} bytes"
+        elif sum(sizes) > CHANGE_BYTES:
+            text = f"the states of branches take more than {CHANGE_BYTES} bytes at once"
+    if text is not None:
+        state.gathered.outcome = failure(LIMIT_EXCEEDED, text)
+
+
+def change_of(
+    state: State, now_ms: int, unsent: list[JSON], patience_ms: Callable[[str], int | None]
+) -> Change:
+    """All that has changed, as the next version.
+
+    Args:
+        state: the execution, `bound`.
+        now_ms: the time.
+        unsent: what is to be sent then.
+        patience_ms: how long the answer of an action is waited for; None for ever.
+    """
+    record, outcome = state.record, state.gathered.outcome
+    version = record.version + 1
+    about = record.about if version == 1 else None
+    if outcome is not None:
+        return Change(
+            id=record.id, version=version, at_ms=now_ms, about=about,
+            dropped=[name for name in record.fibers if name != ROOT],
+            unsent=unsent, due_ms=_minute(now_ms + PATIENCE_MS) if unsent else None,
+            outcome=outcome_to_json(outcome, plain), ended_ms=now_ms,
+        )  # fmt: skip
+    rows = _rows(state, now_ms)
+    due = [now_ms + PATIENCE_MS] if unsent or record.unsent else []
+    due += [fiber.due_ms for fiber in state.execution.fibers.values() if fiber.due_ms is not None]
+    for name, command in state.asked():
+        patience = patience_ms(command.action or "")
+        if patience is not None:
+            due.append((rows.get(name) or state.row(name))["asked"] + patience)
+    prefixes = tuple(state.gathered.dropped)
+    dropped = [name for name in record.fibers if prefixes and name.startswith(prefixes)]
+    return Change(
+        id=record.id, version=version, at_ms=now_ms, about=about, fibers=rows, dropped=dropped,
+        unsent=unsent, due_ms=_minute(min(due)) if due else None,
+    )  # fmt: skip
+
+
+def timers(state: State) -> list[tuple[str, int]]:
+    """The fibers that now have a timer which they had not before, and when it is due."""
+    found = []
+    for name, fiber in state.changed().items():
+        before = state.before.get(name)
+        if fiber.due_ms is not None and (before is None or before.due_ms != fiber.due_ms):
+            found.append((name, fiber.due_ms))
+    return found
+
+
+def _rows(state: State, now_ms: int) -> dict[str, JSON]:
+    rows: dict[str, JSON] = {}
+    for name, fiber in state.changed().items():
+        known, again = state.row(name), name in state.gathered.again
+        same = bool(known) and known["fiber"]["turn"] == fiber.turn
+        rows[name] = {
+            "fiber": fiber.to_json(plain),
+            "asked": known["asked"] if same and not again else now_ms,
+            "tries": known["tries"] + again if same else 1,
+        }
+    return rows
+
+
+def _size(value: JSON) -> int:
+    return len(json.dumps(value))
+
+
+def _minute(ms: int) -> int:
+    """The next full minute: an index by this is seldom written to."""
+    return -(-ms // MINUTE_MS) * MINUTE_MS

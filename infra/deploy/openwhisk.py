@@ -1,0 +1,205 @@
+"""Bundles for OpenWhisk hosts: each composition is one conductor action, a zip that needs nothing else.
+
+What a conductor action cannot do is refused here, when bundling, with the part that asks for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from composer import Composition, CompositionError, compile
+
+from .bundles import BundleError, write_core, write_zip
+from .hosted.running import VALUE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from composer import JSON
+
+    from .bundles import Source
+
+KIND = "python:3.11"  # the least that `composer` runs on
+MAX_COMPONENTS = 50
+_ZIP = "UEsD"  # how base64 of one begins
+
+_ALONE = "a conductor action is one thread of control, and OpenWhisk joins no several"
+_CLOCK = "nothing wakes a conductor action up when an instant has come"
+_ENTITIES = "entities live on a server of Xingqiao only"
+_DURABLE = "it takes a store that outlives a crash, and a conductor action has none"
+_REFUSED = {
+    "parallel": _ALONE,
+    "map": _ALONE,
+    "race": _ALONE,
+    "graph": _ALONE,
+    "async": "a conductor action has no key to begin another execution with",
+    "wait": _CLOCK,
+    "timeout": _CLOCK,
+    "saga": _DURABLE,
+    "step": _DURABLE,
+    "transaction": _DURABLE,
+    "participant": _DURABLE,
+    "call": _ENTITIES,
+}
+
+_MAIN = '''\
+"""{name}: a composition, as a conductor action of OpenWhisk. Made by `xingqiao bundle`."""
+
+import sys
+
+if sys.version_info < (3, 11):
+    raise RuntimeError("it needs Python 3.11 or later: create the action with --kind {kind}")
+
+from pathlib import Path
+
+from hosted.openwhisk import conductor
+
+main = conductor(Path(__file__).absolute().parent)
+'''
+
+_README = """\
+# {names} on OpenWhisk
+
+Made by `xingqiao bundle --target openwhisk`, for any OpenWhisk host that has the kind `{kind}`: what
+conducts needs Python 3.11 or later. Deploy, in this folder, with `wsk` or with `xingqiao`, which takes
+the same commands:
+
+```
+{commands}
+```
+
+Each composition is one conductor action: OpenWhisk runs it, then the action that it names, then it
+again with the result, to the end. It is invoked as any action is, and other compositions may name it.
+
+- A composition runs at most {components} actions, those of compositions that it names included, unless
+  the host's operator allows more; one more fails with `LimitExceeded`.
+- Parameters of an action and the composition's state together, and its result and the state, take at
+  most 1 MB. Variables are part of the state.
+- Inline functions run in the conductor action itself: they count against its time (`--timeout`), which
+  is for one turn, not for the whole composition. The result of one takes at most {value} bytes.
+- OpenWhisk keeps a composition under way in the memory of a controller: it is lost when that dies.
+- Give the conductor action no default parameters: OpenWhisk would put them into every result, too.
+- A zip holds a key that signs the composition's state; who has it can make a state up. Bundling again
+  makes another key, and executions under way then end with an error that says so.
+"""
+
+
+def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001  actions have names
+    """Writes a zip or a source file an action, and a README with commands. See `targets.bundle`."""
+    if not source.compositions:
+        raise BundleError("there is no composition to bundle: an action alone needs no conductor")
+    for called, composition in source.compositions.items():
+        _check(called, composition)
+    folder.mkdir(parents=True, exist_ok=True)
+    # A sequence is made of what is there already.
+    actions = sorted(source.actions.items(), key=lambda item: _is_sequence(item[1]))
+    commands = []
+    for called, document in actions:
+        arguments = [*_action(called, document, folder), *_options(document)]
+        commands.append(_command(called, arguments))
+    for called, composition in source.compositions.items():
+        archive = folder / _file(called, "zip")
+        _write_conductor(called, composition, archive)
+        conducts = ["--kind", KIND, "--annotation", "conductor", "true"]
+        commands.append(_command(called, [archive.name, *conducts]))
+    readme = _README.format(
+        names=", ".join(source.compositions),
+        kind=KIND,
+        commands="\n".join(commands),
+        components=MAX_COMPONENTS,
+        value=f"{VALUE_BYTES:,}",
+    )
+    (folder / "README.md").write_text(readme, "utf-8")
+    return [f"cd {folder}", *commands]
+
+
+def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
+    """Writes the file that an action is made of, if any; what the command says of it."""
+    if any(note["key"] == "entity" for note in document.get("annotations", ())):
+        raise BundleError(f"action {name}: {_ENTITIES}")
+    execution = document["exec"]
+    if _is_sequence(document):
+        return [",".join(execution["components"]), "--sequence"]
+    kind, code = execution["kind"], execution.get("code")
+    if code is None:
+        raise BundleError(
+            f"action {name}: it is of kind {kind!r}, which a server of Xingqiao runs; OpenWhisk runs code"
+        )
+    binary = execution.get("binary") or code.startswith(_ZIP)
+    content = base64.b64decode(code) if binary else code.encode()
+    file = _file(name, "zip" if binary else "js" if kind.startswith("nodejs") else "py")
+    (folder / file).write_bytes(content)
+    main = ["--main", execution["main"]] if execution.get("main", "main") != "main" else []
+    return [file, "--kind", KIND if kind == "python:3" else kind, *main]
+
+
+def _is_sequence(document: dict[str, JSON]) -> bool:
+    return "components" in document["exec"]
+
+
+def _options(document: dict[str, JSON]) -> Iterator[str]:
+    """Options of the command for what else a document says."""
+    for option, limit in (("timeout", "timeout"), ("memory", "memory"), ("logsize", "logs")):
+        if limit in document.get("limits", {}):
+            yield from (f"--{option}", str(document["limits"][limit]))
+    for option, field in (("annotation", "annotations"), ("param", "parameters")):
+        for pair in document.get(field, ()):
+            yield from (f"--{option}", pair["key"], json.dumps(pair["value"]))
+
+
+def _command(name: str, arguments: list[str]) -> str:
+    return shlex.join(["wsk", "action", "update", name, *arguments])
+
+
+def _file(name: str, suffix: str) -> str:
+    return f"{name.replace('/', '.')}.{suffix}"
+
+
+def _write_conductor(name: str, composition: Composition, archive: Path) -> None:
+    """Writes a zip with all that one composition takes to be conducted."""
+    try:
+        program = compile(composition)
+    except CompositionError as error:
+        raise BundleError(f"composition {name}: {error}") from error
+    deployed = {"programs": {name: program.to_json()}, "actions": {}}
+    with TemporaryDirectory() as made:
+        root = Path(made)
+        write_core(root, deployed, ["openwhisk"])
+        (root / "__main__.py").write_text(_MAIN.format(name=name, kind=KIND), "utf-8")
+        (root / "key").write_text(secrets.token_hex(32))
+        write_zip(root, archive)
+
+
+def _check(name: str, composition: Composition) -> None:
+    """Looks whether a conductor action can do all parts of a composition.
+
+    Raises:
+        BundleError: naming the first one that it cannot do, and why.
+    """
+    left = [("", composition)]
+    while left:
+        where, part = left.pop()
+        if why := _refusal(part):
+            at = f", {where}" if where else ""
+            raise BundleError(f"composition {name}{at}: OpenWhisk cannot run {part.type!r}: {why}")
+        below = [(f"{where}.{place}" if where else place, node) for place, node in part.children()]
+        left.extend(reversed(below))
+
+
+def _refusal(part: Composition) -> str | None:
+    """Why a conductor action cannot do this part, leaving aside those in it; None when it can."""
+    arguments = part.arguments
+    if part.type == "retry" and arguments["delay"]:
+        return f"a 'delay' cannot be waited for: {_CLOCK}"
+    if part.type == "retry" and arguments["on_exhausted"] == "pause":
+        return f"it cannot 'pause' for an operator: {_DURABLE}"
+    if part.type == "function":
+        kind = arguments["function"]["exec"]["kind"]
+        return None if kind.startswith("python") else f"it runs inline, in Python, and is {kind!r}"
+    return _REFUSED.get(part.type)

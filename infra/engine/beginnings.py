@@ -1,0 +1,47 @@
+"""Executions that are to begin."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from actions import merged
+from composer import frozen
+
+from .contexts import name_key
+
+if TYPE_CHECKING:
+    from actions import Action
+    from composer import JSON
+
+
+@frozen
+class Beginning:
+    """An execution that is to begin.
+
+    Args:
+        action: the state machine; a version of it may be no action in the catalog.
+        input: any JSON.
+        namespace: that it is in.
+        name: of a state machine's execution; None for one that tells its id.
+        about: what else is kept of that, see `contexts`.
+        trace: the id of the trace that it belongs to.
+    """
+
+    action: Action
+    input: JSON
+    namespace: str
+    name: str | None = None
+    about: dict[str, JSON] = field(default_factory=dict)
+    trace: str = ""
+
+    @property
+    def key(self) -> str:
+        """Of the document that holds the id of the execution of this name."""
+        return name_key(self.namespace, self.action.listed_as.path, self.name or "")
+
+
+def called(action: Action, params: dict[str, JSON], namespace: str, trace: str = "") -> Beginning:
+    """What is to begin when an action is called with these parameters."""
+    value = params if action.entity is not None else merged(action.parameters, params)
+    return Beginning(action, value, namespace, trace=trace)

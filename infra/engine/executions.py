@@ -1,0 +1,317 @@
+"""Executions of state machines: begun by name, stopped, described; and what their tasks are sent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from actions import Document, ExecutionRow, NotFoundError, check_payload
+from composer import CANCELLED, Failure, Success, frozen
+
+from . import slots
+from .contexts import DEFINITION, NAMED, execution_arn, name_key, named_document
+from .registry import tell
+from .runs import RUNNING
+from .tick import Unit
+
+if TYPE_CHECKING:
+    from actions import MapRunArn, Query
+    from composer import JSON, Outcome
+
+    from .answering import Answering
+    from .beginnings import Beginning
+    from .inbox import Inbox
+    from .parts import Parts
+    from .recovery import Recovery
+    from .tick import Tick
+    from .waiters import Ended, Waiters
+
+LATELY = 10_000  # names that need not be looked up
+LAST = 1 << 62  # after every entry of any history
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Begun(NamedTuple):
+    """An execution that has begun: now (`fresh`), or before, with the input that it was given then."""
+
+    execution: MachineExecution
+    fresh: bool
+
+
+@frozen
+class MachineExecution:
+    """A state machine's execution as it stands; or another's that had its name.
+
+    Times are in milliseconds. `about` is what was kept when it began; `redriven_ms` when it was taken up again
+    for the last time, 0 if it never was; `machine` the name of its state machine.
+    """
+
+    id: str
+    arn: str
+    machine: str
+    status: str
+    started_ms: int
+    ended_ms: int | None
+    redrives: int
+    redriven_ms: int
+    about: dict[str, JSON]
+
+    @property
+    def name(self) -> str:
+        name: str = self.about["name"]
+        return name
+
+    @property
+    def found_by_name(self) -> bool:
+        """Whether it is a state machine's, and not an express one."""
+        return "definition" in self.about and "express" not in self.about
+
+
+class Executions:
+    """What can be asked about executions of state machines by those who know them by name."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        inbox: Inbox,
+        recovery: Recovery,
+        waiters: Waiters,
+        answering: Answering,
+    ) -> None:
+        self._parts, self._store, self._tick, self._inbox = parts, parts.store, tick, inbox
+        self._recovery, self._waiters = recovery, waiters
+        self._beginning: dict[str, asyncio.Future[bool]] = {}
+        self._lately: dict[str, str] = {}  # ids of executions that were given a name, by that
+        self.answer, self.heartbeat = answering.answer, answering.heartbeat
+        self.rebound = answering.rebound
+
+    # --- they begin and end ------------------------------------------------------------------
+
+    async def begin(self, beginning: Beginning) -> Begun:
+        """Begins an execution, unless there is one of its name; it is durable when this returns.
+
+        Raises:
+            RefusedError: when it may not run now.
+        """
+        if beginning.name is None:
+            return Begun(await self._fresh(beginning), fresh=True)
+        key = beginning.key
+        while (other := self._beginning.get(key)) is not None:
+            await (
+                other
+            )  # two ask for the same at the same time: the second finds what the first made
+        mine = self._beginning[key] = asyncio.get_running_loop().create_future()
+        try:
+            known = await self._named(key)
+            if known is not None:
+                return Begun(self._told(known), fresh=False)
+            return Begun(await self._fresh(beginning), fresh=True)
+        finally:
+            del self._beginning[key]
+            mine.set_result(True)
+
+    async def _fresh(self, beginning: Beginning) -> MachineExecution:
+        self._admit(beginning)
+        id, begun = self._id(), self._durable()
+        if beginning.name is not None:
+            named = named_document(beginning.key, id, self._parts.clock.now_ms())
+            self._tick.gathering.write.documents.append(named)
+        run = self._inbox.begin(id, beginning)
+        await begun
+        if beginning.name is not None:
+            self._lately[beginning.key] = id
+            if len(self._lately) > LATELY:
+                del self._lately[next(iter(self._lately))]
+        return self._told(run.row(RUNNING, None))
+
+    async def run(
+        self, beginning: Beginning, wait_s: float
+    ) -> tuple[MachineExecution, Ended | None]:
+        """Begins an express execution and waits for its end, so long at most.
+
+        Raises:
+            RefusedError: when it may not run now.
+        """
+        self._admit(beginning)
+        id = self._id()
+        ended = self._waiters.wait_for(id)
+        run = self._inbox.begin(id, beginning)
+        end = await self._waiters.within(id, ended, wait_s)
+        return self._told(run.row(RUNNING, self._parts.clock.now_ms())), end
+
+    def _id(self) -> str:
+        return self._parts.ids.execution_id(self._parts.clock.now_ms())
+
+    def _admit(self, beginning: Beginning) -> None:
+        quotas = self._parts.settings.quotas(beginning.namespace)
+        check_payload(len(orjson.dumps(beginning.input)), quotas)
+        self._parts.used(beginning.namespace).admit(quotas, self._parts.clock.now_ms())
+
+    async def stop(
+        self, execution: MachineExecution, error: str | None = None, cause: str | None = None
+    ) -> int:
+        """Stops an execution, and says when; when it has ended it is left as it is."""
+        run = await self._recovery.found(execution.id)
+        if run is None:
+            saved = await self._store.load(execution.id)
+            ended_ms = saved.execution.ended_ms if saved is not None else None
+            return ended_ms or self._parts.clock.now_ms()
+        stopped, now_ms = self._durable(), self._parts.clock.now_ms()
+        self._inbox.terminate(run, error, cause)
+        await stopped
+        return now_ms
+
+    def _durable(self) -> asyncio.Future[bool]:
+        """When what gathers next is durable."""
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._tick.gathering.effects.append(partial(tell, done, True))
+        return done
+
+    # --- how they stand ----------------------------------------------------------------------
+
+    async def found(self, namespace: str, machine: str, name: str) -> MachineExecution:
+        """The execution of this name.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        row = await self._named(name_key(namespace, machine, name))
+        if row is None and _UUID.fullmatch(name):  # it was not given a name, and tells its id
+            saved = await self._store.load(UUID(name).hex)
+            row = saved.execution if saved is not None else None
+        if row is None or (row.namespace, row.name) != (namespace, machine):
+            raise NotFoundError
+        execution = self._told(row)
+        if execution.name != name or not execution.found_by_name:
+            raise NotFoundError
+        return execution
+
+    async def with_map_run(self, namespace: str, arn: MapRunArn) -> MachineExecution:
+        """The execution that a run of a distributed Map is of.
+
+        Raises:
+            NotFoundError: when there is no such run in this namespace.
+        """
+        row = await self._named(name_key(namespace, f"{arn.machine}/{arn.label}", arn.uuid))
+        if row is None:
+            raise NotFoundError
+        return self._told(row)
+
+    async def children(
+        self, execution: MachineExecution, fiber: str, turn: int
+    ) -> dict[int, Outcome | None]:
+        """What has become of those that a fiber has forked in this turn and waits for; None of one under way."""
+        saved = await self._store.load(execution.id)
+        fibers, _ = await slots.fibers(self._store, execution.id, saved.fibers if saved else [])
+        start = f"{fiber}/{turn}."
+        places = {child.id.removeprefix(start): child for child in fibers}
+        return {int(place): child.outcome for place, child in places.items() if place.isdecimal()}
+
+    async def express(self, namespace: str, machine: str, id: str) -> MachineExecution:
+        """The express execution of this id.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        run = self._parts.runs.get(id)
+        if run is not None:
+            row = run.row(RUNNING, None)
+        else:
+            saved = await self._store.load(id)
+            if saved is None:
+                raise NotFoundError
+            row = saved.execution
+        if (row.namespace, row.name) != (namespace, machine):
+            raise NotFoundError
+        return self._told(row)
+
+    async def _named(self, key: str) -> ExecutionRow | None:
+        """The execution of this name; none when there was never one, or when it was long ago."""
+        known = self._lately.get(key)
+        if known is not None and (saved := await self._store.load(known)) is not None:
+            return saved.execution
+        async for document in self._store.documents(NAMED, key, limit=1):
+            if document.key == key:
+                saved = await self._store.load(orjson.loads(document.body or b"")[0])
+                return saved.execution if saved is not None else None
+        return None
+
+    async def forget_names(self, after: str, count: int, before_ms: int) -> str:
+        """Drops names behind one, of so many at most, that were given before an instant to what is not kept any more.
+
+        Returns:
+            The last that it has looked at, to go on from; "" when it has looked at all.
+        """
+        seen = [
+            document
+            async for document in self._store.documents(NAMED, after=after or None, limit=count)
+        ]
+        for document in seen:
+            id, given_ms = orjson.loads(document.body or b"")
+            if given_ms < before_ms and await self._store.load(id) is None:
+                unit = Unit()  # of its own: it is refused when the name is given again meanwhile
+                named = Document(kind=NAMED, key=document.key, body=None, expected=document.version)
+                unit.write.documents.append(named)
+                self._tick.submit(unit)
+        return seen[-1].key if len(seen) == count else ""
+
+    async def all(self, query: Query) -> list[MachineExecution]:
+        """Executions that fit, the newest first."""
+        return [self._told(row) for row in await self._store.find(ExecutionRow, query)]
+
+    async def data(self, execution: MachineExecution) -> tuple[JSON, Outcome | None]:
+        """What an execution was given, and what came of it, if it has ended."""
+        run = self._parts.runs.get(execution.id)
+        if run is not None and run.buffer:  # of an express one nothing is stored before its end
+            return run.buffer[0].value, None
+        ((first, body),) = await self._store.history(execution.id, 0, 1)
+        entries = await slots.entries(self._store, execution.id, body)
+        given = entries[0]["value"]
+        if execution.ended_ms is None:
+            return given, None
+        ((last, body),) = await self._store.history(execution.id, LAST, 1)
+        if last != first:  # a short one ends in the commit in which it began
+            entries = await slots.entries(self._store, execution.id, body)
+        return given, _outcome(entries[-1])
+
+    async def definition(self, execution: MachineExecution) -> str:
+        """The text of the definition that it was begun with."""
+        hash = execution.about["definition"]
+        documents = self._store.documents(DEFINITION, hash, limit=1)
+        (text,) = [orjson.loads(document.body or b"") async for document in documents]
+        return str(text)
+
+    async def history(self, execution: MachineExecution) -> list[dict[str, JSON]]:
+        """All entries of its history, so far."""
+        return await slots.history(self._store, execution.id, 0)
+
+    def _told(self, row: ExecutionRow) -> MachineExecution:
+        body = orjson.loads(row.body)
+        about = body.get("machine") or {"name": str(UUID(row.id))}
+        return MachineExecution(
+            row.id,
+            execution_arn(self._parts.settings.arns, row.id, row.name, about),
+            row.name,
+            row.status,
+            row.started_ms,
+            row.ended_ms,
+            body["generation"],
+            body.get("redriven", 0),
+            about,
+        )
+
+
+def _outcome(entry: dict[str, JSON]) -> Outcome:
+    match entry["type"]:
+        case "ExecutionSucceeded":
+            return Success(entry["value"])
+        case "ExecutionCancelled":
+            return Failure(CANCELLED, entry["value"])
+        case _:
+            return Failure(entry["code"], entry["value"])

@@ -1,0 +1,144 @@
+"""A function is invoked: it is the Task of a state machine of its own, in the way that AWS invokes it.
+
+So what comes of it is just what its handler returned or raised, whatever JSON that is, and its run has a record with
+its log. An `Event` is durable when it is answered, and tried twice more if it fails, a minute later and two.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import orjson
+
+from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, function_of, request_id
+from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw
+from infra.engine import Beginning
+
+from ..stepfunctions.errors import AwsError
+from .configuration import LATEST, arn_of, missing, named
+from .protocol import Answer
+
+if TYPE_CHECKING:
+    from composer import JSON
+    from infra.engine import MachineExecution
+
+    from ..api import Api
+    from .protocol import Asked
+
+TAIL_BYTES = 4096
+SLACK_S = 30.0  # over the function's own timeout, for its worker to start
+AGAIN = (
+    '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
+)
+HOOKS = asl.hooks(is_action=lambda _: True, is_integration=lambda _: False)
+
+
+async def invoke(asked: Asked, api: Api) -> Answer:
+    """As the header `X-Amz-Invocation-Type` says: waited for, not waited for, or not at all."""
+    headers = asked.request.headers
+    meant = named(asked.name, asked.request.query_params.get("Qualifier"))
+    arn = arn_of(meant.name, api)
+    if meant.qualifier not in (None, LATEST):
+        raise missing(f"{arn}:{meant.qualifier}")
+    try:
+        action = api.engine.catalog.resolve(meant.action(asked.namespace), asked.namespace)
+    except NotFoundError:
+        raise missing(arn) from None
+    event = _event(asked.content)
+    match headers.get("x-amz-invocation-type", "RequestResponse"):
+        case "RequestResponse":
+            beginning = Beginning(_machine(action.name), event, asked.namespace)
+            tail = headers.get("x-amz-log-type") == "Tail"
+            return await _waited_for(action, beginning, api, tail=tail)
+        case "Event":
+            beginning = Beginning(_machine(action.name, AGAIN), event, asked.namespace)
+            await api.engine.executions.begin(beginning)
+            return Answer(b"", 202)
+        case "DryRun":
+            return Answer(b"", 204)
+        case other:
+            raise AwsError(
+                "InvalidParameterValueException",
+                f"Value {other} at 'invocationType' failed to satisfy constraint: Member must satisfy "
+                "enum value set: [Event, RequestResponse, DryRun]",
+            )
+
+
+def _event(content: bytes) -> JSON:
+    try:
+        event = orjson.loads(content or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise _unreadable(str(error)) from None
+    if content.count(b"{") + content.count(b"[") > MAX_DEPTH and (why := flaw(event)):
+        raise _unreadable(why)
+    return event
+
+
+def _unreadable(why: str) -> AwsError:
+    return AwsError(
+        "InvalidRequestContentException", f"Could not parse request body into json: {why}"
+    )
+
+
+@lru_cache(maxsize=1024)
+def _machine(name: Name, *retriers: str) -> Action:
+    """The state machine that runs an action as its only task."""
+    retry = [json.loads(retrier) for retrier in retriers]
+    task = {"Type": "Task", "Resource": str(name), "Retry": retry, "End": True}
+    definition = json.dumps({"StartAt": "Invoke", "States": {"Invoke": task}})
+    program = asl.lower(definition, type="STANDARD", hooks=HOOKS)
+    document = {"definition": definition, "type": "STANDARD"}
+    return Action(name, Composed(MACHINE, document, program))
+
+
+async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: bool) -> Answer:
+    wait_s = action.limits.timeout_ms / 1000 + SLACK_S
+    execution, ended = await api.engine.executions.run(beginning, wait_s)
+    if ended is None:
+        raise AwsError("ServiceException", "The function has not ended in its time.", 500)
+    activation = activation_id(execution.id, "0", 1)
+    headers = {"X-Amz-Executed-Version": LATEST, "x-amzn-RequestId": request_id(activation)}
+    if isinstance(ended.outcome, Failure):
+        headers["X-Amz-Function-Error"] = "Unhandled"
+        content = _error(ended.outcome)
+    else:
+        content = ended.outcome.value
+    if tail:
+        lines = await _log(action, execution, beginning.namespace, api)
+        headers["X-Amz-Log-Result"] = b64encode(lines.encode()[-TAIL_BYTES:]).decode()
+    return Answer(orjson.dumps(content), 200, headers)
+
+
+def _error(failure: Failure) -> JSON:
+    """What the handler raised, as it is told in the cause; else what the engine says of it."""
+    cause = failure.error.get("Cause")
+    try:
+        told = json.loads(cause or "")
+    except ValueError:
+        told = None
+    if isinstance(told, dict) and "errorType" in told:
+        return told
+    return {"errorMessage": cause or "", "errorType": failure.error.get("Error")}
+
+
+async def _log(action: Action, execution: MachineExecution, namespace: str, api: Api) -> str:
+    """What a run has printed, with the lines of the platform around it."""
+    await api.engine.commit(Write())  # the record is written with what was before this
+    query = Query(namespace=namespace, cause=execution.id, limit=1)
+    (record,) = await api.engine.records.activations(query, whole=True)
+    id, ran_ms = request_id(record["activationId"]), record["duration"]
+    function = function_of(action) or {}
+    printed = [line.split(" ", 1)[1].partition(": ")[2] for line in record["logs"]]
+    size = function.get("MemorySize", action.limits.memory_mb)
+    report = f"Duration: {ran_ms}.00 ms\tBilled Duration: {ran_ms} ms\tMemory Size: {size} MB"
+    return "\n".join(
+        (
+            f"START RequestId: {id} Version: {LATEST}",
+            *printed,
+            f"END RequestId: {id}",
+            f"REPORT RequestId: {id}\t{report}\t\n",
+        )
+    )

@@ -1,0 +1,66 @@
+"""Executions by their ARNs, and the names that may be given to them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
+
+from .errors import AwsError, invalid_name
+from .naming import read_arn
+
+if TYPE_CHECKING:
+    from infra.engine import MachineExecution
+
+    from ..api import Api
+    from .protocol import Caller
+
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+_BARRED = re.compile(
+    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]"
+)
+
+
+def check_given(name: str) -> str:
+    """A name that is given to an execution or an activity, as it is.
+
+    Raises:
+        AwsError: InvalidName.
+    """
+    if _BARRED.search(name):
+        raise invalid_name(name)
+    return name
+
+
+async def execution_named(text: str, caller: Caller, api: Api) -> MachineExecution:
+    """A standard execution of the caller's.
+
+    Raises:
+        AwsError: when the text is no execution's ARN, or there is none.
+    """
+    return await _found(read_arn(text, ExecutionArn), text, caller, api)
+
+
+async def any_execution_named(text: str, caller: Caller, api: Api) -> MachineExecution:
+    """An execution of the caller's, be it express: AWS refuses to tell of those, and has logs of them instead.
+
+    Raises:
+        AwsError: when the text is no execution's ARN, or there is none.
+    """
+    if isinstance(parsed_arn(text), ExpressArn):
+        return await _found(read_arn(text, ExpressArn), text, caller, api)
+    return await execution_named(text, caller, api)
+
+
+async def _found(
+    arn: ExecutionArn | ExpressArn, text: str, caller: Caller, api: Api
+) -> MachineExecution:
+    try:
+        if isinstance(arn, ExpressArn):
+            id = arn.uuid.replace("-", "")
+            return await api.engine.executions.express(caller.namespace, arn.machine, id)
+        return await api.engine.executions.found(caller.namespace, arn.machine, arn.name)
+    except NotFoundError:
+        text = f"Execution Does Not Exist: '{text}'"
+        raise AwsError("ExecutionDoesNotExist", text) from None

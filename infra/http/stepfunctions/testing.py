@@ -1,0 +1,76 @@
+"""TestState: one state of a definition by itself.
+
+A Task without a mock is done, as the only state of an express machine that is no action.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from actions import MACHINE, define_action
+from composer import Failure, Name, asl
+from infra.engine import Beginning
+
+from .data import execution_input
+from .errors import AwsError
+from .responses import unfit
+from .validation import hooks_of
+
+if TYPE_CHECKING:
+    from composer import JSON, Outcome
+
+    from ..api import Api
+    from .protocol import Caller, Operations
+
+LONGEST_S = 300.0  # a test, as AWS has it
+NAME = "test state"  # no machine's: those have no blanks
+TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout"})
+
+
+async def test_state(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+    """What comes of a state, and of its values on their way if that is asked for."""
+    around = asl.Surroundings(
+        hooks=hooks_of(caller, api),
+        fits=unfit,
+        run=_run(params, caller, api),
+        id=caller.request,
+        now_ms=api.engine.now_ms,
+    )
+    try:
+        begun = asl.begin_test(params, execution_input(params.get("input")), around)
+    except asl.RefusedTestError as error:
+        raise AwsError(error.code, str(error)) from error
+    if not isinstance(begun, asl.StateTest):
+        return begun
+    return begun.finish(await _performed(begun.asked, caller, api))
+
+
+def _run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+    """The names that the context object of a test has."""
+    name = caller.request
+    execution = {"Id": api.arns.express(name, name, name), "Name": name}
+    if "roleArn" in params:
+        execution["RoleArn"] = params["roleArn"]
+    machine = {"Id": api.arns.machine(name), "Name": name}
+    return {"Execution": execution, "StateMachine": machine}
+
+
+async def _performed(asked: asl.Asked, caller: Caller, api: Api) -> Outcome:
+    """What comes of a task."""
+    state: dict[str, JSON] = {"Type": "Task", "Resource": asked.resource, "End": True}
+    if asked.timeout_s is not None:
+        state["TimeoutSeconds"] = asked.timeout_s
+    definition = json.dumps({"StartAt": asl.ALONE, "States": {asl.ALONE: state}})
+    exec = {"kind": MACHINE, "definition": definition, "type": "EXPRESS"}
+    name = Name(caller.namespace, None, NAME)
+    action = define_action(name, {"exec": exec}, None, api.engine.now_ms)
+    beginning = Beginning(action, asked.parameters, caller.namespace)
+    execution, ended = await api.engine.executions.run(beginning, LONGEST_S)
+    if ended is None:
+        await api.engine.executions.stop(execution)
+        return TIMED_OUT
+    return ended.outcome
+
+
+OPERATIONS: Operations = {"TestState": test_state}

@@ -1,0 +1,100 @@
+"""Named secrets of namespaces, which actions prove with who asks. They can be set, listed and deleted, never read.
+
+They are sealed before they are stored, as parameters are, when there is a key for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from actions import Document, InvalidError, NotFoundError, Write
+from adapters import AMBIENT, SecretError
+from composer import check_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actions import Clock, Store
+    from composer import JSON
+
+    from .vault import Vault
+
+KIND = "credential"  # documents of secrets, by namespace and name
+EVERYBODY = "*"
+
+
+class SecretStore:
+    """Knows the secrets. Read them with `load` before anything else.
+
+    Args:
+        store: where they are.
+        vault: seals them.
+        clock: the time.
+        ambient: names of the namespaces that may use what this server itself runs with.
+    """
+
+    def __init__(self, store: Store, vault: Vault, clock: Clock, ambient: frozenset[str]) -> None:
+        self._store, self._vault, self._clock, self._ambient = store, vault, clock, ambient
+        self._secrets: dict[tuple[str, str], tuple[JSON, int]] = {}
+
+    async def load(self) -> None:
+        """Reads them from the store."""
+        async for document in self._store.documents(KIND):
+            doc = self._vault.opened(document.key, orjson.loads(document.body or b""))
+            namespace, _, name = document.key.partition("/")
+            self._secrets[namespace, name] = doc["parameters"][0], doc["updated"]
+
+    def find(self, namespace: str, name: str) -> JSON:
+        return self._secrets.get((namespace, name), (None, 0))[0]
+
+    def ambient(self, namespace: str) -> bool:
+        return EVERYBODY in self._ambient or namespace in self._ambient
+
+    def list(self, namespace: str) -> list[dict[str, JSON]]:
+        """Names of a namespace's secrets, of what type they are, and when they were set."""
+        return [
+            {"name": name, "type": _type(secret), "updated": updated_ms}
+            for (owner, name), (secret, updated_ms) in sorted(self._secrets.items())
+            if owner == namespace
+        ]
+
+    async def put(
+        self, namespace: str, name: str, secret: JSON, check: Callable[[JSON], object]
+    ) -> None:
+        """Sets a secret, in place of what it was; `check` raises SecretError for one that is none.
+
+        Raises:
+            InvalidError: when the name or the secret cannot be used.
+        """
+        check_part(name)
+        if name == AMBIENT or "/" in name:
+            raise InvalidError(f"'{AMBIENT}' stands for what the server itself runs with")
+        try:
+            check(secret)
+        except SecretError as error:
+            raise InvalidError(str(error)) from None
+        now_ms = self._clock.now_ms()
+        key = f"{namespace}/{name}"
+        # In a list, as parameters are: the vault takes an object for what it has sealed.
+        doc = self._vault.sealed(key, {"parameters": [secret], "updated": now_ms})
+        document = Document(kind=KIND, key=key, body=orjson.dumps(doc))
+        await self._store.commit([Write(documents=[document])])
+        self._secrets[namespace, name] = secret, now_ms
+
+    async def delete(self, namespace: str, name: str) -> None:
+        """Deletes a secret.
+
+        Raises:
+            NotFoundError: when there is none of this name.
+        """
+        if (namespace, name) not in self._secrets:
+            raise NotFoundError
+        document = Document(kind=KIND, key=f"{namespace}/{name}", body=None)
+        await self._store.commit([Write(documents=[document])])
+        self._secrets.pop((namespace, name), None)
+
+
+def _type(secret: JSON) -> str:
+    return str(secret.get("type")) if isinstance(secret, dict) else "basic"

@@ -1,0 +1,194 @@
+"""Changes of a DynamoDB table, all or nothing, however many there are.
+
+A transaction takes 100 writes and 4 MB. What is more is written down, in pieces, and one transaction decides
+it, with the fence and, if it takes them, all pieces; then it is done, in any order and as often as need be,
+since each change says what is to lie where; then what was written down is deleted. A server that starts does
+what is decided and deletes what is not.
+
+| what                           | pk                  | sk       |
+|--------------------------------|---------------------|----------|
+| commit that is written down    | `journal`           | its name |
+| piece of it                    | `journal/NAME/n`    | `piece`  |
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .items import (
+    Changes,
+    Item,
+    Key,
+    attribute,
+    int_of,
+    key_item,
+    key_of,
+    size_of,
+    split,
+    text_of,
+)
+from .table import Span, UnmetError, together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .lease import Lease, Passed
+    from .table import Table
+
+JOURNAL = "journal"
+BEGUN, DECIDED, DONE = "begun", "decided", "done"
+MOST_WRITES = 99  # of a transaction, beside the fence's
+MOST_BYTES = 2_900_000  # DynamoDB takes 4 MB, and a body travels as Base64
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Changes that are committed under a name."""
+
+    commit: str
+    changes: Changes
+
+    @property
+    def small(self) -> bool:
+        """Whether one transaction takes it."""
+        return len(self.changes) <= MOST_WRITES and size_of(self.changes.items()) <= MOST_BYTES
+
+
+class Journal:
+    """Commits to a table that a server holds."""
+
+    def __init__(self, table: Table, lease: Lease) -> None:
+        self._table, self._lease = table, lease
+
+    async def commit(self, entry: Entry, before: str, passed: Passed) -> None:
+        """Makes changes, as the next commit after another.
+
+        Raises:
+            UnmetError: when another commit has come between, or the table is another server's.
+            StoreError: when it cannot be done now; whether it is done the fence knows.
+        """
+        step = self._lease.step(before, passed)
+        if entry.small:
+            await self._table.transact([step, *self._writes(entry.changes)])
+            return
+        pieces = self._pieces(entry)
+        if _one(pieces):
+            head = self._put(_head(entry.commit, DECIDED, len(pieces)))
+            await self._table.transact([step, head, *map(self._put, pieces)])
+        else:
+            await self._table.put(_head(entry.commit, BEGUN, len(pieces)))
+            await together(map(self._table.put, pieces))
+            head = self._put(_head(entry.commit, DECIDED, len(pieces)))
+            await self._table.transact([step, head])
+        await self.finish(entry)
+
+    def _pieces(self, entry: Entry) -> list[Item]:
+        """What is written down."""
+        return [
+            {**key_item(_piece(entry.commit, number)), "body": {"B": piece}}
+            for number, piece in enumerate(split(_packed(entry.changes)))
+        ]
+
+    async def finish(self, entry: Entry) -> None:
+        """Does what is decided, the first time or again.
+
+        Raises:
+            StoreError: when it cannot be done now, or the table is another server's.
+        """
+        if not entry.small:
+            await self._apply(entry, self._pieces(entry))
+
+    async def recover(self) -> None:
+        """Does what is decided and not done, and deletes what is not decided."""
+        for head in await self._table.first(Span(JOURNAL)):
+            commit, pieces = head["sk"]["S"], int_of(head, "pieces") or 0
+            if text_of(head, "state") == DECIDED:
+                keys = [_piece(commit, number) for number in range(pieces)]
+                found = await self._table.get(keys)
+                items = [found[key] for key in keys]
+                changes = _unpacked(b"".join(item["body"]["B"] for item in items))
+                await self._apply(Entry(commit, changes), items)
+            else:
+                await self._clear(commit, pieces)
+
+    async def _apply(self, entry: Entry, pieces: list[Item]) -> None:
+        commit, check = entry.commit, self._lease.check()
+        try:
+            for changes in _parted(entry.changes):
+                await self._table.transact([check, *self._writes(changes)])
+            if _one(pieces):
+                keys = [(JOURNAL, commit), *map(key_of, pieces)]
+                await self._table.transact([check, *self._writes(dict.fromkeys(keys))])
+                return
+            done = self._put(_head(commit, DONE, len(pieces)))
+            await self._table.transact([check, done])
+        except UnmetError:
+            raise self._lease.lost() from None
+        await self._clear(commit, len(pieces))
+
+    async def _clear(self, commit: str, pieces: int) -> None:
+        await together(self._table.delete(_piece(commit, number)) for number in range(pieces))
+        await self._table.delete((JOURNAL, commit))
+
+    def _writes(self, changes: Changes) -> list[Any]:
+        return [
+            self._put(item)
+            if item is not None
+            else {"Delete": {"TableName": self._table.name, "Key": key_item(key)}}
+            for key, item in changes.items()
+        ]
+
+    def _put(self, item: Item) -> Any:
+        return {"Put": {"TableName": self._table.name, "Item": item}}
+
+
+def _one(pieces: list[Item]) -> bool:
+    """Whether one transaction takes them all."""
+    size = size_of((key_of(piece), piece) for piece in pieces)
+    return len(pieces) < MOST_WRITES and size <= MOST_BYTES
+
+
+def _head(commit: str, state: str, pieces: int) -> Item:
+    return {
+        **key_item((JOURNAL, commit)),
+        "state": attribute(state),
+        "pieces": attribute(pieces),
+    }
+
+
+def _piece(commit: str, number: int) -> Key:
+    return f"{JOURNAL}/{commit}/{number}", "piece"
+
+
+def _parted(changes: Changes) -> Iterator[Changes]:
+    """So much at a time as a transaction takes."""
+    part: Changes = {}
+    size = 0
+    for change in changes.items():
+        bytes = size_of([change])
+        if part and (len(part) == MOST_WRITES or size + bytes > MOST_BYTES):
+            yield part
+            part, size = {}, 0
+        part[change[0]] = change[1]
+        size += bytes
+    yield part
+
+
+def _packed(changes: Changes) -> bytes:
+    return orjson.dumps(
+        [[*key, item] for key, item in changes.items()],
+        default=lambda body: b64encode(body).decode(),
+    )
+
+
+def _unpacked(text: bytes) -> Changes:
+    changes: Changes = {}
+    for pk, sk, item in orjson.loads(text):
+        if item is not None and "body" in item:
+            item["body"] = {"B": b64decode(item["body"]["B"])}
+        changes[pk, sk] = item
+    return changes

@@ -1,0 +1,315 @@
+"""The store in a DynamoDB table: nothing of the service is lost with its machine.
+
+A commit reads what it touches, finds out what it changes (`batch`), and makes the changes with one
+transaction, or with a journal when they are too many for one (`journal`). How rows lie in the table:
+`items`. A table belongs to one server at a time (`lease`).
+
+Every read is consistent. An execution and its fibers are read as of one moment; a listing that takes
+several pages is not, but each of its pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from actions import Document, FiberRow, Saved, Standing
+
+from ..errors import StoreError
+from ..turns import Turns
+from .batch import Batch, swept, touched
+from .expiry import expire
+from .items import (
+    AFTER_FIBERS,
+    EXECUTION,
+    HISTORY,
+    LATER,
+    Item,
+    cut,
+    document_key,
+    document_of,
+    execution_key,
+    execution_of,
+    fiber_of,
+    first_of,
+    history_key,
+    int_of,
+    lanes,
+    value_key,
+)
+from .journal import Entry, Journal
+from .lease import LIVES_MS, Lease, Passed
+from .listing import Listing
+from .table import Span, Table, UnmetError, connected, together
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from actions import ActivationRow, Clock, ExecutionRow, Query, Record, Write
+
+    from .table import Pause
+
+log = logging.getLogger(__name__)
+
+THREADS = 16  # calls at the same time
+PAGE = 200  # documents read at once
+RENEWAL_S = LIVES_MS / 1000 / 4  # between renewals of a lease
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A commit of which it is not known whether it was done."""
+
+    writes: Sequence[Write]
+    refused: list[int]
+    entry: Entry
+    passed: Passed
+
+
+class DynamoStore:
+    """Executions in a DynamoDB table. A `Store`; use it with `async with`.
+
+    Args:
+        table: its name; it is made if there is none.
+        clock: the time.
+        client: boto3's, of DynamoDB; None for one with the SDK's usual credentials and region.
+        threads: calls at the same time.
+        pause: waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        clock: Clock,
+        *,
+        client: Any = None,
+        threads: int = THREADS,
+        pause: Pause = asyncio.sleep,  # noqa: TID251  what is too much now may not be soon
+    ) -> None:
+        self._name, self._clock, self._client = table, clock, client
+        self._threads, self._pause = threads, pause
+        self._owner = secrets.token_hex(8)
+        self._commits = 0
+        self._turns = Turns()
+        self._passed = Passed("", 0)
+        self._doubts: dict[str, _Doubt] = {}
+        self._settled: _Doubt | None = None  # it was done, though whoever asked was told otherwise
+        self._statuses: set[str] = set()
+        self._opened: AsyncExitStack
+        self._table: Table
+        self._lease: Lease
+        self._journal: Journal
+        self._listing: Listing
+
+    async def __aenter__(self) -> Self:
+        """Makes or opens the table, takes it, and does what was decided and not done.
+
+        Raises:
+            StoreError: when boto3 is not installed, there is no region, the credentials are refused,
+                another server uses the table, or it has another schema.
+        """
+        client = self._client or await asyncio.to_thread(connected, self._threads)
+        async with AsyncExitStack() as opening:
+            self._table = Table(client, self._name, self._threads, self._pause)
+            opening.callback(self._table.close)
+            await self._table.prepare()
+            self._lease = Lease(self._table, self._clock, self._owner)
+            await self._lease.take()
+            opening.push_async_callback(self._release)
+            self._journal = Journal(self._table, self._lease)
+            self._listing = Listing(self._table, self._reading)
+            await self._journal.recover()
+            self._passed = await self._lease.passed()
+            self._statuses = set(await self._listing.statuses())
+            await opening.enter_async_context(self._renewing())
+            self._opened = opening.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._opened.aclose()
+
+    async def _release(self) -> None:
+        try:
+            await self._lease.release()
+        except StoreError:
+            log.exception("the table is not let go of; the lease ends by itself")
+
+    @asynccontextmanager
+    async def _renewing(self) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            renewing = tasks.create_task(self._renew())
+            yield
+            renewing.cancel()
+
+    async def _renew(self) -> None:
+        held = True
+        while held:
+            await self._pause(RENEWAL_S)
+            try:
+                held = await self._lease.renew()
+            except StoreError:
+                log.exception("the lease of the table is not renewed; trying again")
+        log.error("another server has taken table %s over", self._name)
+
+    # --- writing -----------------------------------------------------------------------------
+
+    async def commit(self, writes: Sequence[Write]) -> list[int]:
+        self._lease.ensure()
+        async with self._turns.writing():
+            await self._settle()
+            settled, self._settled = self._settled, None
+            if settled is not None and settled.writes == writes:
+                return settled.refused
+            batch = Batch(self._passed.number, self._statuses)
+            refused = await self._plan(batch, writes)
+            changes = batch.changes()
+            if changes:
+                self._commits += 1
+                passed = Passed(f"{self._owner}.{self._commits}", batch.number)
+                entry = Entry(passed.commit, changes)
+                await self._put(_Doubt(writes, refused, entry, passed))
+                self._statuses = batch.statuses
+        return refused
+
+    async def _plan(self, batch: Batch, writes: Sequence[Write]) -> list[int]:
+        reading = [
+            self._table.first(Span(pk, prefix), bodies=False) for pk, prefix in swept(writes)
+        ]
+        for items in await together(reading):
+            batch.read(items)
+        batch.read((await self._table.get(touched(writes), bodies=False)).values())
+        refused = batch.write(writes)
+        for index, write in enumerate(writes):
+            if index not in refused and write.expired is not None:
+                await expire(self._table, batch, *write.expired)
+        return refused
+
+    async def _put(self, doubt: _Doubt) -> None:
+        """Until this has ended well, it is not known how it ended."""
+        self._doubts[doubt.entry.commit] = doubt
+        try:
+            await self._journal.commit(doubt.entry, self._passed.commit, doubt.passed)
+        except UnmetError:
+            await self._settle()
+            if self._settled is not doubt:
+                raise StoreError(
+                    f"table {self._name}: an earlier commit was done meanwhile; trying again helps"
+                ) from None
+            self._settled = None
+            return
+        self._passed = doubt.passed
+        self._doubts.clear()
+
+    async def _settle(self) -> None:
+        """Finds out how the commits ended of which that is not known; what was decided is done."""
+        if not self._doubts:
+            return
+        passed = await self._lease.passed()
+        doubt = self._doubts.get(passed.commit)
+        if doubt is None:  # none of them is done; one may be yet, unless the next comes before it
+            return
+        await self._journal.finish(doubt.entry)
+        self._passed, self._settled = doubt.passed, doubt
+        self._doubts.clear()
+
+    # --- reading -----------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[None]:
+        """All that is read within is as of one moment."""
+        self._lease.ensure()
+        if self._doubts:
+            async with self._turns.writing():
+                await self._settle()
+        async with self._turns.reading():
+            yield
+
+    async def standing(self) -> Standing:
+        found = await together(
+            self._table.first(Span(pk), gate=self._reading) for pk in lanes("standing")
+        )
+        entries = [entry for items in found for entry in items]
+        active = dict.fromkeys(entry["id"]["S"] for entry in entries if "active" in entry)
+        timers = [
+            (due_ms, entry["id"]["S"], entry["key"]["S"])
+            for entry in entries
+            if (due_ms := int_of(entry, "due_ms")) is not None
+        ]
+        return Standing(list(active), timers)
+
+    async def load(self, execution: str) -> Saved | None:
+        pk, sk = execution_key(execution)
+        async with self._reading():
+            found = await self._table.first(Span(pk, low=sk, high=AFTER_FIBERS))
+            rows = await self._listing.whole(found)
+        if (pk, sk) not in rows:
+            return None
+        fibers: list[FiberRow] = [
+            fiber_of(item, body) for key, (item, body) in rows.items() if key[1] != EXECUTION
+        ]
+        return Saved(execution_of(*rows[pk, sk]), fibers)
+
+    async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
+        if not limit:
+            return []
+        pk, start = history_key(execution, after + 1)
+        async with self._reading():
+            before = Span(pk, low=HISTORY, high=start)
+            holding = await self._table.first(before, 1, backward=True, size=1, bodies=False)
+            start = holding[0]["sk"]["S"] if holding else start
+            after_it = Span(pk, low=start, high=HISTORY + LATER)
+            rows = await self._listing.whole(await self._table.first(after_it, limit, size=limit))
+        return [(first_of(item), body) for item, body in rows.values()]
+
+    async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
+        places = {value_key(execution, key): key for key in keys}
+        async with self._reading():
+            rows = await self._listing.rows(list(places))
+        return {places[place]: body for place, (_, body) in rows.items()}
+
+    async def find(self, kind: type[Record], query: Query) -> list[Record]:
+        return await self._listing.find(kind, query)
+
+    async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
+        return await self._listing.count(kind, query)
+
+    async def documents(
+        self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
+        left = limit
+        async for group in self._groups(kind, prefix, after or "", limit):
+            found = sorted((document_of(kind, *row) for row in group), key=lambda d: d.key)
+            for document in found:
+                if left == 0:
+                    return
+                if document.key.startswith(prefix) and (after is None or document.key > after):
+                    yield document
+                    left = None if left is None else left - 1
+
+    async def _groups(
+        self, kind: str, prefix: str, after: str, limit: int | None
+    ) -> AsyncIterator[list[tuple[Item, bytes]]]:
+        """Documents in order but within a group: keys that are cut lie in the order of their digests."""
+        pk, low = document_key(kind, max(cut(prefix), cut(after)))
+        high = document_key(kind, cut(prefix))[1] + 2 * LATER
+        span, start = Span(pk, low=low, high=high), None
+        size = (
+            PAGE if limit is None else min(PAGE, limit + 1)
+        )  # what it is to be after is read, too
+        group: list[tuple[Item, bytes]] = []
+        while low <= high:
+            async with self._reading():
+                items, start = await self._table.page(span, start, size=size)
+                rows = await self._listing.whole(items)
+            for row in rows.values():
+                if group and cut(group[-1][0]["key"]["S"]) != cut(row[0]["key"]["S"]):
+                    yield group
+                    group = []
+                group.append(row)
+            if start is None:
+                yield group
+                return

@@ -1,0 +1,299 @@
+"""A bundle on Azure's own libraries and an emulated storage account: its results, and what runs how often.
+
+No true Functions host can run here: `tests/rigs/azure_host.py` plays it, with the real request types.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from hashlib import sha256
+
+import pytest
+from azure_rig import Azurite, Driver
+from tables import LAWS
+
+import composer
+from composer import path
+from infra.deploy import Source, bundle
+
+# Each notes that it runs, with the key by which it would know that it had run before.
+CODE = """
+import os
+
+def main(params):
+    with open(params["runs"], "a") as file:
+        file.write(os.environ["__OW_ACTION_NAME"] + " " + os.environ["__OW_IDEMPOTENCY_KEY"] + "\\n")
+    {rest}
+"""
+ACTIONS = {
+    "add": 'return {**params, "n": params.get("n", 0) + 1}',
+    "refuse": 'raise ValueError("too few")',
+    "crash": "os._exit(9)",
+    "crash_once": "os._exit(9)",
+}
+
+
+def double(params, variables):
+    variables["times"] += 1
+    return {**params, "n": params["n"] * 2}
+
+
+COMPOSITIONS = {
+    "line": composer.sequence("add", composer.let({"times": 0}, double), "add"),
+    "branches": composer.when(path("$.n") > 1, composer.sequence("add", "add"), "refuse"),
+    "again": composer.retry(2, "refuse", delay=0.2),
+    "handled": composer.do("refuse", composer.select({"said": path("$.error")})),
+    "finished": composer.ensure("refuse", composer.select({"final": path("$.error")})),
+    "fork": composer.sequence("add", composer.parallel("add", "add")),
+    "each": composer.map("add", items=path("$.items")),
+    "late": composer.timeout(1000, composer.ensure(composer.wait(3600), composer.literal({}))),
+    "crashes": composer.do("crash", composer.literal({"crashed": True}), errors="Crashed"),
+    "crashes_once": composer.do("crash_once", composer.literal({"crashed": True})),
+    "nested": composer.sequence("line", "add"),
+}
+ONCE = [{"key": "at-most-once", "value": True}]
+MUCH = "x" * 100_000  # more than a queue takes
+
+pytestmark = pytest.mark.timeout(600)  # npm and pip install, the first time
+
+
+def documents():
+    made = {
+        name: {"exec": {"kind": "python:3", "code": CODE.replace("{rest}", rest)}}
+        for name, rest in ACTIONS.items()
+    }
+    made["crash_once"]["annotations"] = ONCE
+    return made
+
+
+class App:
+    """The function app, and what its actions have noted."""
+
+    def __init__(self, driver, folder):
+        self.driver, self.folder, self.number = driver, folder, 0
+
+    def begin(self, name, **params):
+        self.number += 1
+        self.noted = self.folder / f"runs_{self.number}"
+        body = json.dumps({"runs": str(self.noted), **params})
+        answer = self.driver("http", method="POST", path=name, body=body)
+        assert answer["status"] == 202, answer
+        return answer["body"]["executionId"]
+
+    def run(self, name, *, faults=None, **params):
+        """Runs a composition. Its status, its result without the path of notes, and the driver's figures."""
+        ended = self.driver("run", execution=self.begin(name, **params), **(faults or {}))
+        return ended["seen"]["status"], without_runs(ended["seen"]["result"]), ended
+
+    @property
+    def runs(self):
+        """The actions that have run, in order, and how often each key was seen."""
+        lines = self.noted.read_text().split("\n")[:-1] if self.noted.exists() else []
+        pairs = [line.removeprefix("/_/").split(" ") for line in lines]
+        return [name for name, _ in pairs], Counter(key for _, key in pairs)
+
+
+def without_runs(value):
+    if isinstance(value, dict):
+        return {name: without_runs(item) for name, item in value.items() if name != "runs"}
+    return [without_runs(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    storage = Azurite()
+    folder = tmp_path_factory.mktemp("bundle")
+    bundle("ours", Source(compositions=COMPOSITIONS, actions=documents()), "azure", folder)
+    driver = Driver(folder, storage.connection)
+    try:
+        made = App(driver, tmp_path_factory.mktemp("runs"))
+        made.run("line", n=1)  # what is made once is there: tests count requests to the storage
+        yield made
+    finally:
+        driver.close()
+        storage.close()
+
+
+# --- it conducts -----------------------------------------------------------------------------------
+
+LINE = ["add", "add"]
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "status", "result", "ran"),
+    [
+        ("line", {"n": 1}, "succeeded", {"n": 5}, LINE),
+        ("line", {"n": 1, "much": MUCH}, "succeeded", {"n": 5, "much": MUCH}, LINE),
+        ("branches", {"n": 2}, "succeeded", {"n": 4}, LINE),
+        ("branches", {"n": 0}, "failed", {"error": "too few"}, ["refuse"]),
+        ("again", {}, "failed", {"error": "too few"}, ["refuse"] * 3),
+        ("handled", {}, "succeeded", {"said": "too few"}, ["refuse"]),
+        ("finished", {}, "succeeded", {"final": "too few"}, ["refuse"]),
+        ("fork", {}, "succeeded", {"value": [{"n": 2}, {"n": 2}]}, ["add"] * 3),
+        ("late", {}, "failed",
+         {"error": {"code": "Timeout", "message": "not done within 1000 seconds"}}, []),
+        ("crashes", {}, "succeeded", {"crashed": True}, ["crash"] * 2),
+        ("crashes_once", {}, "succeeded", {"crashed": True}, ["crash_once"]),
+        ("nested", {"n": 1}, "succeeded", {"n": 6}, ["add"] * 3),
+    ],
+)  # fmt: skip
+def test_it_gives_its_result_and_runs_what_it_must(app, name, params, status, result, ran):
+    assert app.run(name, **params)[:2] == (status, result)
+    assert app.runs[0] == ran
+
+
+def test_members_of_a_map_run_each_by_itself(app):
+    app.number += 1
+    app.noted = app.folder / f"runs_{app.number}"
+    items = [{"runs": str(app.noted), "n": n} for n in range(5)]
+    body = json.dumps({"items": items})
+    begun = app.driver("http", method="POST", path="each", body=body)["body"]["executionId"]
+
+    ended = app.driver("run", execution=begun)["seen"]
+
+    assert without_runs(ended["result"]) == {"value": [{"n": n} for n in range(1, 6)]}
+    assert len(app.runs[1]) == 5
+
+
+# --- what comes twice, and who dies ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "steps"), [("line", 2), ("fork", 3), ("nested", 3)])
+def test_messages_that_come_twice_make_no_further_step(app, name, steps):
+    once = app.run(name, n=1)[:2]
+
+    assert app.run(name, faults={"twice": True}, n=1)[:2] == once
+    _, keys = app.runs
+    assert set(keys.values()) == {2}  # each message to an action came twice, with one key
+    assert len(keys) == steps
+
+
+@pytest.mark.parametrize(("lose", "most"), [(False, {3, 4, 5}), (True, {3, 4})])
+def test_a_death_before_any_request_to_the_storage_loses_nothing_and_makes_no_further_step(
+    app, lose, most
+):
+    """The message comes again, or is lost, too; an action whose answer is lost is asked once more."""
+    status, result, whole = app.run("fork")
+    ran = set()
+
+    for die_at in range(whole["calls"]):
+        died = app.run("fork", faults={"die_at": die_at, "lose": lose})
+        assert died[:2] == (status, result), die_at
+        assert died[2]["deaths"] == 1, die_at
+        names, keys = app.runs
+        assert len(keys) == 3, die_at
+        assert max(keys.values()) <= 2, die_at
+        ran.add(len(names))
+
+    # Of a fork both actions run again when neither is known to have been asked.
+    assert ran == most
+
+
+def test_a_message_that_comes_while_another_may_be_sending_is_put_off(app):
+    body = json.dumps({"runs": str(app.folder / "put_off")})
+    asked = {"method": "POST", "path": "line", "headers": {"Idempotency-Key": "o"}, "body": body}
+    app.driver("die", die_at=2, **asked)  # it is written, and nothing is sent
+    id = sha256(b"line\no").hexdigest()[:32]
+
+    assert app.driver("conduct", message={"is": "again", "execution": id}) == 1
+    app.driver("wait", ms=240_000)
+    assert app.driver("run", execution=id)["seen"]["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("die_at", range(4))
+def test_an_execution_that_was_half_begun_is_begun_by_who_asks_again(app, die_at):
+    runs = app.folder / f"half_{die_at}"
+    asked = {
+        "method": "POST", "path": "line", "headers": {"Idempotency-Key": str(runs)},
+        "body": json.dumps({"runs": str(runs)}),
+    }  # fmt: skip
+
+    assert app.driver("die", die_at=die_at, **asked) == 1
+    answer = app.driver("http", **asked)
+    if answer["status"] == 503:  # who has written it may still be about to send
+        assert answer["headers"]["Retry-After"] == "30"
+        app.driver("wait", ms=180_000)
+        answer = app.driver("http", **asked)
+
+    assert answer["status"] == 202
+    ended = app.driver("run", execution=answer["body"]["executionId"])["seen"]
+    assert (ended["status"], without_runs(ended["result"])) == ("succeeded", {"n": 3})
+    assert len(set(runs.read_text().splitlines())) == 2
+
+
+def test_the_table_keeps_the_laws(app):
+    kept = app.driver("laws")
+
+    assert set(kept) == {law.__name__ for law in LAWS}
+    assert not any(kept.values()), kept
+
+
+# --- HTTP ------------------------------------------------------------------------------------------
+
+
+def test_an_execution_is_begun_once_for_a_key_and_told_of(app):
+    headers, body = {"Idempotency-Key": "k"}, json.dumps({"runs": str(app.folder / "keyed")})
+    asked = {"method": "POST", "path": "line", "headers": headers, "body": body}
+    first, second = app.driver("http", **asked), app.driver("http", **asked)
+
+    id = first["body"]["executionId"]
+    assert first["headers"]["Location"] == f"/executions/{id}"
+    assert second["body"] == first["body"]
+    standing = app.driver("http", method="GET", path=f"executions/{id}")["body"]
+    assert (standing["status"], standing["waits"][0]["for"]) == ("running", "/_/add")
+    app.driver("run", execution=id)
+    assert len((app.folder / "keyed").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "error"),
+    [
+        ("POST", "nobody", "{}", 404, "there is no composition 'nobody' here"),
+        ("POST", "add", "{}", 404, "there is no composition 'add' here"),
+        ("POST", "line", "{", 400, "the body is no JSON"),
+        ("POST", "line", "[]", 400, "the body must be a JSON object"),
+        ("GET", "line", "", 405, "a composition is invoked by POST"),
+        ("GET", "executions/" + "0" * 32, "", 404, "there is no execution"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_would_do(app, method, path, body, status, error):
+    answer = app.driver("http", method=method, path=path, body=body)
+
+    assert answer["status"] == status
+    assert error in answer["body"]["error"]
+
+
+def test_an_execution_is_stopped(app):
+    id = app.begin("late")
+
+    assert app.driver("http", method="DELETE", path=f"executions/{id}")["status"] == 202
+    assert app.driver("run", execution=id)["seen"]["status"] == "cancelled"
+
+
+# --- the app ---------------------------------------------------------------------------------------
+
+
+def test_functions_are_bound_to_what_triggers_them(app):
+    bound = {
+        name: [(one["type"], one.get("queueName") or one.get("route") or one.get("schedule"),
+                one.get("connection") or one.get("authLevel"))
+               for one in function["bindings"] if one["direction"] == "IN"]
+        for name, function in app.driver("bindings").items()
+    }  # fmt: skip
+
+    assert json.loads(json.dumps(bound)) == {
+        "http": [["httpTrigger", "{*path}", "FUNCTION"]],
+        "conductor": [["queueTrigger", "xingqiao-completions", "AzureWebJobsStorage"]],
+        "action": [["queueTrigger", "xingqiao-actions", "AzureWebJobsStorage"]],
+        "sweep": [["timerTrigger", "0 * * * * *", None]],
+    }
+
+
+def test_nothing_is_left_of_what_ended_long_ago(app):
+    app.run("line", n=1, much=MUCH)
+
+    app.driver("wait", ms=9 * 24 * 3600 * 1000)
+    app.driver("wait", ms=3600 * 1000)
+
+    assert app.driver("left") == {"executions": 0, "due": 0, "large": 0}
