@@ -9,7 +9,7 @@ import sys
 
 import uvloop
 
-from . import engine, platform, server, transfers
+from . import clouds, engine, platform, server, states, transfers
 from .figures import HEADER, row
 from .floors import floor
 
@@ -24,6 +24,8 @@ WORKLOADS = {
     "cold": platform.colds,
     "list": platform.lists,
     "transfers": transfers.transfers,
+    "clouds": clouds.clouds,
+    "states": states.states,
 }
 SMOKE = 0.01
 

@@ -69,14 +69,16 @@ def test_every_package_is_typed(package):
 
 
 def test_composer_runs_from_a_zip_with_nothing_else(tmp_path):
-    jsonpath = Path(importlib.import_module("jsonpath").__file__).parent
+    libraries = [
+        Path(importlib.import_module(name).__file__).parent for name in ("jsonpath", "jsonata")
+    ]
     archive = tmp_path / "function.zip"
     with zipfile.ZipFile(archive, "w") as bundle:
-        for folder, top in ((ROOT / "composer", ROOT), (jsonpath, jsonpath.parent)):
+        for folder in (ROOT / "composer", *libraries):
             for path in folder.rglob("*.py"):
-                bundle.write(path, path.relative_to(top))
+                bundle.write(path, path.relative_to(folder.parent))
     program = (
-        f"import sys; sys.path.insert(0, {str(archive)!r}); import composer, composer.testing as t; "
+        f"import sys; sys.path.insert(0, {str(archive)!r}); import composer, composer.languages.asl, composer.testing as t; "
         "print(t.simulate(composer.sequence('a'), actions={'a': {'n': 1}}).value, composer.__file__)"
     )
 
@@ -103,7 +105,7 @@ def test_the_readme_shows_code_and_both_commands_at_once():
     assert any(line.startswith("$ make test") for line in lines[:40])
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/quickstart.md", "docs/clouds.md"])
 def test_what_documents_show_runs(document, tmp_path):
     shown = blocks(document, "python")
 
