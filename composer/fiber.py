@@ -97,11 +97,12 @@ class Attempts:
 
 @frozen
 class Deadline:
-    """What runs above must end by `at_ms`; None once that has been dealt with."""
+    """What runs above must end by `at_ms`; None once that has been dealt with, or before it counts."""
 
     at_ms: int | None
     timeout_ms: int
     beats: bool = False  # it is put off by each heartbeat
+    once_taken: bool = False  # it counts from when a worker takes the task
 
 
 @frozen
@@ -332,7 +333,7 @@ def _refreshed(frame: Frame, now_ms: int) -> Frame:
         again = {**about, "RedriveCount": about.get("RedriveCount", 0) + 1}
         return replace(frame, context={**frame.context, "Execution": again})
     if isinstance(frame, Deadline):
-        return replace(frame, at_ms=now_ms + frame.timeout_ms)
+        return replace(frame, at_ms=None if frame.once_taken else now_ms + frame.timeout_ms)
     return frame
 
 

@@ -21,7 +21,7 @@ from .telling import fault, told
 from .view import View, machine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..cursor import Cursor, Told
     from ..events import Accepted, Completed, Failed, Rebound
@@ -51,6 +51,7 @@ def accepted(cursor: Cursor, event: Accepted) -> None:
     elif resource.kind == "Activity":
         worker = {"workerName": ticket["worker"]} if ticket.get("worker") else {}
         cursor.note(history.STEP_ACCEPTED, {}, events=[("ActivityStarted", worker)])
+        _count(cursor, lambda deadline: deadline.once_taken)
     else:
         told_so: Told = ("TaskSubmitted", resource.about)
         result = submitted(resource, ticket.get("result"), cursor.activation_of(cursor.turn))
@@ -136,8 +137,13 @@ def timed_out(cursor: Cursor, deadline: Deadline) -> Failure:
 
 def beat(cursor: Cursor) -> None:
     """The task is still at work: its heartbeat is put off."""
+    _count(cursor, lambda deadline: deadline.beats and deadline.at_ms is not None)
+
+
+def _count(cursor: Cursor, which: Callable[[Deadline], bool]) -> None:
+    """Deadlines count from now."""
     for frame in cursor.frames:
-        if isinstance(frame, Deadline) and frame.beats and frame.at_ms is not None:
+        if isinstance(frame, Deadline) and which(frame):
             cursor.replace(frame, changed(frame, at_ms=cursor.now_ms + frame.timeout_ms))
 
 

@@ -199,10 +199,11 @@ def _prepare_task(cursor: Cursor, view: View, value: JSON) -> Reaction:
     limited(value, view.state.name)
     timeout = task_seconds(view, "TimeoutSeconds", value)
     beat = task_seconds(view, "HeartbeatSeconds", value)
+    activity = resource_of(view.state.doc["Resource"]).kind == "Activity"
     for seconds, beats in ((timeout, False), (beat, True)):
         if seconds is not None:
             ms = seconds * 1000
-            cursor.push(Deadline(cursor.now_ms + ms, ms, beats))
+            cursor.push(Deadline(None if activity else cursor.now_ms + ms, ms, beats, activity))
     cursor.value = value
     return None
 

@@ -8,7 +8,7 @@ from states.machines import ACTIVITY, INVOKE, events, lowered, machine, ran, tas
 from composer import Execution, Failure, RedriveError, redrive
 from composer.commands import Invoke
 from composer.cursor import Limits
-from composer.events import Completed, Failed, Heartbeat
+from composer.events import Accepted, Completed, Failed, Heartbeat
 from composer.testing import Fail, Never
 
 MINE = Fail("X", {"Error": "Mine"})
@@ -63,16 +63,30 @@ def test_a_machine_that_fails_by_itself_is_not_redriven():
         redriven(ran(definition), definition)
 
 
+def test_the_deadlines_of_an_activity_count_from_when_it_is_taken():
+    definition = machine({"A": task(ACTIVITY, HeartbeatSeconds=5, TimeoutSeconds=60, End=True)})
+    run = ran(definition, actions={"/whisk.system/states/activity": Never()}, cancel_at=1)
+    execution, changes = redriven(run, definition)
+    waiting = changes.fibers["0"].due_ms
+
+    taken = execution.deliver("0", Accepted(changes.commands[0][1].turn, {}), 70_000)
+    again = restored(execution, taken, definition)
+
+    assert (waiting, taken.fibers["0"].due_ms, again.fibers["0"].due_ms) == (None, 75_000, 75_000)
+
+
 def test_a_heartbeat_puts_the_deadline_off():
     definition = machine({"A": task(ACTIVITY, HeartbeatSeconds=5, TimeoutSeconds=60, End=True)})
     run = ran(definition, actions={"/whisk.system/states/activity": Never()}, cancel_at=1)
     execution, changes = redriven(run, definition)
     turn = changes.commands[0][1].turn
+    early = execution.deliver("0", Heartbeat(turn), 60_500)
+    execution.deliver("0", Accepted(turn, {}), 61_000)
 
     beat = execution.deliver("0", Heartbeat(turn), 62_000)
     stale = execution.deliver("0", Heartbeat(turn + 1), 62_000)
 
-    assert beat.fibers["0"].due_ms == 67_000
+    assert (early.fibers["0"].due_ms, beat.fibers["0"].due_ms) == (None, 67_000)
     assert (beat.entries, stale.stale) == ([], True)
     assert types(run)[2] == "ActivityScheduled"
 

@@ -119,6 +119,20 @@ async def test_a_heartbeat_puts_the_end_off(aws, machine, activity, world):
     assert "ActivityTimedOut" in [event["type"] for event in await aws.events(arn)]
 
 
+async def test_a_task_that_nobody_takes_is_not_late(aws, machine, activity, world):
+    arn = await aws.start(machine)
+    execution = await world.engine.executions.found("guest", "main", arn.rpartition(":")[2])
+    world.clock.ms += 60_000
+    world.engine._fire(execution.id, "0")
+
+    token = (await work(aws, activity))["taskToken"]
+    world.clock.ms += 8000
+    world.engine._fire(execution.id, "0")
+    await aws("SendTaskSuccess", taskToken=token, output="1")
+
+    assert (await aws.ended(arn))["output"] == "1"
+
+
 # --- activities --------------------------------------------------------------------------------
 
 
