@@ -56,7 +56,8 @@ def dies(event, context):
     os._exit(1)
 
 def sleeps(event, context):
-        time.sleep(60)
+    import time
+    time.sleep(60)
 """
 SCRIPT = """
 exports.handler = async (event, context) => { console.log('asked', JSON.stringify(event)); return event }
