@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
@@ -26,6 +28,8 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 TERMINATOR = "aws4_request"
 WINDOW = timedelta(minutes=5)  # between the instant of a signature and now, either way
 FORMAT = "%Y%m%dT%H%M%SZ"
+DAY = 8  # digits of the format's day
+KEYS = 256  # signing keys that are remembered: one a day for each region and service of a key
 SCOPE = 5  # elements of a credential: key id, date, region, service, terminator
 
 _INSTANT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
@@ -36,20 +40,22 @@ _REQUIRED = ("Credential", "Signature", "SignedHeaders")
 class Claim:
     """What a request says of its signature. Nothing of it is proved yet.
 
-    `signed` are the names of the headers that count; `instant` is when it was signed.
+    `signed` are the names of the headers that count; `instant` is when it was signed, `stamp` the same as
+    it was signed.
     """
 
     key_id: str
     region: str
     service: str
     instant: datetime
+    stamp: str
     signed: tuple[str, ...]
     signature: str
     session: str | None
 
     @property
     def scope(self) -> str:
-        return f"{self.instant:%Y%m%d}/{self.region}/{self.service}/{TERMINATOR}"
+        return f"{self.stamp[:DAY]}/{self.region}/{self.service}/{TERMINATOR}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +75,13 @@ class Signer:
         text = "\n".join(
             (
                 ALGORITHM,
-                f"{self.claim.instant:{FORMAT}}",
+                self.claim.stamp,
                 self.claim.scope,
                 _canonical(request, self.claim, content),
             )
         )
-        key = f"AWS4{self.key}".encode()
-        for part in self.claim.scope.split("/"):
-            key = hmac.digest(key, part.encode(), "sha256")
-        expected = hmac.new(key, text.encode(), "sha256").hexdigest()
+        key = _signing_key(self.key, self.claim.scope)
+        expected = hmac.digest(key, text.encode(), "sha256").hex()
         if not hmac.compare_digest(expected.encode(), self.claim.signature.encode()):
             raise _invalid(
                 "The request signature we calculated does not match the signature you provided. "
@@ -114,6 +118,14 @@ def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) 
     return Signer(namespace, key, claim)
 
 
+@lru_cache(KEYS)
+def _signing_key(secret: str, scope: str) -> bytes:
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
 # --- what it says ------------------------------------------------------------------------------
 
 
@@ -145,16 +157,18 @@ def _claim(request: Request) -> Claim:
     if missing or instant is None:
         raise _incomplete(" ".join(missing))
     key_id, date, region, service = _credential(parameters["Credential"])
-    if date != f"{instant:%Y%m%d}":
+    stamp = f"{instant:{FORMAT}}"
+    if date != stamp[:DAY]:
         raise _invalid(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from "
-            f"HTTP: '{date}' != '{instant:%Y%m%d}', from '{instant:{FORMAT}}'."
+            f"HTTP: '{date}' != '{stamp[:DAY]}', from '{stamp}'."
         )
     return Claim(
         key_id,
         region,
         service,
         instant,
+        stamp,
         tuple(parameters["SignedHeaders"].split(";")),
         parameters["Signature"],
         request.headers.get("x-amz-security-token"),
@@ -183,7 +197,7 @@ def _instant(request: Request) -> datetime | None:
         return None
     try:
         if _INSTANT.fullmatch(text):
-            return datetime.strptime(text, FORMAT).replace(tzinfo=UTC)
+            return datetime.fromisoformat(text)
         return parsedate_to_datetime(text).astimezone(UTC)
     except (ValueError, OverflowError):
         raise _incomplete(
@@ -194,9 +208,9 @@ def _instant(request: Request) -> datetime | None:
 
 def _check_signed(request: Request, claim: Claim) -> None:
     """All that changes what is asked must be signed."""
-    telling = {name for name in request.headers if name.startswith("x-amz-")}
-    dated = {"date"} if "x-amz-date" not in telling else set()
-    for name in sorted({"host", *telling, *dated} - set(claim.signed)):
+    must = {name for name in request.headers if name.startswith("x-amz-")}
+    must |= {"host", *(() if "x-amz-date" in must else ("date",))}
+    for name in sorted(must.difference(claim.signed)):
         shown = "'Host' or ':authority'" if name == "host" else f"'{name.title()}'"
         raise _invalid(f"{shown} must be a 'SignedHeader' in the AWS Authorization.")
 
@@ -223,10 +237,10 @@ def _canonical(request: Request, claim: Claim, content: bytes) -> str:
 
     The content's hash is always worked out: what `X-Amz-Content-Sha256` says of it is only a header.
     """
-    headers = [
-        f"{name}:{','.join(' '.join(value.split()) for value in request.headers.getlist(name))}"
-        for name in claim.signed
-    ]
+    sent = defaultdict(list)
+    for name, value in request.headers.items():
+        sent[name].append(" ".join(value.split()))
+    headers = [f"{name}:{','.join(sent[name])}" for name in claim.signed]
     form = "\n".join(
         (
             request.method,
