@@ -1,7 +1,10 @@
 """Functions on clouds as actions, one module a cloud."""
 
-from .aws import Completions, Tally
-from .clouds import MISSING, adapters, objects_on_s3, queued_completions
+from .aws import Answer as AwsAnswer
+from .aws import AwsServices, Completions, ParameterError, RegionError, Tally
+from .aws import Refused as AwsRefused
+from .aws import models as aws_models
+from .clouds import MISSING, adapters, aws_services, objects_on_s3, queued_completions
 from .credentials import AMBIENT, SecretError, Tokens
 from .egress import Egress, EgressError, Rules
 from .invoker import CloudInvoker
@@ -16,6 +19,9 @@ __all__ = [
     "Adapter",
     "Answer",
     "Authorizers",
+    "AwsAnswer",
+    "AwsRefused",
+    "AwsServices",
     "CloudInvoker",
     "Completions",
     "Done",
@@ -26,7 +32,9 @@ __all__ = [
     "ObjectPart",
     "Objects",
     "Page",
+    "ParameterError",
     "Pending",
+    "RegionError",
     "Report",
     "Request",
     "Rules",
@@ -35,6 +43,8 @@ __all__ = [
     "Tally",
     "Tokens",
     "adapters",
+    "aws_models",
+    "aws_services",
     "objects_on_s3",
     "queued_completions",
 ]

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from actions import AZURE, CLOUDEVENTS, DURABLE, GCP, HTTP, LAMBDA, STATES, WHISK
 
 from . import ambient
-from .aws import Aws, Chain, Completions, LambdaAdapter, S3Objects, StatesAdapter, located
+from .aws import (
+    Aws,
+    AwsServices,
+    Chain,
+    Completions,
+    LambdaAdapter,
+    S3Objects,
+    StatesAdapter,
+    located,
+)
 from .azure import AzureAdapter
 from .channel import Channel
 from .cloudevents import EVENTS
@@ -74,6 +83,13 @@ def objects_on_s3(
         return None
     aws = Aws(Channel(egress, clock, most_bytes + BESIDE), located, most_bytes)
     return lambda request: S3Objects(aws, request, url)
+
+
+def aws_services(egress: Egress, clock: Clock, result_bytes: int) -> AwsServices | None:
+    """What asks any service of AWS; None when it cannot work here."""
+    if find_spec("botocore") is None:
+        return None
+    return AwsServices(_aws(egress, clock, result_bytes))
 
 
 def _aws(egress: Egress, clock: Clock, result_bytes: int) -> Aws:

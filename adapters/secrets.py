@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from actions import LAMBDA, Remote
+
 from .credentials import AMBIENT, Expiring, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actions import Remote
     from composer import JSON
 
     from .credentials import Tokens
     from .port import Adapter, Authorizer
 
+AWS_SECRET = "aws"  # noqa: S105  the name of the secret that a namespace itself asks AWS with
 MAX_KEPT = 10_000  # authorizers, of all namespaces
 
 
@@ -64,6 +66,15 @@ class Authorizers:
                 self._tokens.authorizer(secret, audience),
             )
         return _leased(known[1])
+
+    def on_aws(self, owner: str) -> Authorizer | None:
+        """Who asks AWS for a namespace itself: its secret `aws` if it has one, else this server.
+
+        Raises:
+            SecretError: when the namespace has nothing to ask with.
+        """
+        has = self._secrets.find(owner, AWS_SECRET) is not None
+        return self.of(Remote(LAMBDA, "", {"credentials": AWS_SECRET if has else AMBIENT}), owner)
 
     def _of_server(self, remote: Remote, owner: str, audience: str) -> Authorizer | None:
         if not self._secrets.ambient(owner):

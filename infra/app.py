@@ -19,7 +19,7 @@ from actions.runtimes import (
     WorkerSettings,
     find_sandbox,
 )
-from adapters import objects_on_s3
+from adapters import aws_services, objects_on_s3
 from composer import Limits
 from composer.states import ReadingBounds
 
@@ -28,12 +28,13 @@ from .clock import RandomIds, SystemClock
 from .clouds import Clouds, listening, open_clouds
 from .engine import Engine, EngineSettings
 from .feeds import Feeds
-from .integrations import Integrations, discovered
+from .integrations import FirstOf, Integrations, discovered
 from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
 from .machines import Machines
 from .namespaces import Namespaces
 from .retention import Retention
 from .secrets import SecretStore
+from .services import AwsIntegrations
 from .sfn import StepFunctions
 from .stores import DynamoStore, MemoryStore, SqliteStore
 from .system import system_entities
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from actions.runtimes import Sandbox
     from adapters import Completions
 
+    from .integrations import Registry
     from .settings import Settings
 
 SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
@@ -98,7 +100,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
         activities, step_functions = await _activities(store, clock), StepFunctions()
         integrations = await stack.enter_async_context(
-            Integrations({**step_functions.registry, **discovered()}, clock)
+            Integrations(_registry(step_functions, clouds, settings, clock), clock)
         )
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         engine = Engine(
@@ -222,6 +224,17 @@ def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Cloc
     on_s3 = objects_on_s3(clouds.egress, clock, settings.items_bytes, settings.items_url)
     places = Places(directory, on_s3, clouds.authorizers, secrets)
     return ItemsInvoker(places, clock, ReadingBounds(bytes=settings.items_bytes))
+
+
+def _registry(
+    step_functions: StepFunctions, clouds: Clouds, settings: Settings, clock: Clock
+) -> FirstOf:
+    """The integrations of state machines: what a deployment has added, Step Functions' own, AWS' services."""
+    registries: list[Registry] = [discovered(), step_functions.registry]
+    services = aws_services(clouds.egress, clock, settings.payload_bytes)
+    if services is not None:
+        registries.append(AwsIntegrations(services, clouds.authorizers, clock))
+    return FirstOf(*registries)
 
 
 def _modules_home(settings: Settings) -> Path:

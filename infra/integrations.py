@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from actions import Completion
 from composer import CANCELLED, Error, Failure, Success
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from actions import Clock, Invocation
     from composer import JSON
 
@@ -94,10 +96,25 @@ class Integration:
     stop: Callable[[Asked, JSON], Awaitable[None]] | None = None
 
 
-Registry: TypeAlias = Mapping[tuple[str, str], Integration]
+class Registry(Protocol):
+    """Finds integrations."""
+
+    def get(self, named: tuple[str, str], /) -> Integration | None:
+        """That of a service and an operation."""
 
 
-def discovered() -> Registry:
+class FirstOf:
+    """Finds an integration in the first of several registries that has it. A `Registry`."""
+
+    def __init__(self, *registries: Registry) -> None:
+        self._registries = registries
+
+    def get(self, named: tuple[str, str], /) -> Integration | None:
+        found = (registry.get(named) for registry in self._registries)
+        return next((one for one in found if one is not None), None)
+
+
+def discovered() -> Mapping[tuple[str, str], Integration]:
     """What a deployment has added."""
     found = {}
     for entry in entry_points(group=GROUP):
@@ -259,3 +276,15 @@ def _asked(invocation: Invocation) -> Asked:
 
 def _failed(error: str, cause: str) -> Failure:
     return Failure(error, {"Error": error, "Cause": cause})
+
+
+def came_with(headers: Mapping[str, str], status: int, request: str) -> dict[str, JSON]:
+    """What comes with the answers of optimized integrations: the response's headers, status and id."""
+    return {
+        "SdkHttpMetadata": {
+            "AllHttpHeaders": {name: [text] for name, text in headers.items()},
+            "HttpHeaders": {**headers},
+            "HttpStatusCode": status,
+        },
+        "SdkResponseMetadata": {"RequestId": request},
+    }

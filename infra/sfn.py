@@ -15,7 +15,7 @@ from uuid import UUID
 from actions import ExecutionArn, parsed_arn
 from composer import Error
 
-from .integrations import SYNC_2, TASK_FAILED, Asked, Integration, IntegrationError
+from .integrations import SYNC_2, TASK_FAILED, Asked, Integration, IntegrationError, came_with
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from composer import JSON
 
     from .engine import Engine
-    from .integrations import Registry
 
 OPTIMIZED, SDK = "states", "aws-sdk:sfn"
 START = "startExecution"
@@ -75,7 +74,7 @@ class StepFunctions:
         self._served.set()
 
     @property
-    def registry(self) -> Registry:
+    def registry(self) -> dict[tuple[str, str], Integration]:
         """What there is of it."""
         sdk = {(SDK, name): Integration(self._sdk) for name in OPERATIONS}
         return {**sdk, (OPTIMIZED, START): Integration(self._start, self._finish, self._stop)}
@@ -107,18 +106,11 @@ class StepFunctions:
         if params.get("input") is None:
             params["input"] = "{}"
         answer = await self._optimized(asked, START, params)
-        headers: dict[str, JSON] = {
-            "Content-Type": "application/x-amz-json-1.0", "x-amzn-RequestId": _request(asked),
-        }  # fmt: skip
-        return {
-            **_pascal(answer, _milliseconds),
-            "SdkHttpMetadata": {
-                "AllHttpHeaders": {name: [text] for name, text in headers.items()},
-                "HttpHeaders": headers,
-                "HttpStatusCode": 200,
-            },
-            "SdkResponseMetadata": {"RequestId": _request(asked)},
+        headers = {
+            "Content-Type": "application/x-amz-json-1.0",
+            "x-amzn-RequestId": _request(asked),
         }
+        return _pascal(answer, _milliseconds) | came_with(headers, 200, _request(asked))
 
     async def _optimized(
         self, asked: Asked, operation: str, params: dict[str, JSON]

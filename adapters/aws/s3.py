@@ -6,9 +6,7 @@ Buckets are named in the path, which every S3-compatible host understands.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -28,7 +26,6 @@ from actions import (
 from ..objects import MAX_PAGE, ObjectEntry, ObjectPart, Page
 from ..port import Ask, Fault
 from ..reading import MAX_SHOWN
-from ..retrying import wait_before_retry
 from .wire import Place
 
 if TYPE_CHECKING:
@@ -111,24 +108,13 @@ class S3Objects:
         # What is signed is the query in order, and spaces in it as percent signs have them.
         named = urlencode(sorted(query.items()), quote_via=quote, safe="~")
         ask = replace(ask, url=f"{path}?{named}" if named else path)
-        attempt, again = 0, True
-        while True:
-            attempt += 1
-            answer = await self._once(bucket, ask)
-            if not isinstance(answer, Fault):
-                return answer
-            source = self._request.authorizer
-            if again and answer.code == PERMISSION and source is not None and source.refused():
-                again = False
-                continue
-            wait_ms = wait_before_retry(
-                answer, attempt, Retrying(), repeatable=True, seed=f"{self._request.key}/{ask.url}"
-            )
-            if wait_ms is None or self._aws.now_ms + wait_ms >= self._request.deadline_ms:
-                return answer
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait_ms / 1000):
-                    await asyncio.Event().wait()
+        return await self._aws.repeated(
+            self._request,
+            lambda: self._once(bucket, ask),
+            Retrying(),
+            f"{self._request.key}/{ask.url}",
+            repeatable=True,
+        )
 
     async def _once(self, bucket: str, ask: Ask) -> Response | Fault:
         """Asks where the bucket is, which S3 says to whoever asks elsewhere."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from actions import BAD_RESPONSE, INVALID_REQUEST, PAYLOAD_TOO_LARGE, PERMISSION, UNAVAILABLE
 from composer import Error, Failure
@@ -26,16 +27,20 @@ from ..channel import report_of
 from ..credentials import CredentialsError
 from ..port import Ask, Done, Fault
 from ..reading import parsed
+from ..retrying import wait_before_retry
 from .faults import refusal
 from .signing import KeySource, Signer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
+    from actions import Retrying
     from composer import JSON
 
     from ..channel import Channel
     from ..port import Report, Request, Response
+
+T = TypeVar("T")
 
 OK = 200
 MAX_PLACES = 100  # that are remembered
@@ -112,6 +117,41 @@ class Aws:
         ask = replace(ask, url=place.url + ask.url, by_operator=True)
         return await self._channel.send(signed, ask)
 
+    async def repeated(
+        self,
+        request: Request,
+        once: Callable[[], Awaitable[T | Fault]],
+        retrying: Retrying,
+        seed: str,
+        *,
+        repeatable: bool,
+    ) -> T | Fault:
+        """Does it, and again where that may help: also with other credentials, if those were refused.
+
+        Args:
+            request: who asks, and by when.
+            once: does it.
+            retrying: how often, and after how long.
+            seed: tells waits from those of others.
+            repeatable: whether twice is as good as once.
+        """
+        attempt, again = 0, True
+        while True:
+            attempt += 1
+            answer = await once()
+            if not isinstance(answer, Fault):
+                return answer
+            source = request.authorizer
+            if again and answer.code == PERMISSION and source is not None and source.refused():
+                again = False
+                continue
+            wait_ms = wait_before_retry(answer, attempt, retrying, repeatable=repeatable, seed=seed)
+            if wait_ms is None or self.now_ms + wait_ms >= request.deadline_ms:
+                return answer
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_ms / 1000):
+                    await asyncio.Event().wait()
+
     async def call(
         self, request: Request, place: Place, operation: str, body: dict[str, JSON]
     ) -> dict[str, JSON] | Response | Fault:
@@ -167,9 +207,7 @@ def located(service: str, region: str) -> Place:
     from botocore.session import Session  # noqa: PLC0415  an optional dependency
 
     session = Session()
-    region = region or session.get_config_variable("region") or os.environ.get("AWS_REGION", "")
-    if not region:
-        raise RegionError("name a 'region' in the action's exec, or set AWS_REGION for the server")
+    region = region or region_here(session)
     # Keys that are given keep it from asking the chain, which may take long; none is used.
     client = session.create_client(
         service,
@@ -182,3 +220,15 @@ def located(service: str, region: str) -> Place:
         return Place(signing, client.meta.region_name, client.meta.endpoint_url.rstrip("/"))
     finally:
         client.close()
+
+
+def region_here(session: Any) -> str:
+    """The operator's own region, by botocore's session.
+
+    Raises:
+        RegionError: when nothing says which that is.
+    """
+    region = session.get_config_variable("region") or os.environ.get("AWS_REGION", "")
+    if not region:
+        raise RegionError("set AWS_REGION for the server, or name a 'region' in the action's exec")
+    return str(region)

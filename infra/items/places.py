@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from actions import LAMBDA, PERMISSION, Remote
-from adapters import AMBIENT, MISSING, Fault, Request, SecretError
+from adapters import MISSING, Fault, Request, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from adapters import Authorizers, ObjectPart, Objects, Page, Secrets
 
     from .directory import DirectoryObjects
-
-SECRET = "aws"  # noqa: S105  the name of the secret that a namespace's buckets are asked for with
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class Places:
             credentials are: for the namespaces that may use those.
         on_s3: makes objects on S3, as those see them who ask; None when that cannot work here.
         authorizers: who asks.
-        secrets: of namespaces: one that is called `aws`, or what this server itself runs with.
+        secrets: of namespaces.
     """
 
     directory: DirectoryObjects | None
@@ -49,17 +47,14 @@ class Places:
         """
         if self.on_s3 is None:
             raise SecretError(MISSING)
-        namespace = invocation.namespace
-        has = self.secrets.find(namespace, SECRET) is not None
-        target = Remote(LAMBDA, "s3", {"credentials": SECRET if has else AMBIENT})
         return self.on_s3(
             Request(
-                target=target,
+                target=Remote(LAMBDA, "s3"),
                 params={},
                 deadline_ms=deadline_ms,
                 key=invocation.idempotency_key,
                 traceparent=invocation.traceparent,
-                authorizer=self.authorizers.of(target, namespace),
+                authorizer=self.authorizers.on_aws(invocation.namespace),
             )
         )
 

@@ -8,8 +8,9 @@ https://docs.aws.amazon.com/step-functions/latest/dg/test-state-isolation.html
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adapters import aws_models as models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,17 +22,6 @@ SYNC = (".sync", ".sync:2")
 CALLBACK = ".waitForTaskToken"
 WRONG = "Mock result schema validation error: "
 
-# Where botocore keeps a service whose name in a Resource is another; hyphens apart.
-_SERVICES = {
-    "applicationdiscovery": "discovery", "cloudwatchlogs": "logs", "cognitoidentityprovider": "cognito-idp",
-    "costandusagereport": "cur", "costexplorer": "ce", "databasemigration": "dms", "directory": "ds",
-    "elasticloadbalancing": "elb", "elasticloadbalancingv2": "elbv2", "elasticmapreduce": "emr",
-    "elasticsearch": "es", "eventbridge": "events", "iotdataplane": "iot-data",
-    "iotjobsdataplane": "iot-jobs-data", "lexmodelbuilding": "lex-models", "lexmodelsv2": "lexv2-models",
-    "lexruntimev2": "lexv2-runtime", "marketplacemetering": "meteringmarketplace", "migrationhub": "mgh",
-    "pinpointsmsvoice": "sms-voice", "serverlessapplicationrepository": "serverlessrepo", "sfn": "stepfunctions",
-    "simpledb": "sdb", "states": "stepfunctions",
-}  # fmt: skip
 # What is asked again and again until it has ended: its answer is what such a task gives.
 _POLLED = {
     "athena:startQueryExecution": "getQueryExecution",
@@ -76,32 +66,13 @@ def unfit(asked: asl.Integration, result: JSON, strict: bool) -> str | None:
         if name not in _POLLED:
             return None
         operation = _POLLED[name]
-    shape = _shape(asked.service.removeprefix(SDK), operation)
-    if shape is None:
+    found = models.operation(asked.service.removeprefix(SDK), operation)
+    if found is None or found.model.output_shape is None:
         return None
     if not isinstance(result, dict):
         return "Mocked result must be a JSON object."
     how = _How(strict, frozenset(field for of, field in _JSON if of == name))
-    return next(_flaws(shape, result, "", how), None)
-
-
-@lru_cache(maxsize=64)
-def _shape(service: str, operation: str) -> Any:
-    """The shape of an operation's answer; None where none is known."""
-    try:
-        from botocore.loaders import Loader  # noqa: PLC0415  it need not be installed
-        from botocore.model import ServiceModel  # noqa: PLC0415
-    except ImportError:
-        return None
-    loader = Loader()
-    known = {name.replace("-", ""): name for name in loader.list_available_services("service-2")}
-    place = _SERVICES.get(service) or known.get(service.replace("-", ""))
-    if place is None:
-        return None
-    model = ServiceModel(loader.load_service_model(place, "service-2"))
-    names = {name.lower(): name for name in model.operation_names}
-    found = names.get(operation.lower())
-    return None if found is None else model.operation_model(found).output_shape
+    return next(_flaws(found.model.output_shape, result, "", how), None)
 
 
 # --- shapes and values ---------------------------------------------------------------------------
@@ -138,12 +109,12 @@ def _flaws(shape: Any, value: JSON, field: str, how: _How) -> Iterator[str]:
 
 
 def _member_flaws(shape: Any, value: dict[str, JSON], how: _How) -> Iterator[str]:
-    members = {_cased(name): member for name, member in shape.members.items()}
+    members = {models.cased(name): member for name, member in shape.members.items()}
     if how.strict:
-        for name in map(_cased, shape.required_members):
-            if name not in value and _as_java(name) not in value:
+        for name in map(models.cased, shape.required_members):
+            if name not in value and models.as_java(name) not in value:
                 yield f"{WRONG}Required field '{name}' is missing"
-    members |= {_as_java(name): member for name, member in members.items()}
+    members |= {models.as_java(name): member for name, member in members.items()}
     for name, item in value.items():
         if name in members:  # AWS may have added others
             yield from _flaws(members[name], item, name, how)
@@ -168,17 +139,3 @@ def _called(kind: str) -> str:
     if kind == "list":
         return "an array"
     return "an object" if kind in ("structure", "map") else "a number"
-
-
-def _cased(name: str) -> str:
-    """A member's name as state machines have it: it begins with a capital letter."""
-    return name[:1].upper() + name[1:]
-
-
-def _as_java(name: str) -> str:
-    """The same as AWS' library for Java has it: `DbInstances` for `DBInstances`."""
-    made = []
-    for at, letter in enumerate(name):
-        inside = at and name[at - 1].isupper() and not name[at + 1 : at + 2].islower()
-        made.append(letter.lower() if inside else letter)
-    return "".join(made)

@@ -92,7 +92,7 @@ async def test_without_a_region_it_is_said_where_it_may_stand(aws, monkeypatch):
 
     assert (fault.code, fault.ran) == ("InvalidRequest", "no")
     assert fault.error["message"].startswith(
-        "name a 'region' in the action's exec, or set AWS_REGION"
+        "set AWS_REGION for the server, or name a 'region' in the action's exec"
     )
 
 
