@@ -4,12 +4,14 @@ from .aws import Answer as AwsAnswer
 from .aws import AwsServices, Completions, ParameterError, RegionError, Tally
 from .aws import Refused as AwsRefused
 from .aws import models as aws_models
+from .channel import Channel
 from .clouds import MISSING, adapters, aws_services, objects_on_s3, queued_completions
 from .credentials import AMBIENT, SecretError, Tokens
 from .egress import Egress, EgressError, Rules
 from .invoker import CloudInvoker
 from .objects import MAX_PAGE, ObjectEntry, ObjectPart, Objects, Page
-from .port import Adapter, Answer, Done, Fault, Pending, Report, Request
+from .port import Adapter, Answer, Ask, Done, Fault, Pending, Report, Request, Response
+from .reading import parsed as parsed_json
 from .secrets import Authorizers, Secrets
 
 __all__ = [
@@ -18,10 +20,12 @@ __all__ = [
     "MISSING",
     "Adapter",
     "Answer",
+    "Ask",
     "Authorizers",
     "AwsAnswer",
     "AwsRefused",
     "AwsServices",
+    "Channel",
     "CloudInvoker",
     "Completions",
     "Done",
@@ -37,6 +41,7 @@ __all__ = [
     "RegionError",
     "Report",
     "Request",
+    "Response",
     "Rules",
     "SecretError",
     "Secrets",
@@ -46,5 +51,6 @@ __all__ = [
     "aws_models",
     "aws_services",
     "objects_on_s3",
+    "parsed_json",
     "queued_completions",
 ]

@@ -19,7 +19,7 @@ from actions.runtimes import (
     WorkerSettings,
     find_sandbox,
 )
-from adapters import aws_services, objects_on_s3
+from adapters import Channel, aws_services, objects_on_s3
 from composer import Limits
 from composer.states import ReadingBounds
 
@@ -28,6 +28,7 @@ from .clock import RandomIds, SystemClock
 from .clouds import Clouds, listening, open_clouds
 from .engine import Engine, EngineSettings
 from .feeds import Feeds
+from .httptasks import HttpTasks
 from .integrations import FirstOf, Integrations, discovered
 from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
 from .machines import Machines
@@ -229,8 +230,11 @@ def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Cloc
 def _registry(
     step_functions: StepFunctions, clouds: Clouds, settings: Settings, clock: Clock
 ) -> FirstOf:
-    """The integrations of state machines: what a deployment has added, Step Functions' own, AWS' services."""
-    registries: list[Registry] = [discovered(), step_functions.registry]
+    """The integrations of state machines: what a deployment has added, Step Functions' own, URLs, AWS' services."""
+    http = HttpTasks(
+        Channel(clouds.egress, clock, settings.payload_bytes), clouds.authorizers, clock
+    )
+    registries: list[Registry] = [discovered(), step_functions.registry, http]
     services = aws_services(clouds.egress, clock, settings.payload_bytes)
     if services is not None:
         registries.append(AwsIntegrations(services, clouds.authorizers, clock))

@@ -31,6 +31,7 @@ SYNC, SYNC_2 = ".sync", ".sync:2"
 FUNCTIONS = ("arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken")
 TASK_FAILED = "States.TaskFailed"
 RUNTIME = "States.Runtime"
+PERMISSIONS = "States.Permissions"
 _RESOURCE = re.compile(
     r"arn:[a-z-]+:states:::(?P<service>(?:aws-sdk:)?[\w-]+):(?P<operation>\w+)"
     r"(?P<pattern>\.sync(?::2)?|\.waitForTaskToken)?"
@@ -75,6 +76,11 @@ class Asked:
     @property
     def resource(self) -> str:
         return f"{self.service}:{self.operation}{self.pattern}"
+
+    @property
+    def traceparent(self) -> str:
+        """The W3C trace context of what it asks: all that an execution's step asks is one trace."""
+        return f"00-{self.activation}-{self.activation[:16]}-01"
 
 
 Ask: TypeAlias = Callable[[Asked], Awaitable["JSON"]]

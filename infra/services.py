@@ -25,7 +25,14 @@ from adapters import (
     aws_models,
 )
 
-from .integrations import RUNTIME, TASK_FAILED, Integration, IntegrationError, came_with
+from .integrations import (
+    PERMISSIONS,
+    RUNTIME,
+    TASK_FAILED,
+    Integration,
+    IntegrationError,
+    came_with,
+)
 from .jobs import JOBS
 
 if TYPE_CHECKING:
@@ -39,7 +46,6 @@ if TYPE_CHECKING:
     from .jobs import Job
 
 SDK = "aws-sdk:"
-PERMISSIONS = "States.Permissions"
 LIMIT_MS = 60_000  # that an answer may take
 FUNCTION_MS = 900_000  # that a function's may
 MISSES = 10  # looks at a job, one after the other, that may fail
@@ -179,7 +185,7 @@ class AwsIntegrations:
             params={},
             deadline_ms=self._clock.now_ms() + limit_ms,
             key=asked.activation,
-            traceparent=f"00-{asked.activation}-{asked.activation[:16]}-01",
+            traceparent=asked.traceparent,
             authorizer=authorizer,
         )
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,12 +11,9 @@ import boto3
 import pytest
 
 import infra.services
-from actions import Action, Retrying
-from composer import Failure, Name, Success
-from infra.app import open_service
-from infra.engine import Beginning
-from infra.settings import Settings
+from actions import Retrying
 from tests.adapters.aws_world import environment, live_in
+from tests.infra.one_task import opened
 from tests.infra.servers import AUTH, KEY, USER, running
 from tests.rigs.services import json_answer, services
 from tests.rigs.signatures import KEYS, REGION
@@ -31,49 +27,6 @@ def cloud(monkeypatch):
     with services() as made:
         live_in(monkeypatch, **environment(made.url, region=REGION))
         yield made
-
-
-class World:
-    """A service, and machines of one task on it."""
-
-    def __init__(self, service):
-        self.service, self.engine = service, service.engine
-
-    async def begun(self, resource, parameters=None):
-        """An execution of a task that is given this."""
-        task = {"Type": "Task", "Resource": resource, "End": True}
-        definition = {"StartAt": "T", "States": {"T": task}}
-        document = {"exec": {"kind": "states", "definition": json.dumps(definition)}}
-        name = Name("guest", None, "main")
-        await self.engine.registry.put(Action, name, document, overwrite=True)
-        action = self.engine.catalog.resolve(name, "guest")
-        beginning = Beginning(action, {} if parameters is None else parameters, "guest")
-        return (await self.engine.executions.begin(beginning)).execution
-
-    async def outcome(self, execution):
-        await self.engine.wait("guest", execution.id, 30)
-        found = await self.engine.executions.found("guest", "main", execution.name)
-        return (await self.engine.executions.data(found))[1]
-
-    async def ran(self, resource, parameters=None):
-        return await self.outcome(await self.begun(resource, parameters))
-
-    async def result(self, resource, parameters=None):
-        outcome = await self.ran(resource, parameters)
-        assert isinstance(outcome, Success), outcome
-        return outcome.value
-
-    async def error(self, resource, parameters=None):
-        outcome = await self.ran(resource, parameters)
-        assert isinstance(outcome, Failure), outcome
-        return outcome.error
-
-
-@asynccontextmanager
-async def opened(data=None, **given):
-    settings = Settings(**{"data": data, "isolation": "process", "prewarmed": 0, **given})
-    async with open_service(settings) as service:
-        yield World(service)
 
 
 @pytest.fixture
