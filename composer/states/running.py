@@ -31,7 +31,7 @@ from .tasks import resource_of, target
 from .telling import entered, fault, scheduled
 from .templates import Expression
 from .timing import task_seconds, wait_until_ms
-from .view import View, machine_of
+from .view import View, machine_in, machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ END = ""  # where a state leads that has no next one
 
 
 def _begin_machine(cursor: Cursor, i: instructions.BeginMachine) -> Reaction:
-    if not any(type(frame) is Machine for frame in cursor.frames):
+    if machine_in(cursor.frames) is None:
         cursor.push(Machine({}))
     cursor.push(Variables({}))
     if i.timeout_ms is not None:

@@ -9,13 +9,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
 from .. import history
-from ..fiber import Deadline, InState, Machine, quiet
+from ..fiber import Deadline, InState, quiet
 from ..values import CANCELLED, Success
 from .compiled import state_of
 from .errors import QUERY_EVALUATION_ERROR, RUNTIME, failed
 from .evaluation import MAX_CAUSE
 from .tasks import resource_of
 from .texts import json_text
+from .view import machine_in, machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .compiled import State
     from .errors import StatesError
 
-REGION = "us-east-1"
+REGION = "us-east-1"  # of what has no ARN, as a state that is tried alone
 FIRST_STATE = 2  # the number of the first event of a state: before it stands that of the execution
 
 
@@ -74,7 +75,7 @@ def scheduled(cursor: Cursor) -> list[Told]:
     resource = resource_of(state.doc["Resource"])
     about: dict[str, JSON] = dict(resource.about)
     if resource.kind == "Task":
-        about["region"] = REGION
+        about["region"] = _region(cursor)
     else:
         about["resource"] = resource.text
     own = takewhile(lambda frame: isinstance(frame, Deadline), reversed(cursor.frames))
@@ -87,9 +88,15 @@ def scheduled(cursor: Cursor) -> list[Told]:
     return [asked, (f"{resource.kind}Started", resource.about)]
 
 
+def _region(cursor: Cursor) -> str:
+    """Where the execution is, as its ARN says."""
+    arn = machine_of(cursor).context.get("Execution", {}).get("Id", "").split(":")
+    return arn[3] if len(arn) > 3 else REGION  # noqa: PLR2004  arn:aws:states:REGION
+
+
 def about(frames: Sequence[Frame]) -> dict[str, JSON]:
     """What must be known of an execution to take it up again from its history: its context, but for its input."""
-    machine = next((frame for frame in frames if isinstance(frame, Machine)), None)
+    machine = machine_in(frames)
     if machine is None:
         return {}
     execution = {**machine.context.get("Execution", {})}
@@ -99,7 +106,7 @@ def about(frames: Sequence[Frame]) -> dict[str, JSON]:
 
 def started(frames: Sequence[Frame]) -> dict[str, JSON]:
     """What the event of an execution's start tells, beside its input."""
-    machine = next((frame for frame in frames if isinstance(frame, Machine)), None)
+    machine = machine_in(frames)
     role = None if machine is None else machine.context.get("Execution", {}).get("RoleArn")
     return {} if role is None else {"roleArn": role}
 

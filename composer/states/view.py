@@ -15,6 +15,8 @@ from .paths import Scope
 from .tokens import task_token
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..cursor import Cursor
     from ..fiber import Frame
     from ..values import JSON
@@ -118,9 +120,16 @@ def machine_frames(context: dict[str, JSON]) -> tuple[Frame, ...]:
     return (Machine(context),)
 
 
+def machine_in(frames: Iterable[Frame]) -> Machine | None:
+    """The run that these frames are of; None when it is no state machine's."""
+    return next((frame for frame in frames if type(frame) is Machine), None)
+
+
 def machine_of(cursor: Cursor) -> Machine:
-    """The run that a fiber is of."""
-    return next(frame for frame in cursor.frames if type(frame) is Machine)
+    """The run that a fiber of a state machine is of."""
+    machine = machine_in(cursor.frames)
+    assert machine is not None  # noqa: S101  its first instruction has pushed it
+    return machine
 
 
 def instant(ms: int) -> str:

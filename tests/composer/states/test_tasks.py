@@ -104,6 +104,23 @@ def test_an_activity_starts_when_it_is_taken():
     assert types(run)[2:5] == ["ActivityScheduled", "ActivityStarted", "ActivitySucceeded"]
 
 
+@pytest.mark.parametrize(
+    ("context", "region"),
+    [
+        ({"Execution": {"Id": "arn:aws:states:eu-west-1:1:execution:m:e"}}, "eu-west-1"),
+        ({}, "us-east-1"),
+    ],
+)
+def test_events_are_of_the_region_of_their_execution(context, region):
+    execution = Execution("e" * 32, lowered(machine({"T": task(START, End=True)})), Limits())
+
+    changes = execution.begin({}, 0, frames=machine_frames(context))
+
+    told = [event for entry in changes.entries for event in entry.detail.get("events", ())]
+    (scheduled,) = [about for _, _, type, about, *_ in told if type == "TaskScheduled"]
+    assert scheduled["region"] == region
+
+
 # --- tokens ------------------------------------------------------------------------------------
 
 
