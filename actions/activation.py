@@ -81,7 +81,7 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
         None if conducted is None else round(conducted.billed_ms, 3),
         completion.logs,
         None if conducted is None else conducted.memory_mb,
-        None if completion.remote is None else completion.remote.to_json(ended_ms - started_ms),
+        completion.elsewhere,
     )
 
 

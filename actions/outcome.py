@@ -128,6 +128,13 @@ class Completion:
     remote: Remoted | None = None
     ticket: dict[str, JSON] | None = field(default=None, repr=False)
 
+    @property
+    def elsewhere(self) -> dict[str, JSON] | None:
+        """Where it ran, as histories and records show it; None when it ran here."""
+        if self.remote is None:
+            return None
+        return self.remote.to_json(self.ended_ms - self.started_ms)
+
 
 def outcome_of(result: JSON) -> Success | Failure:
     """What a result says of itself: an object with an `error` field is an application's failure."""

@@ -36,6 +36,7 @@ from .namespaces import Namespaces
 from .retention import Retention
 from .secrets import SecretStore
 from .services import AwsIntegrations
+from .settings import each
 from .sfn import StepFunctions
 from .stores import DynamoStore, MemoryStore, SqliteStore
 from .system import system_entities
@@ -201,7 +202,7 @@ def _rare_collections() -> Iterator[None]:
 
 
 def _vault(settings: Settings) -> Vault:
-    return Vault([key for key in settings.parameter_keys.split(",") if key])
+    return Vault(each(settings.parameter_keys))
 
 
 def _engine_settings(settings: Settings, namespaces: Namespaces, vault: Vault) -> EngineSettings:
@@ -260,7 +261,7 @@ def _quotas(settings: Settings) -> Quotas:
 
 
 async def _secrets(store: Store, vault: Vault, clock: Clock, settings: Settings) -> SecretStore:
-    ambient = frozenset(name.strip() for name in settings.ambient_namespaces.split(","))
+    ambient = frozenset(each(settings.ambient_namespaces))
     secret_store = SecretStore(store, vault, clock, ambient)
     await secret_store.load()
     return secret_store

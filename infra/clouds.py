@@ -19,6 +19,8 @@ from adapters import (
     queued_completions,
 )
 
+from .settings import each
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -64,7 +66,7 @@ async def open_clouds(settings: Settings, secrets: Secrets, clock: Clock) -> Asy
     Raises:
         EgressError: when the operator's rules are none.
     """
-    rules = Rules(rule.strip() for rule in settings.egress_allow.split(",") if rule.strip())
+    rules = Rules(each(settings.egress_allow))
     async with Egress(rules, clock) as egress:
         tokens = Tokens(egress, clock)
         found = adapters(egress, clock, settings.payload_bytes)

@@ -173,6 +173,11 @@ _LEAST = {
 _FLOATS = {"worker_idle_s", "grace_s", "retention_days"}
 
 
+def each(text: str) -> list[str]:
+    """The parts of a setting that are separated by commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def write_secret(file: Path, text: str) -> None:
     """Writes a file that nobody but its owner can read, in place of what it was."""
     new = file.with_name(f"{file.name}.new")

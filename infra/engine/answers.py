@@ -82,10 +82,7 @@ def ticket_of(run: Run, flight: Flight, completion: Completion) -> dict[str, JSO
 
 def event_of(turn: int, completion: Completion) -> Completed | Failed:
     """The event that it is to the fiber that waits for it."""
-    outcome, variables = completion.outcome, completion.variables
-    remote = None
-    if completion.remote is not None:
-        remote = completion.remote.to_json(completion.ended_ms - completion.started_ms)
+    outcome, variables, remote = completion.outcome, completion.variables, completion.elsewhere
     if isinstance(outcome, Success):
         return Completed(turn, outcome.value, variables, remote)
     if variables and outcome.code == APPLICATION_ERROR:

@@ -51,11 +51,10 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
     """
     shares: dict[str, Share] = {}
     conducted_ms = own_ms = 0.0
-    async for activation in _activations(store, row):
-        closed = Closed(*orjson.loads(activation.body)["closed"])
+    async for id, closed in _activations(store, row):
         if closed.billed_ms is not None:
             conducted_ms += closed.billed_ms
-            own_ms += closed.billed_ms if activation.id == row.id else 0
+            own_ms += closed.billed_ms if id == row.id else 0
             continue
         remote, took_ms = closed.remote or {}, closed.duration_ms or 0
         share = shares.setdefault(remote.get("cloud", HERE), Share())
@@ -74,12 +73,11 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
     }
 
 
-async def _activations(store: Store, row: ExecutionRow) -> AsyncIterator[ActivationRow]:
-    """The execution's own record, if it has ended, and those of all that it has caused."""
-    for found in await store.find(
-        ActivationRow, Query(namespace=row.namespace, id=row.id, limit=1)
-    ):
-        yield found
+async def _activations(store: Store, row: ExecutionRow) -> AsyncIterator[tuple[str, Closed]]:
+    """The execution's own record, if it has ended, and those of all that it has caused: their ids, and what is kept."""
+    own = await store.find(ActivationRow, Query(namespace=row.namespace, id=row.id, limit=1))
+    for found in own:
+        yield found.id, _closed(found)
     causes = deque([row.id])
     while causes:
         cause, skip = causes.popleft(), 0
@@ -87,9 +85,14 @@ async def _activations(store: Store, row: ExecutionRow) -> AsyncIterator[Activat
             query = Query(namespace=row.namespace, cause=cause, skip=skip, limit=PAGE)
             page = await store.find(ActivationRow, query)
             for found in page:
-                yield found
-                if Closed(*orjson.loads(found.body)["closed"]).billed_ms is not None:
+                closed = _closed(found)
+                yield found.id, closed
+                if closed.billed_ms is not None:
                     causes.append(found.id)
             if len(page) < PAGE:
                 break
             skip += PAGE
+
+
+def _closed(activation: ActivationRow) -> Closed:
+    return Closed(*orjson.loads(activation.body)["closed"])

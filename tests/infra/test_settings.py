@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import Settings, SettingsError
+from infra.settings import Settings, SettingsError, each
 
 ROOT = Path(__file__).parents[2]
 
@@ -170,3 +170,8 @@ def _defaults(row):
     names, defaults = (cell.strip() for cell in row.split("|")[1:3])
     told = [text.strip().strip("`") for text in defaults.split(",")]
     return told * len(names.split(",")) if len(told) == 1 else told
+
+
+def test_a_setting_may_have_several_parts():
+    assert each(" a, b,,c ") == ["a", "b", "c"]
+    assert each("") == []
