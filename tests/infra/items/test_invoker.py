@@ -21,13 +21,6 @@ RUN = "arn:aws:states:us-east-1:111111111111:mapRun:m/L:0b3e"
 ASKED = {"resource": GET, "arguments": {"Bucket": "items", "Key": "k"}, "config": {}}
 
 
-class Authorizers:
-    def of(self, remote, namespace):
-        if remote.option("credentials") == "ambient":
-            raise SecretError(f"namespace '{namespace}' may not use this server's own credentials")
-        return remote.option("credentials")
-
-
 class Secrets:
     def __init__(self, *named):
         self.named = named
@@ -37,6 +30,16 @@ class Secrets:
 
     def ambient(self, namespace):
         return namespace == "guest"
+
+
+class Authorizers:
+    def __init__(self, secrets):
+        self._secrets = secrets
+
+    def on_aws(self, namespace):
+        if self._secrets.find(namespace, "aws") is None:
+            raise SecretError(f"namespace '{namespace}' may not use this server's own credentials")
+        return "aws"
 
 
 def asked(params, name=READ, namespace="guest", limits=None):
@@ -49,7 +52,8 @@ def asked(params, name=READ, namespace="guest", limits=None):
 @asynccontextmanager
 async def opened(root=None, on_s3=None, secrets=None, clock=None):
     directory = None if root is None else DirectoryObjects(root)
-    places = Places(directory, on_s3, Authorizers(), secrets or Secrets())
+    secrets = secrets or Secrets()
+    places = Places(directory, on_s3, Authorizers(secrets), secrets)
     async with ItemsInvoker(places, clock or StandingClock(), ReadingBounds()) as invoker:
         yield invoker
 
