@@ -38,6 +38,9 @@ class Invocation:
         action: what to run; for an inline function the composition that it belongs to.
         params: merged, and its to keep: an invoker may hand them on without copying.
         namespace: of whoever runs it.
+        owner: the namespace of the program that asks for it: what it may do, and with which secrets, is that
+            one's, whoever runs it. Of an action that is run by itself whoever runs it.
+        states: whether a state machine asks.
         token: by which a completion may be handed in later, by whoever holds it.
         function: the hash of an inline function.
         variables: that the inline function sees.
@@ -56,6 +59,8 @@ class Invocation:
     transaction: str = ""
     key: str | None = None
     trace: str = ""
+    owner: str = ""
+    states: bool = False
 
     @property
     def traceparent(self) -> str:

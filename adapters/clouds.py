@@ -89,7 +89,7 @@ def aws_services(egress: Egress, clock: Clock, result_bytes: int) -> AwsServices
     """What asks any service of AWS; None when it cannot work here."""
     if find_spec("botocore") is None:
         return None
-    return AwsServices(_aws(egress, clock, result_bytes))
+    return AwsServices(Aws(Channel(egress, clock, result_bytes), located, result_bytes))
 
 
 def _aws(egress: Egress, clock: Clock, result_bytes: int) -> Aws:

@@ -22,7 +22,15 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from actions import BAD_RESPONSE, INVALID_REQUEST, LOST, PAYLOAD_TOO_LARGE, PERMISSION, UNAVAILABLE
+from actions import (
+    BAD_RESPONSE,
+    HEADER,
+    INVALID_REQUEST,
+    LOST,
+    PAYLOAD_TOO_LARGE,
+    PERMISSION,
+    UNAVAILABLE,
+)
 from composer import TIMEOUT, Error
 
 from .port import Ask, Fault, Response
@@ -43,6 +51,18 @@ MAX_REDIRECTS = 5
 IDLE_S = 60  # gateways forget connections that are silent for some minutes, as those of long functions are
 SAME_METHOD, SEE_OTHER, MOVED = (307, 308), 303, (301, 302)
 SAFE = ("GET", "HEAD")
+# What says where a request ends, and whose connection it goes over: several who do not know each other share one.
+FRAMING = (
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+)
 OK = range(200, 300)
 PIECE_BYTES = 1 << 16  # what is larger is sent in pieces, so that others have their turn
 _KEPT = ("accept", "content-type", "traceparent", "idempotency-key")  # for another origin
@@ -335,6 +355,9 @@ class Egress:
         headers = merged({"Accept-Encoding": "identity"}, ask.headers, ask.secrets)
         if not all(_speakable(text) for text in headers.values()):
             raise _UnspeakableError("a header holds what HTTP does not allow, such as a line's end")
+        for name in headers:
+            if not HEADER.fullmatch(name) or name.lower() in FRAMING:
+                raise _UnspeakableError(f"{name!r:.100} is no header that may be given")
         bare = (ask.secrets or ask.private) and url.scheme == "http"
         if url.scheme not in ("http", "https") or not url.host:
             return _bad("its address is none that can be asked", ask, sent=False)

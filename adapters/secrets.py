@@ -67,13 +67,18 @@ class Authorizers:
             )
         return _leased(known[1])
 
-    def on_aws(self, owner: str) -> Authorizer | None:
+    def on_aws(self, owner: str, *, ambient: bool = True) -> Authorizer | None:
         """Who asks AWS for a namespace itself: its secret `aws` if it has one, else this server.
 
         Raises:
-            SecretError: when the namespace has nothing to ask with.
+            SecretError: when the namespace has nothing to ask with, or may not ask as this server.
         """
         has = self._secrets.find(owner, AWS_SECRET) is not None
+        if not has and not ambient:
+            raise SecretError(
+                f"namespace '{owner}' has no secret '{AWS_SECRET}' (xingqiao secret set {AWS_SECRET}), and may "
+                "not use this server's own credentials for AWS' services (XINGQIAO_AMBIENT_SERVICES)"
+            )
         return self.of(Remote(LAMBDA, "", {"credentials": AWS_SECRET if has else AMBIENT}), owner)
 
     def _of_server(self, remote: Remote, owner: str, audience: str) -> Authorizer | None:

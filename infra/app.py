@@ -238,7 +238,8 @@ def _registry(
     registries: list[Registry] = [discovered(), step_functions.registry, http]
     services = aws_services(clouds.egress, clock, settings.payload_bytes)
     if services is not None:
-        registries.append(AwsIntegrations(services, clouds.authorizers, clock))
+        ambient = frozenset(each(settings.ambient_services))
+        registries.append(AwsIntegrations(services, clouds.authorizers, ambient, clock))
     return FirstOf(*registries)
 
 

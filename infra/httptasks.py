@@ -11,8 +11,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from actions import HTTP, PERMISSION, Remote
-from adapters import Ask, Fault, Request, SecretError, parsed_json
+from actions import HEADER, HTTP, PERMISSION, RESERVED, Remote
+from adapters import AMBIENT, Ask, Fault, Request, SecretError, parsed_json
 from composer import Failure
 
 from .integrations import PERMISSIONS, RUNTIME, Integration, IntegrationError
@@ -30,6 +30,14 @@ SOCKET = "States.Http.Socket"
 STATUS = "States.Http.StatusCode"
 LIMIT_MS = 60_000  # that an answer may take
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+# Headers that a task may not give: what frames a request, what it is sent with, and what AWS bars besides.
+BARRED = RESERVED | {
+    "a-im", "accept-charset", "authorization", "cache-control", "content-encoding", "content-md5", "date",
+    "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "max-forwards",
+    "proxy-authorization", "proxy-connection", "server", "user-agent", "via",
+}  # fmt: skip
+BARRED_BEGIN = ("sec-", "x-amz-", "x-amzn-", "x-forwarded-")
+FORM_BYTES = 1 << 20  # of a body that is a form: it may be far longer than what it is made of
 FORM = "application/x-www-form-urlencoded"
 FORMATS = {  # how an array stands in a form: the name of its item number `at`
     "INDICES": "{name}[{at}]",
@@ -54,15 +62,14 @@ class HttpTasks:
         self._channel, self._authorizers, self._clock = channel, authorizers, clock
 
     def get(self, named: tuple[str, str], /) -> Integration | None:
-        return Integration(self._invoke) if named == ("http", "invoke") else None
+        return Integration(self._invoke, patterns=("",)) if named == ("http", "invoke") else None
 
     async def _invoke(self, asked: Asked) -> JSON:
         parameters = asked.parameters if isinstance(asked.parameters, dict) else {}
-        ask = _ask(parameters, asked.activation)
-        options: dict[str, JSON] = (
-            {"credentials": name} if (name := _connection(parameters)) else {}
-        )
-        target = Remote(HTTP, ask.url, options)
+        ask, connection = _ask(parameters, asked.activation), _connection(parameters)
+        parts = urlsplit(ask.url)
+        options: dict[str, JSON] = {} if connection is None else {"credentials": connection}
+        target = Remote(HTTP, f"{parts.scheme}://{parts.netloc}", options)  # whom tokens are for
         try:
             authorizer = self._authorizers.of(target, asked.namespace)
         except SecretError as error:
@@ -101,14 +108,19 @@ def _ask(parameters: dict[str, Any], key: str) -> Ask:
         IntegrationError: naming the field that is not as it must be.
     """
     url, method = parameters.get("ApiEndpoint"), parameters.get("Method")
-    if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https"):
+    if not isinstance(url, str) or not _is_url(url):
         raise _flaw("ApiEndpoint", "a URL")
     if method not in METHODS:
         raise _flaw("Method", f"one of {', '.join(METHODS)}")
     headers = {"idempotency-key": key}
-    headers |= {
-        name.lower(): _texts("Headers", value) for name, value in _object(parameters, "Headers")
-    }
+    for name, value in _object(parameters, "Headers"):
+        if (
+            not HEADER.fullmatch(name)
+            or name.lower() in BARRED
+            or name.lower().startswith(BARRED_BEGIN)
+        ):
+            raise _flaw("Headers", f"without {name!r:.100}")
+        headers[name.lower()] = _texts("Headers", value)
     query = [
         (name, _texts("QueryParameters", value))
         for name, value in _object(parameters, "QueryParameters")
@@ -122,6 +134,14 @@ def _ask(parameters: dict[str, Any], key: str) -> Ask:
     return Ask(
         method=method, url=urlunsplit(parts._replace(query=joined)), headers=headers, body=body
     )
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _object(parameters: dict[str, Any], field: str) -> list[tuple[str, Any]]:
@@ -149,10 +169,21 @@ def _written(body: JSON, transform: JSON, headers: dict[str, str]) -> bytes:
         format = options.get("ArrayFormat", "INDICES") if isinstance(options, dict) else "INDICES"
         if format != "COMMAS" and format not in FORMATS:
             raise _flaw("ArrayFormat", f"COMMAS, {', '.join(FORMATS)}")
-        return urlencode(list(_pairs("", body, str(format)))).encode()
+        return _form(body, str(format))
     if isinstance(body, str):
         return body.encode()
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _form(body: JSON, format: str) -> bytes:
+    """A form, as long as that is not too long."""
+    parts, size = [], 0
+    for pair in _pairs("", body, format):
+        parts.append(urlencode([pair]))
+        size += len(parts[-1]) + 1
+        if size > FORM_BYTES:
+            raise _flaw("RequestBody", f"a form of at most {FORM_BYTES} bytes")
+    return "&".join(parts).encode()
 
 
 def _pairs(name: str, value: JSON, format: str) -> Iterator[tuple[str, str]]:
@@ -179,12 +210,15 @@ def _connection(parameters: dict[str, Any]) -> str | None:
     Raises:
         IntegrationError: when what it names is no connection.
     """
-    of = parameters.get("Authentication") or parameters.get("InvocationConfig")
-    if of is None:
+    given = [
+        parameters[name] for name in ("Authentication", "InvocationConfig") if name in parameters
+    ]
+    if not given:
         return None
+    of = given[0]
     text = of.get("ConnectionArn") if isinstance(of, dict) else None
     match = _CONNECTION.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
+    if match is None or match[1] == AMBIENT:
         raise _flaw("ConnectionArn", "the ARN of a connection")
     return match[1]
 

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 INTEGRATION = "integration"  # the kind of the action
 GROUP = "xingqiao.integrations"  # of entry points
-SYNC, SYNC_2 = ".sync", ".sync:2"
+SYNC, SYNC_2, TOKEN = ".sync", ".sync:2", ".waitForTaskToken"
 FUNCTIONS = ("arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken")
 TASK_FAILED = "States.TaskFailed"
 RUNTIME = "States.Runtime"
@@ -55,7 +55,7 @@ class Asked:
         operation: `sendMessage`, ...
         pattern: "", `.sync`, `.sync:2` or `.waitForTaskToken`.
         parameters: as the state has made them.
-        namespace: whose execution it is.
+        namespace: of the machine that asks, whoever runs it.
         execution: its ARN.
         activation: the step's id: the same when it is asked for again after a crash.
     """
@@ -95,11 +95,13 @@ class Integration:
         finish: waits until what was asked for has ended, given the answer, and returns what came of it, or
             raises IntegrationError; without it there is no `.sync`. It may be called again after a crash.
         stop: stops what was asked for, given the answer.
+        patterns: how it may be asked: "", `.sync`, ...; None for in any way.
     """
 
     ask: Ask
     finish: Callable[[Asked, JSON], Awaitable[JSON]] | None = None
     stop: Callable[[Asked, JSON], Awaitable[None]] | None = None
+    patterns: tuple[str, ...] | None = None
 
 
 class Registry(Protocol):
@@ -179,13 +181,16 @@ class Integrations:
         found = self.registry.get((match["service"], match["operation"])) if match else None
         if match is None or found is None:
             return False
-        return match["pattern"] not in (SYNC, SYNC_2) or found.finish is not None
+        pattern = match["pattern"] or ""
+        if found.patterns is not None and pattern not in found.patterns:
+            return False
+        return pattern not in (SYNC, SYNC_2) or found.finish is not None
 
     # --- the port ----------------------------------------------------------------------------
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
         job = _Job(_asked(invocation), done, self._clock.now_ms())
-        self._start(job, self._ask)
+        self._start(job, self._ask if invocation.states else self._refuse)
 
     def resume(
         self,
@@ -244,6 +249,10 @@ class Integrations:
         ticket = {"asked": asdict(replace(asked, parameters=None)), "answer": job.answer}
         return self._completion(job, Success(job.answer), ticket)
 
+    async def _refuse(self, _job: _Job) -> Completion:
+        """Whoever is no machine could say that it is any."""
+        raise IntegrationError(RUNTIME, "Only state machines ask for integrations.")
+
     async def _finish(self, job: _Job) -> Completion:
         asked = job.asked
         found = self.registry.get((asked.service, asked.operation))
@@ -274,7 +283,7 @@ def _asked(invocation: Invocation) -> Asked:
         operation=str(params.get("operation")),
         pattern=str(params.get("pattern", "")),
         parameters=params.get("parameters"),
-        namespace=invocation.namespace,
+        namespace=invocation.owner,
         execution=str(params.get("execution", "")),
         activation=invocation.activation,
     )

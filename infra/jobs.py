@@ -34,7 +34,7 @@ class Job:
         good: the statuses of one that has ended well.
         bad: those of one that has ended otherwise.
         stop: the operation that stops it.
-        stopped: its parameters, of what the start has answered.
+        stopped: its parameters, for all that the start has started.
         kept: parameters of the start that are kept with its answer, to look at it by.
         check: raises IntegrationError when the answer to the start says that there is no job.
         went_well: whether one with a good status has succeeded.
@@ -47,7 +47,7 @@ class Job:
     good: frozenset[str]
     bad: frozenset[str]
     stop: str
-    stopped: Callable[[Any], JSON]
+    stopped: Callable[[Any], list[JSON]]
     kept: tuple[str, ...] = ()
     check: Callable[[Any], None] = field(default=_nothing_wrong)
     went_well: Callable[[Any], bool] = field(default=lambda _told: True)
@@ -70,8 +70,21 @@ def _exited_well(task: Any) -> bool:
     return all(container.get("ExitCode") == 0 for container in task.get("Containers", []))
 
 
-def _task(answer: Any) -> dict[str, Any]:
-    return dict(answer["Tasks"][0])
+def _tasks(seen: Any) -> Any:
+    """The one task, as AWS has it; or all of several. One that cannot be seen yet is a LookupError."""
+    if seen.get("Failures") or not seen["Tasks"]:
+        raise LookupError
+    return seen["Tasks"][0] if len(seen["Tasks"]) == 1 else {"Tasks": seen["Tasks"]}
+
+
+def _each(told: Any) -> Any:
+    return told.get("Tasks", [told])
+
+
+def _furthest(told: Any) -> JSON:
+    """The status of all tasks: that of one that has not stopped, if there is any."""
+    states: list[JSON] = [task["LastStatus"] for task in _each(told)]
+    return next((state for state in states if state != "STOPPED"), "STOPPED")
 
 
 JOBS = {
@@ -83,7 +96,7 @@ JOBS = {
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"FAILED", "CANCELLED"}),
         stop="stopQueryExecution",
-        stopped=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
+        stopped=lambda answer: [{"QueryExecutionId": answer["QueryExecutionId"]}],
     ),
     "batch:submitJob": Job(
         look="describeJobs",
@@ -93,7 +106,7 @@ JOBS = {
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"FAILED"}),
         stop="terminateJob",
-        stopped=lambda answer: {"JobId": answer["JobId"], "Reason": REASON},
+        stopped=lambda answer: [{"JobId": answer["JobId"], "Reason": REASON}],
     ),
     "codebuild:startBuild": Job(
         look="batchGetBuilds",
@@ -103,26 +116,25 @@ JOBS = {
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"FAILED", "FAULT", "STOPPED", "TIMED_OUT"}),
         stop="stopBuild",
-        stopped=lambda answer: {"Id": answer["Build"]["Id"]},
+        stopped=lambda answer: [{"Id": answer["Build"]["Id"]}],
     ),
     "ecs:runTask": Job(
         look="describeTasks",
         named=lambda answer: {
-            "Cluster": _task(answer)["ClusterArn"],
-            "Tasks": [_task(answer)["TaskArn"]],
+            "Cluster": answer["Tasks"][0]["ClusterArn"],
+            "Tasks": [task["TaskArn"] for task in answer["Tasks"]],
         },
-        told=lambda seen: seen["Tasks"][0],
-        status=lambda told: told["LastStatus"],
+        told=_tasks,
+        status=_furthest,
         good=frozenset({"STOPPED"}),
         bad=frozenset(),
         stop="stopTask",
-        stopped=lambda answer: {
-            "Cluster": _task(answer)["ClusterArn"],
-            "Task": _task(answer)["TaskArn"],
-            "Reason": REASON,
-        },
+        stopped=lambda answer: [
+            {"Cluster": task["ClusterArn"], "Task": task["TaskArn"], "Reason": REASON}
+            for task in answer["Tasks"]
+        ],
         check=_check_tasks,
-        went_well=_exited_well,
+        went_well=lambda told: all(_exited_well(task) for task in _each(told)),
     ),
     "glue:startJobRun": Job(
         look="getJobRun",
@@ -132,7 +144,7 @@ JOBS = {
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"ERROR", "EXPIRED", "FAILED", "STOPPED", "TIMEOUT"}),
         stop="batchStopJobRun",
-        stopped=lambda answer: {"JobName": answer["JobName"], "JobRunIds": [answer["JobRunId"]]},
+        stopped=lambda answer: [{"JobName": answer["JobName"], "JobRunIds": [answer["JobRunId"]]}],
         kept=("JobName",),
     ),
 }

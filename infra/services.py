@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from actions import LAMBDA, PERMISSION, ExecutionArn, Remote, is_integration, parsed_arn
@@ -28,12 +29,15 @@ from adapters import (
 from .integrations import (
     PERMISSIONS,
     RUNTIME,
+    SYNC,
     TASK_FAILED,
+    TOKEN,
     Integration,
     IntegrationError,
     came_with,
 )
 from .jobs import JOBS
+from .secrets import EVERYBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +52,9 @@ if TYPE_CHECKING:
 SDK = "aws-sdk:"
 LIMIT_MS = 60_000  # that an answer may take
 FUNCTION_MS = 900_000  # that a function's may
-MISSES = 10  # looks at a job, one after the other, that may fail
+UNSEEN_MS = 900_000  # that a job may not be seen before it is given up
+HERE = ("sfn", "states", "stepfunctions")  # this server's own, never AWS'
+HEADERS = {"x-amzn-requestid": "x-amzn-RequestId", "etag": "ETag"}
 POLLS_S = (1.0, 2.0, 5.0)  # before a job is looked at; the last from then on
 # Services whose operations AWS has optimized without making anything else of the answers: what their errors begin
 # with, and whose they are.
@@ -62,42 +68,41 @@ VENDORS = {
 }  # fmt: skip
 
 
-class UnseenError(IntegrationError):
-    """A service has not answered, or is too busy to."""
-
-
 class AwsIntegrations:
     """Finds integrations of AWS' services. A `Registry`.
 
     Args:
         services: asks them.
         authorizers: who asks: the namespace's secret `aws`, or what this server itself runs with.
+        ambient: the namespaces that may ask with that.
         clock: the time.
     """
 
-    def __init__(self, services: AwsServices, authorizers: Authorizers, clock: Clock) -> None:
-        self._services, self._authorizers, self._clock = services, authorizers, clock
+    def __init__(
+        self, services: AwsServices, authorizers: Authorizers, ambient: frozenset[str], clock: Clock
+    ) -> None:
+        self._services, self._authorizers = services, authorizers
+        self._ambient, self._clock = ambient, clock
 
     def get(self, named: tuple[str, str], /) -> Integration | None:
         service, operation = named
         if service.startswith(SDK):
-            known = aws_models.operation(service.removeprefix(SDK), operation)
-            streams = known is not None and known.model.has_event_stream_output
-            return None if known is None or streams else Integration(self._sdk)
-        if service not in VENDORS or not is_integration(f"arn:aws:states:::{service}:{operation}"):
+            name = service.removeprefix(SDK)
+            found = name not in HERE and aws_models.known(name, operation)
+            return Integration(self._sdk, patterns=("", TOKEN)) if found else None
+        if service not in VENDORS or not aws_models.known(service, operation):
             return None
-        if aws_models.operation(service, operation) is None:
-            return None
+        arn = f"arn:aws:states:::{service}:{operation}"
+        patterns = tuple(one for one in ("", SYNC, TOKEN) if is_integration(arn + one))
         if f"{service}:{operation}" in JOBS:
-            return Integration(self._ask, self._finish, self._stop)
-        return Integration(self._ask)
+            return Integration(self._ask, self._finish, self._stop, patterns)
+        return Integration(self._ask, patterns=patterns) if patterns else None
 
     # --- by way of the SDK -------------------------------------------------------------------
 
     async def _sdk(self, asked: Asked) -> JSON:
         service = asked.service.removeprefix(SDK)
-        known = aws_models.operation(service, asked.operation)
-        assert known is not None  # noqa: S101  `get` has found it
+        known = await _operation(service, asked.operation)
         named = known.called
         answer = await self._called(asked, known, asked.parameters, named, aws_models.as_java)
         if isinstance(answer, AwsRefused):
@@ -109,13 +114,13 @@ class AwsIntegrations:
     # --- optimized ---------------------------------------------------------------------------
 
     async def _ask(self, asked: Asked) -> JSON:
-        parameters = asked.parameters
-        if asked.service == "events":
-            parameters = _with_resources(parameters, asked.execution)
+        parameters = _completed(asked)
         answer = await self._optimally(asked, asked.operation, parameters)
-        told = answer.value | came_with(answer.headers, answer.status, answer.request)
-        if told.get("FailedEntryCount"):
-            raise IntegrationError("EventBridge.FailedEntry", _text(told))
+        if asked.service == "events":  # alone, AWS shows only what was answered
+            if answer.value.get("FailedEntryCount"):
+                raise IntegrationError("EventBridge.FailedEntry", _text(answer.value))
+            return answer.value
+        told = answer.value | came_with(_spelled(answer.headers), answer.status, answer.request)
         if asked.waits:
             job = _job(asked)
             job.check(told)
@@ -123,8 +128,7 @@ class AwsIntegrations:
         return told
 
     async def _optimally(self, asked: Asked, operation: str, parameters: JSON) -> AwsAnswer:
-        known = aws_models.operation(asked.service, operation)
-        assert known is not None  # noqa: S101  `get` has found it, or a job names it
+        known = await _operation(asked.service, operation)
         prefix, vendor = VENDORS[asked.service]
         answer = await self._called(asked, known, parameters, prefix, str)
         if isinstance(answer, AwsRefused):
@@ -132,28 +136,30 @@ class AwsIntegrations:
                 f"Service: {vendor}{prefix}; Status Code: {answer.status}; "
                 f"Error Code: {answer.code}; Request ID: {answer.request}; Proxy: null"
             )
-            kind = UnseenError if answer.transient else IntegrationError
             error = _exception(answer.modelled or f"{vendor}{prefix}")
-            raise kind(f"{prefix}.{error}", f"{answer.message} ({about})")
+            raise IntegrationError(f"{prefix}.{error}", f"{answer.message} ({about})")
         return answer
 
     async def _finish(self, asked: Asked, answer: Any) -> JSON:
-        """Looks at a job until it has ended."""
-        job, looks, unseen = _job(asked), 0, 0
+        """Looks at a job until it has ended, or has not been seen for long: then it is stopped."""
+        job, looks, seen_ms = _job(asked), 0, self._clock.now_ms()
         while True:
             pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
             await asyncio.sleep(pause_s)  # noqa: TID251  a job tells nobody of its end
             looks += 1
             try:
-                seen = await self._optimally(asked, job.look, job.named(answer))
-            except UnseenError:
-                unseen += 1
-                if unseen == MISSES:
-                    raise
-                continue
-            unseen = 0
-            told = job.told(seen.value)
-            succeeded = job.ended(told)
+                described = await self._optimally(asked, job.look, job.named(answer))
+                told = job.told(described.value)
+                succeeded = job.ended(told)
+            except (IntegrationError, LookupError) as error:
+                # Nobody knows more of it: it was started a moment ago, or the network, the service or the credentials
+                # are not what they will be again.
+                if self._clock.now_ms() - seen_ms < UNSEEN_MS:
+                    continue
+                with suppress(IntegrationError):
+                    await self._stop(asked, answer)
+                raise _unseen(error) from None
+            seen_ms = self._clock.now_ms()
             if succeeded is False:
                 raise IntegrationError(TASK_FAILED, _text(told))
             if succeeded:
@@ -162,7 +168,8 @@ class AwsIntegrations:
 
     async def _stop(self, asked: Asked, answer: Any) -> None:
         job = _job(asked)
-        await self._optimally(asked, job.stop, job.stopped(answer))
+        for parameters in job.stopped(answer):
+            await self._optimally(asked, job.stop, parameters)
 
     # --- asking ------------------------------------------------------------------------------
 
@@ -175,8 +182,11 @@ class AwsIntegrations:
         named: Callable[[str], str],
     ) -> AwsAnswer | AwsRefused:
         """Asks; raises IntegrationError when nothing has answered."""
+        if operation.model.has_event_stream_output:
+            raise IntegrationError(RUNTIME, f"{asked.resource} answers with a stream of events.")
+        ambient = EVERYBODY in self._ambient or asked.namespace in self._ambient
         try:
-            authorizer = self._authorizers.on_aws(asked.namespace)
+            authorizer = self._authorizers.on_aws(asked.namespace, ambient=ambient)
         except SecretError as error:
             raise IntegrationError(PERMISSIONS, str(error)) from None
         limit_ms = FUNCTION_MS if operation.place == "lambda" else LIMIT_MS
@@ -195,14 +205,57 @@ class AwsIntegrations:
         if not isinstance(answer, Fault):
             return answer
         assert isinstance(answer.error, dict)  # noqa: S101  an adapter tells a code and a message
-        why = str(answer.error["message"])
-        if answer.code == PERMISSION:
-            raise IntegrationError(PERMISSIONS, why)
-        raise UnseenError(f"{prefix}.SdkClientException", why)
+        name = PERMISSIONS if answer.code == PERMISSION else f"{prefix}.SdkClientException"
+        raise IntegrationError(name, str(answer.error["message"]))
+
+
+async def _operation(service: str, name: str) -> aws_models.Operation:
+    """An operation that is known; its model may have to be read."""
+    found = await asyncio.to_thread(aws_models.operation, service, name)
+    assert found is not None  # noqa: S101  `get` has found it, or a job names it
+    return found
+
+
+def _unseen(error: Exception) -> IntegrationError:
+    if isinstance(error, IntegrationError):
+        return error
+    return IntegrationError(TASK_FAILED, "What was started is not there any more.")
 
 
 def _job(asked: Asked) -> Job:
     return JOBS[f"{asked.service}:{asked.operation}"]
+
+
+def _completed(asked: Asked) -> JSON:
+    """The parameters, with what AWS adds, and what makes asking twice do no harm where no model says so."""
+    parameters = asked.parameters
+    if not isinstance(parameters, dict):
+        return parameters
+    match asked.service, asked.operation:
+        case "events", "putEvents":
+            return _with_resources(parameters, asked.execution)
+        case "codebuild", "startBuild":
+            return {"IdempotencyToken": asked.activation, **parameters}
+        case "ecs", "runTask" if asked.waits:
+            return {"StartedBy": "AWS Step Functions", **parameters}
+    return parameters
+
+
+def _with_resources(parameters: dict[str, JSON], execution: str) -> JSON:
+    """Events name the machine and the execution that they come from, as on AWS."""
+    entries = parameters.get("Entries")
+    if not isinstance(entries, list):
+        return parameters
+    machine = [execution.replace(":execution:", ":stateMachine:").rpartition(":")[0]]
+    own = [*(machine if isinstance(parsed_arn(execution), ExecutionArn) else []), execution]
+    return parameters | {"Entries": [_from(entry, own) for entry in entries]}
+
+
+def _from(entry: JSON, own: list[str]) -> JSON:
+    known = entry.get("Resources", []) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not isinstance(known, list):
+        return entry  # it is refused
+    return {**entry, "Resources": [*known, *own]}
 
 
 def _members(parameters: JSON, names: tuple[str, ...]) -> dict[str, JSON]:
@@ -211,27 +264,17 @@ def _members(parameters: JSON, names: tuple[str, ...]) -> dict[str, JSON]:
     return {name: given[name] for name in names if name in given}
 
 
+def _spelled(headers: dict[str, str]) -> dict[str, str]:
+    """Headers with the letters that AWS writes them with."""
+    return {
+        HEADERS.get(name, name if name.startswith("x-") else name.title()): text
+        for name, text in headers.items()
+    }
+
+
 def _exception(name: str) -> str:
     """The name of an error with the ending that all have in state machines."""
     return name if name.endswith("Exception") else f"{name}Exception"
-
-
-def _with_resources(parameters: JSON, execution: str) -> JSON:
-    """Events name the execution and the machine that they come from, as on AWS."""
-    entries = parameters.get("Entries") if isinstance(parameters, dict) else None
-    if not isinstance(parameters, dict) or not isinstance(entries, list):
-        return parameters
-    arn = parsed_arn(execution)
-    machine = [execution.replace(":execution:", ":stateMachine:").rpartition(":")[0]]
-    own = [execution, *(machine if isinstance(arn, ExecutionArn) else [])]
-    return parameters | {
-        "Entries": [
-            {**entry, "Resources": [*entry.get("Resources", []), *own]}
-            if isinstance(entry, dict)
-            else entry
-            for entry in entries
-        ]
-    }
 
 
 def _text(value: Any) -> str:

@@ -43,6 +43,7 @@ class Settings:
             although they are not public.
         ambient_namespaces: whose actions may use the credentials that this server itself runs with,
             separated by commas; `*` is for all.
+        ambient_services: of those, whose state machines may ask any service of AWS with them.
         aws_completions: URL of a queue on SQS, of this server only, to which functions on AWS Lambda whose mode
             is `event` answer; "" when there is none.
         items_dir: directory whose directories are buckets of this machine, for the item readers and result writers of
@@ -78,6 +79,7 @@ class Settings:
     parameter_keys: str = ""
     egress_allow: str = ""
     ambient_namespaces: str = "guest"
+    ambient_services: str = ""
     aws_completions: str = ""
     items_dir: Path | None = None
     items_url: str = ""

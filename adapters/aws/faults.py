@@ -34,7 +34,7 @@ REFUSALS: dict[tuple[str, Ran, bool], str] = {
     (THROTTLED, "no", True): """
         TooManyRequestsException ThrottlingException Throttling ThrottledException RequestThrottled
         RequestThrottledException RequestLimitExceeded LimitExceededException OverLimit SlowDown
-        ExecutionLimitExceeded KmsThrottled KmsThrottlingException""",
+        ProvisionedThroughputExceededException ExecutionLimitExceeded KmsThrottled KmsThrottlingException""",
     (UNAVAILABLE, "no", True): """
         ResourceConflictException ResourceNotReadyException CodeArtifactUserPendingException
         SnapStartNotReadyException SnapStartTimeoutException SnapStartRegenerationFailureException
@@ -57,7 +57,7 @@ REFUSALS: dict[tuple[str, Ran, bool], str] = {
         InvalidClientTokenId ExpiredTokenException ExpiredToken InvalidSignatureException
         SignatureDoesNotMatch IncompleteSignatureException IncompleteSignature InvalidSecurity
         MissingAuthenticationTokenException MissingAuthenticationToken RequestExpired
-        RequestTimeTooSkewed""",
+        RequestTimeTooSkewed InvalidAccessKeyId InvalidToken AuthFailure""",
     (PAYLOAD_TOO_LARGE, "no", False): """
         RequestTooLargeException RequestEntityTooLargeException
         SerializedRequestEntityTooLargeException""",
@@ -106,7 +106,7 @@ def error_name(response: Response) -> str:
 def refusal(response: Response, now_ms: int, report: Report) -> Fault:
     """The fault that a response which is no success is."""
     name, doc = error_name(response), _document(response)
-    code, ran, transient = _MEANT.get(name) or _by_status(response.status)
+    code, ran, transient = meaning(name, response.status)
     text = _text(name, doc, response) if code != PERMISSION else _refused(name, doc)
     error = told(code, text)
     if name:
@@ -114,6 +114,22 @@ def refusal(response: Response, now_ms: int, report: Report) -> Fault:
     if isinstance(doc.get("Reason"), str):
         error["reason"] = doc["Reason"]
     return Fault(code, error, ran, _wait_ms(response, doc, now_ms), transient, report)
+
+
+def meaning(name: str, status: int) -> tuple[str, Ran, bool]:
+    """What an error of this name, or of this status if the name says nothing, is: code, `ran`, whether transient."""
+    return _MEANT.get(name) or _by_status(status)
+
+
+def quotes_secrets(name: str) -> bool:
+    """Whether AWS' own text of an error may quote what was signed."""
+    meant = _MEANT.get(name)
+    return meant is not None and meant[0] == PERMISSION and name not in _FORBIDDEN
+
+
+def refused_text(name: str) -> str:
+    """What is told of credentials that were refused, in place of AWS' text."""
+    return _refused(name, {})
 
 
 def _by_status(status: int) -> tuple[str, Ran, bool]:

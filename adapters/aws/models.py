@@ -5,11 +5,12 @@ https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.h
 
 from __future__ import annotations
 
-from functools import lru_cache
+import threading
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 MODEL = "service-2"
-KEPT = 64  # operations that are remembered
+KEPT = 16  # services whose models are remembered: the largest takes some 30 MB
 
 # Where botocore keeps a service whose name in a Resource is another; hyphens apart.
 _SERVICES = {
@@ -22,6 +23,7 @@ _SERVICES = {
     "pinpointsmsvoice": "sms-voice", "serverlessapplicationrepository": "serverlessrepo", "sfn": "stepfunctions",
     "simpledb": "sdb", "states": "stepfunctions",
 }  # fmt: skip
+_loading = threading.Lock()
 
 
 class Operation(NamedTuple):
@@ -37,29 +39,68 @@ class Operation(NamedTuple):
         return "".join(as_java(cased(word)) for word in str(self.service.service_id).split())
 
 
-@lru_cache(maxsize=KEPT)
 def operation(service: str, name: str) -> Operation | None:
-    """The operation that `aws-sdk:service:name` asks for; None when AWS has none, or botocore is not here."""
-    found = _service(service)
-    if found is None:
+    """The operation that `aws-sdk:service:name` asks for; None when AWS has none, or botocore is not here.
+
+    What has not been asked for lately is read from files: some tens of milliseconds.
+    """
+    if not known(service, name):
         return None
-    place, model = found
-    names = {name.lower(): name for name in model.operation_names}
-    called = names.get(name.lower())
-    return None if called is None else Operation(place, model, model.operation_model(called))
+    place = _places()[_plain(service)]
+    model = _model(place)
+    return Operation(place, model, model.operation_model(_names(place)[name]))
 
 
-@lru_cache(maxsize=KEPT // 4)
-def _service(name: str) -> tuple[str, Any] | None:
+def known(service: str, name: str) -> bool:
+    """Whether there is this operation. A service's are read from a file once."""
+    place = _places().get(_plain(service))
+    return place is not None and name in _names(place)
+
+
+def _plain(service: str) -> str:
+    return service.replace("-", "")
+
+
+@cache
+def _places() -> dict[str, str]:
+    """Where botocore keeps services, by their names without hyphens; nothing when it is not here."""
+    loader = _loader()
+    if loader is None:
+        return {}
+    found = {name.replace("-", ""): name for name in loader.list_available_services(MODEL)}
+    return found | _SERVICES
+
+
+@cache
+def _names(place: str) -> dict[str, str]:
+    """The operations of a service, by their names in state machines: as the API has them, or the library for Java."""
+    names = _model(place).operation_names
+    return {
+        spelled[0].lower() + spelled[1:]: name
+        for name in names
+        for spelled in (name, as_java(name))
+    }
+
+
+def _model(place: str) -> Any:
+    with _loading:  # in whatever thread: that of whoever deploys, or of whoever asks
+        return _loaded(place)
+
+
+@lru_cache(maxsize=KEPT)
+def _loaded(place: str) -> Any:
+    from botocore.model import ServiceModel  # noqa: PLC0415  it need not be installed
+
+    return ServiceModel(_loader().load_service_model(place, MODEL), place)
+
+
+def _loader() -> Any:
+    """What reads models; it keeps none, so that what is not asked for any more is forgotten."""
     try:
         from botocore.loaders import Loader  # noqa: PLC0415  it need not be installed
-        from botocore.model import ServiceModel  # noqa: PLC0415
     except ImportError:
         return None
-    loader = Loader()
-    known = {name.replace("-", ""): name for name in loader.list_available_services(MODEL)}
-    place = _SERVICES.get(name) or known.get(name.replace("-", ""))
-    return place and (place, ServiceModel(loader.load_service_model(place, MODEL), place))
+    return Loader()
 
 
 def cased(name: str) -> str:

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import replace
-from functools import partial
+from collections import OrderedDict
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from actions import PERMISSION, Retrying
+from actions import BAD_RESPONSE, Retrying
 from composer import Error, frozen
 
 from ..port import Ask, Fault
+from .faults import meaning, quotes_secrets, refused_text
+from .signing import S3
 from .values import answered, given
 from .wire import Place, region_here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from composer import JSON
 
     from ..port import Request, Response
@@ -32,6 +31,13 @@ if TYPE_CHECKING:
 
 ERRORS = 300  # statuses of answers that are no success
 SDKS_OWN = ("user-agent", "expect", "content-length")  # headers that say nothing to the service
+CLIENTS = 8  # of services that are remembered: each takes some 17 MB
+AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+# Where botocore encodes what AWS' library for Java takes as it is.
+ENCODED = (
+    "before-parameter-build.ec2.RunInstances",
+    "before-parameter-build.autoscaling.CreateLaunchConfiguration",
+)
 
 
 class ParameterError(Error):
@@ -72,11 +78,19 @@ class _Prepared(Exception):  # noqa: N818  it is no error: it leads out of botoc
 
 
 class _Written(NamedTuple):
-    """A request as botocore has written it; `read` is what it does to what it has read of the answer."""
+    """A request as botocore has written it, by which of its clients, and what that keeps of it."""
 
     place: Place
     ask: Ask
-    read: Callable[..., object]
+    client: Any
+    context: dict[str, Any]
+
+
+class _Received(NamedTuple):
+    """A response as handlers of botocore's look at it."""
+
+    status_code: int
+    content: bytes
 
 
 class AwsServices:
@@ -88,7 +102,7 @@ class AwsServices:
 
     def __init__(self, aws: Aws) -> None:
         self._aws = aws
-        self._clients: dict[str, Any] = {}
+        self._clients: OrderedDict[str, Any] = OrderedDict()
         self._making = threading.Lock()
 
     async def call(
@@ -107,54 +121,48 @@ class AwsServices:
             RegionError: when nothing says which region is meant.
         """
         written = await asyncio.to_thread(self._written, operation, params, request.key)
+        refused: Refused | None = None
 
-        async def once() -> Response | Fault:
+        async def once() -> Answer | Fault:
+            nonlocal refused
+            refused = None
             response = await self._aws.send(request, written.place, written.ask)
-            if isinstance(response, Fault) or response.status < ERRORS:
+            if isinstance(response, Fault):
                 return response
-            refusal = self._aws.refusal(response)
-            if not refusal.transient and refusal.code != PERMISSION:
-                return response
-            refused.append((response, refusal))
-            return refusal
+            found = await asyncio.to_thread(_read, operation, response, named, written)
+            if isinstance(found, Refused):
+                refused = found
+                code, ran, transient = meaning(found.code, found.status)
+                return Fault.saying(code, found.message, ran, transient=transient)
+            return found
 
-        refused: list[tuple[Response, Fault]] = []
         seed = f"{request.key}/{operation.model.name}"
-        found = await self._aws.repeated(request, once, Retrying(), seed, repeatable=False)
-        if not isinstance(found, Fault):
-            return _read(operation, found, named, written)
-        for response, refusal in refused:
-            if refusal is found:
-                return _told(operation, response, refusal)
-        return found
+        answer = await self._aws.repeated(request, once, Retrying(), seed, repeatable=False)
+        return refused or answer
 
     def _written(self, operation: Operation, params: JSON, key: str) -> _Written:
         """The request of an operation."""
-        from botocore import xform_name  # noqa: PLC0415  an optional dependency
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-
         if not isinstance(params, dict):
             raise ParameterError("its parameters must be an object")
-        client = self._client(operation.place)
+        client, model = self._client(operation.place), operation.model
         try:
-            getattr(client, xform_name(operation.model.name))(
-                **given(operation.model.input_shape, params, key)
-            )
+            client._make_api_call(model.name, given(model.input_shape, params, key))  # noqa: SLF001  a method's name may be a parameter's
         except _Prepared as prepared:
-            return _asked(client, operation, prepared.request)
-        except (BotoCoreError, ValueError) as error:
+            return _asked(client, prepared.request)
+        except Exception as error:  # noqa: BLE001  the boundary to an SDK
             raise ParameterError(str(error)) from None
         raise AssertionError(operation)  # pragma: no cover  botocore has sent it by itself
 
     def _client(self, place: str) -> Any:
         """A client of a service. Keys that are given keep it from asking its chain; none is used."""
         from botocore.config import Config  # noqa: PLC0415  an optional dependency
+        from botocore.handlers import base64_encode_user_data  # noqa: PLC0415
         from botocore.session import Session  # noqa: PLC0415
 
         with self._making:
-            known = self._clients.get(place)
-            if known is not None:
-                return known
+            if place in self._clients:
+                self._clients.move_to_end(place)
+                return self._clients[place]
             session = Session()
             client = session.create_client(
                 place,
@@ -164,11 +172,16 @@ class AwsServices:
                 config=Config(
                     request_checksum_calculation="when_required",
                     response_checksum_validation="when_required",
+                    defaults_mode="legacy",
                     s3={"addressing_style": "path"},
                 ),
             )
+            for event in ENCODED:
+                client.meta.events.unregister(event, base64_encode_user_data)
             client.meta.events.register_first("request-created.*", _lead_out)
             self._clients[place] = client
+            if len(self._clients) > CLIENTS:
+                self._clients.popitem(last=False)
             return client
 
 
@@ -176,93 +189,106 @@ def _lead_out(request: Any, **_about: Any) -> None:
     raise _Prepared(request)
 
 
-def _asked(client: Any, operation: Operation, request: Any) -> _Written:
-    """What botocore would send, and where to; it is not signed yet."""
-    service, model = client.meta.service_model.service_id.hyphenize(), operation.model
-    read = partial(
-        client.meta.events.emit, f"after-call.{service}.{model.name}",
-        http_response=None, model=model, context=request.context,
-    )  # fmt: skip
+def _asked(client: Any, request: Any) -> _Written:
+    """What botocore would send, and where to; it is not signed yet.
+
+    Raises:
+        ParameterError: when it would be more than one signed request.
+    """
     signing = request.context.get("signing", {})
     prepared = request.prepare()
     parts = urlsplit(prepared.url)
     place = Place(
         signing.get("signing_name", client.meta.service_model.signing_name),
         signing.get("region", client.meta.region_name),
-        f"{parts.scheme}://{parts.netloc}",
+        f"{parts.scheme}://{_host(client, parts.netloc)}",
     )
     body = prepared.body
     if hasattr(body, "read"):
         body = body.read()
+    body = body.encode() if isinstance(body, str) else body or b""
     headers = {
-        name: text if isinstance(text, str) else text.decode()
+        name.lower(): text if isinstance(text, str) else text.decode()
         for name, text in prepared.headers.items()
-        if name.lower() not in SDKS_OWN
     }
-    return _Written(
-        place,
-        Ask(
-            method=prepared.method,
-            url=parts._replace(scheme="", netloc="").geturl(),
-            headers=headers,
-            body=body.encode() if isinstance(body, str) else body or b"",
-        ),
-        read,
-    )
+    if "transfer-encoding" in headers:
+        raise ParameterError("ChecksumAlgorithm is not done here: give the checksum itself")
+    if b"X-Amz-Credential%3Dnone" in body or b"X-Amz-Credential=none" in body:
+        raise ParameterError("what goes from one region to another is not done here")
+    kept = {name: text for name, text in headers.items() if name not in SDKS_OWN}
+    url = parts._replace(scheme="", netloc="").geturl()
+    ask = Ask(method=prepared.method, url=url, headers={"accept": "*/*", **kept}, body=body)
+    return _Written(place, ask, client, request.context)
+
+
+def _host(client: Any, host: str) -> str:
+    """Where a request goes. Some of AWS' operations put a word before the host: not where it is another's."""
+    own = urlsplit(client.meta.endpoint_url).netloc
+    others = not own.endswith(AWS_HOSTS)
+    return own if others and host.endswith(f".{own}") else host
 
 
 def _read(
     operation: Operation, response: Response, named: Naming, written: _Written
-) -> Answer | Refused:
-    if response.status >= ERRORS:
-        return _refused(operation, response)
-    shape, doc = operation.model.output_shape, _parsed(operation, response)
-    written.read(parsed=doc)
-    request = _request(response, doc)
+) -> Answer | Refused | Fault:
+    """What a response says; it may take some time."""
+    try:
+        status, doc = _parsed(operation, response, written)
+    except Exception as error:  # noqa: BLE001  the boundary to an SDK
+        text = f"the answer is not as botocore's model has it ({type(error).__name__})"
+        return Fault.saying(BAD_RESPONSE, text, "unknown")
+    told = doc.get("ResponseMetadata", {}).get("RequestId")
+    request = str(told or response.headers.get("x-amzn-requestid", ""))
+    if status >= ERRORS:
+        return _refused(operation, status, doc.get("Error", {}), request)
+    shape = operation.model.output_shape
     value = {} if shape is None else answered(shape, doc, named)
     assert isinstance(value, dict)  # noqa: S101  an output is a structure
-    return Answer(value, response.status, response.headers, request)
+    return Answer(value, status, response.headers, request)
 
 
-def _told(operation: Operation, response: Response, refusal: Fault) -> Refused:
-    """A refusal whose own words may quote what was signed: ours are told."""
-    read = _refused(operation, response, transient=refusal.transient)
-    if refusal.code != PERMISSION:
-        return read
-    assert isinstance(refusal.error, dict)  # noqa: S101  an adapter tells a code and a message
-    return replace(read, message=str(refusal.error["message"]))
-
-
-def _refused(operation: Operation, response: Response, *, transient: bool = False) -> Refused:
-    doc = _parsed(operation, response)
-    error = doc.get("Error", {})
+def _refused(operation: Operation, status: int, error: dict[str, Any], request: str) -> Refused:
     code = str(error.get("QueryErrorCode") or error.get("Code", ""))  # as before its older protocol
     modelled = operation.service.shape_for_error_code(code)
     return Refused(
         code=code,
         modelled=None if modelled is None else modelled.name,
-        message=str(error.get("Message", "")),
-        status=response.status,
-        request=_request(response, doc),
-        transient=transient,
+        message=refused_text(code) if quotes_secrets(code) else str(error.get("Message", "")),
+        status=status,
+        request=request,
+        transient=meaning(code, status)[2],
     )
 
 
-def _parsed(operation: Operation, response: Response) -> dict[str, Any]:
+def _parsed(
+    operation: Operation, response: Response, written: _Written
+) -> tuple[int, dict[str, Any]]:
+    """A response as botocore reads it; its status is another where S3 tells of an error in a success."""
     from botocore.awsrequest import HeadersDict  # noqa: PLC0415  an optional dependency
     from botocore.parsers import create_parser  # noqa: PLC0415
 
-    streams = operation.model.has_streaming_output and response.status < ERRORS
-    answer = {
+    events, model = written.client.meta.events, operation.model
+    service = operation.service.service_id.hyphenize()
+    streams = model.has_streaming_output and response.status < ERRORS
+    answer: dict[str, Any] = {
         "headers": HeadersDict(response.headers),
         "status_code": response.status,
         "body": BytesIO(response.body) if streams else response.body,
     }
+    more: dict[str, Any] = {}
+    events.emit(
+        f"before-parse.{service}.{model.name}",
+        operation_model=model, response_dict=answer, customized_response_dict=more,
+    )  # fmt: skip
     parser = create_parser(operation.service.resolved_protocol)
-    doc: dict[str, Any] = parser.parse(answer, operation.model.output_shape)
-    return doc
-
-
-def _request(response: Response, doc: dict[str, Any]) -> str:
-    told = doc.get("ResponseMetadata", {}).get("RequestId")
-    return str(told or response.headers.get("x-amzn-requestid", ""))
+    doc: dict[str, Any] = parser.parse(answer, model.output_shape) | more
+    status: int = answer["status_code"]
+    if (
+        operation.place == S3 and status < ERRORS
+    ):  # for others it does what AWS' library for Java does not
+        received = _Received(status, response.body)
+        events.emit(
+            f"after-call.{service}.{model.name}",
+            http_response=received, parsed=doc, model=model, context=written.context,
+        )  # fmt: skip
+    return status, doc

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
@@ -37,6 +37,10 @@ def _given(shape: Any, value: JSON) -> Any:
     kind = shape.type_name
     if getattr(shape, "is_document_type", False):
         return value
+    if kind == "blob" and shape.serialization.get(
+        "streaming"
+    ):  # S3's bodies, as AWS writes them (recorded)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     if kind in ("string", "blob") and isinstance(value, (dict, list)):
         value = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if kind == "blob" and isinstance(value, str):
@@ -73,7 +77,7 @@ def answered(shape: Any, value: Any, named: Naming) -> JSON:
         return _text(value)
     if isinstance(value, datetime):
         exact = "milliseconds" if value.microsecond else "seconds"
-        return value.isoformat(timespec=exact).replace("+00:00", "Z")
+        return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
     if getattr(shape, "is_document_type", False):
         known: JSON = value
         return known

@@ -105,6 +105,8 @@ class Dispatch:
             transaction=run.id,
             key=command.key,
             trace=run.origin.trace,
+            owner=run.origin.owner,
+            states=run.execution.program.states,
         )
         if flight.kind == ACTIVITY:  # whoever works on it is not waited for when the server stops
             done = partial(self.completed, run, fiber, turn, flight)
@@ -132,6 +134,8 @@ class Dispatch:
             token="",
             transaction=run.id,
             trace=run.origin.trace,
+            owner=run.origin.owner,
+            states=run.execution.program.states,
         )
         invoker = self._invokers.get(flight.kind)
         done = partial(self.completed, run, fiber, turn, flight)

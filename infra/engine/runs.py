@@ -94,6 +94,11 @@ class Origin:
     trace: str = ""
     about: dict[str, JSON] | None = None
 
+    @property
+    def owner(self) -> str:
+        """The namespace of the program; of an action that is run by itself whoever runs it."""
+        return self.namespace if self.solo else self.action.name.namespace
+
 
 class _Kept(NamedTuple):
     """A value that is written down: itself (so that its identity is not reused), how, and its size."""

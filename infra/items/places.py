@@ -35,8 +35,8 @@ class Places:
     secrets: Secrets
 
     def seen_by(self, invocation: Invocation, deadline_ms: int) -> Objects:
-        """All objects that a namespace's run may use, until its deadline."""
-        own = self.directory if self.secrets.ambient(invocation.namespace) else None
+        """All objects that a run may use, until its deadline: those of whose program it is, whoever runs it."""
+        own = self.directory if self.secrets.ambient(invocation.owner) else None
         return _Seen(self, invocation, deadline_ms, own)
 
     def s3(self, invocation: Invocation, deadline_ms: int) -> Objects:
@@ -54,7 +54,7 @@ class Places:
                 deadline_ms=deadline_ms,
                 key=invocation.idempotency_key,
                 traceparent=invocation.traceparent,
-                authorizer=self.authorizers.on_aws(invocation.namespace),
+                authorizer=self.authorizers.on_aws(invocation.owner),
             )
         )
 

@@ -275,6 +275,18 @@ async def test_an_address_that_is_none_is_told_without_what_is_in_it(url):
     assert told(await send(url))[1] == "no"
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Transfer-Encoding", "content-length", "Connection", "Host", "expect", "a: b", "a\r\nb", "", "é", "x" * 101],
+)  # fmt: skip
+async def test_a_header_cannot_say_where_a_request_ends(host, name):
+    fault = await send(f"{host.url}/", method="POST", body=b"0\r\n\r\n", headers={name: "chunked"})
+
+    assert told(fault) == ("InvalidRequest", "no")
+    assert "is no header that may be given" in fault.error["message"]
+    assert host.requests == []
+
+
 def test_later_headers_replace_earlier_ones_however_they_are_written():
     assert merged({"Accept": "a", "X-A": "1"}, {"accept": "b"}) == {"accept": "b", "X-A": "1"}
 

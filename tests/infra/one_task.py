@@ -50,6 +50,7 @@ class World:
 
 @asynccontextmanager
 async def opened(data=None, **given):
-    settings = Settings(**{"data": data, "isolation": "process", "prewarmed": 0, **given})
+    usual = {"data": data, "isolation": "process", "prewarmed": 0, "ambient_services": "guest"}
+    settings = Settings(**{**usual, **given})
     async with open_service(settings) as service:
         yield World(service)

@@ -7,6 +7,9 @@ import json
 import pytest
 from werkzeug.wrappers import Request, Response
 
+from actions import Action
+from composer import Name
+from infra.engine import Beginning
 from tests.infra.one_task import opened
 from tests.rigs.wsgi import served
 
@@ -141,6 +144,15 @@ async def test_an_address_inside_the_network_is_not_asked(host):
     ("changes", "why"),
     [
         ({"ApiEndpoint": "/v1"}, "'ApiEndpoint' must be a URL"),
+        ({"ApiEndpoint": "http://["}, "'ApiEndpoint' must be a URL"),
+        ({"Headers": {"Transfer-Encoding": "chunked"}}, "'Headers' must be without 'Transfer-Encoding'"),
+        ({"Headers": {"content-length": "3"}}, "'Headers' must be without 'content-length'"),
+        ({"Headers": {"X-Amz-Date": "now"}}, "'Headers' must be without 'X-Amz-Date'"),
+        ({"Headers": {"transfer-encoding: chunked, x;y": "1"}}, "'Headers' must be without 'transfer-enc"),
+        ({"Headers": {"a\r\nb": "1"}}, "'Headers' must be without 'a"),
+        ({"Headers": {"": "1"}}, "'Headers' must be without ''"),
+        ({"Authentication": {}}, "'ConnectionArn' must be the ARN of a connection"),
+        ({"Authentication": {"ConnectionArn": "arn:aws:events:::connection/ambient/1"}}, "'ConnectionArn' must"),
         ({"Method": "TRACE"}, "'Method' must be one of DELETE, GET"),
         ({"Headers": []}, "'Headers' must be an object"),
         ({"QueryParameters": {"a": {}}}, "'QueryParameters' must be of texts and numbers"),
@@ -189,3 +201,41 @@ async def test_a_status_that_has_no_name_has_none(world, host):
     found = await world.result(INVOKE, {"ApiEndpoint": host.url, "Method": "GET"})
 
     assert (found["StatusCode"], found["StatusText"], found["ResponseBody"]) == (299, "", [1])
+
+
+async def test_a_machine_asks_with_the_secrets_of_its_own_namespace(world, host):
+    secret = {"type": "bearer", "token": "a-token-of-tests"}
+    await world.service.secrets.put("guest", "stripe", secret, lambda given: None)
+    asked = {
+        "ApiEndpoint": host.url,
+        "Method": "GET",
+        "Authentication": {"ConnectionArn": CONNECTION},
+    }
+    task = {"Type": "Task", "Resource": INVOKE, "Parameters": asked, "End": True}
+    document = {
+        "exec": {
+            "kind": "states",
+            "definition": json.dumps({"StartAt": "T", "States": {"T": task}}),
+        }
+    }
+    theirs = Name("evil", None, "theirs")
+    await world.engine.registry.put(Action, theirs, document, overwrite=True)
+    action = world.engine.catalog.get(Action, theirs)
+
+    execution = (await world.engine.executions.begin(Beginning(action, {}, "guest"))).execution
+    await world.engine.wait("guest", execution.id, 30)
+
+    assert host.asked == []
+
+
+async def test_a_form_may_not_be_far_longer_than_what_it_is_made_of(world, host):
+    asked = {
+        "ApiEndpoint": host.url, "Method": "POST", "RequestBody": {"k" * 5000: [1] * 5000},
+        "Headers": {"Content-Type": "application/x-www-form-urlencoded"},
+        "Transform": {"RequestBodyEncoding": "URL_ENCODED"},
+    }  # fmt: skip
+
+    told = await world.error(INVOKE, asked)
+
+    assert told["Cause"].endswith("must be a form of at most 1048576 bytes.")
+    assert host.asked == []

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from dataclasses import dataclass
 from functools import partial
 
 import anyio
 import boto3
 import pytest
+from werkzeug.wrappers import Response
 
+import composer
 import infra.services
-from actions import Retrying
+from actions import Action, Retrying
+from composer import Name
+from infra.embedded import Embedded
+from infra.engine import Beginning
 from tests.adapters.aws_world import environment, live_in
 from tests.infra.one_task import opened
 from tests.infra.servers import AUTH, KEY, USER, running
@@ -146,7 +153,7 @@ async def test_what_is_asked_for_again_bears_the_same_key(world, cloud):
     assert (len(cloud.seen), len(tokens)) == (2, 1)
 
 
-@pytest.mark.parametrize("resource", ["sqs:unheardOf", "unheardof:sendMessage", "s3:selectObjectContent"])  # fmt: skip
+@pytest.mark.parametrize("resource", ["sqs:unheardOf", "sqs:SendMessage", "unheardof:sendMessage", "states:startExecution", "stepfunctions:startExecution"])  # fmt: skip
 async def test_what_is_no_call_is_refused_when_it_is_deployed(world, resource):
     assert not world.service.integrations.knows(SDK + resource)
     assert world.service.integrations.knows(f"{SDK}sqs:sendMessage.waitForTaskToken")
@@ -206,9 +213,9 @@ async def test_events_name_where_they_come_from(world, cloud):
     await world.outcome(execution)
 
     (put,) = sent(cloud)["Entries"]
-    machine = "arn:aws:states:us-east-1:000000000000:stateMachine:main"
+    machine = execution.arn.replace(":execution:", ":stateMachine:").rpartition(":")[0]
     assert put["Detail"] == '{"n":1}'
-    assert put["Resources"] == ["r", execution.arn, machine.replace("000000000000", execution.arn.split(":")[4])]  # fmt: skip
+    assert put["Resources"] == ["r", machine, execution.arn]
 
 
 async def test_an_event_that_is_not_taken_fails(world, cloud):
@@ -224,7 +231,9 @@ async def test_an_event_that_is_not_taken_fails(world, cloud):
     ("resource", "known"),
     [("sns:publish", True), ("batch:submitJob.sync", True), ("glue:startJobRun", True),
      ("dynamodb:scan", False), ("dynamodb:getItem.sync", False), ("eks:runJob.sync", False),
-     ("databrew:startJobRun.sync", False), ("apigateway:invoke", False)],
+     ("databrew:startJobRun.sync", False), ("apigateway:invoke", False),
+     ("dynamodb:getItem.waitForTaskToken", False), ("sqs:sendMessage.waitForTaskToken", True),
+     ("ecs:runTask.sync:2", False), ("ecs:runTask.waitForTaskToken", True), ("http:invoke.waitForTaskToken", False)],
 )  # fmt: skip
 async def test_what_is_optimized_is_known(world, resource, known):
     assert world.service.integrations.knows(OPTIMIZED + resource) is known
@@ -342,42 +351,87 @@ async def test_a_job_that_is_not_waited_for_any_more_is_stopped(world, cloud, at
     await world.outcome(execution)
 
     operation, parameters = job.stop
-    while operation not in (asked := cloud.seen[-1]).named:
+    while not (asked := [seen for seen in cloud.seen if operation in seen.named]):
         await anyio.lowlevel.checkpoint()
-    assert json.loads(asked.body) == parameters
+    assert json.loads(asked[0].body) == parameters
 
 
-async def test_a_job_is_looked_at_again_after_a_crash_and_not_started_again(
-    cloud, at_once, tmp_path
-):
+async def test_all_tasks_of_a_run_are_waited_for(world, cloud, at_once):
+    second = {**TASK, "taskArn": "second"}
+    both = [ENDED, {**second, "lastStatus": "RUNNING"}]
+    ended = [ENDED, {**ENDED, "taskArn": "second"}]
+    play(cloud, {"tasks": [TASK, second]}, {"tasks": both}, {"tasks": ended})
+
+    asked = {"TaskDefinition": "d", "Count": 2}
+    found = await world.result(f"{OPTIMIZED}ecs:runTask.sync", asked)
+
+    assert [task["TaskArn"] for task in found["Tasks"]] == ["task", "second"]
+    assert json.loads(cloud.seen[0].body)["startedBy"] == "AWS Step Functions"
+    assert sent(cloud) == {"cluster": "cluster", "tasks": ["task", "second"]}
+
+
+async def test_a_build_is_started_once(world, cloud, at_once):
+    job = JOBS[2]
+    play(cloud, job.started, job.done)
+    execution = await world.begun(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
+    await world.outcome(execution)
+
+    assert len(json.loads(cloud.seen[0].body)["idempotencyToken"]) == 32
+
+
+def test_a_job_is_looked_at_again_after_a_crash_and_not_started_again(cloud, tmp_path):
     job = JOBS[-1]
-    async with opened(tmp_path) as world:
-        play(cloud, job.started, *[job.runs] * 10_000)
-        execution = await world.begun(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
-        while len(cloud.seen) < 4:
-            await anyio.lowlevel.checkpoint()
-    play(cloud, job.runs, job.done)
-    async with opened(tmp_path) as world:
-        outcome = await world.outcome(execution)
+    allowed = {**os.environ, "XINGQIAO_AUTH": AUTH, "XINGQIAO_AMBIENT_SERVICES": "guest"}
+    options = ("--isolation", "process")
+    play(cloud, job.started, *[job.runs] * 1000)
+    task = {"Type": "Task", "Resource": f"{OPTIMIZED}{job.resource}.sync", "End": True}
+    definition = json.dumps({"StartAt": "T", "States": {"T": task}})
+    with running(tmp_path, *options, environment=allowed) as server, server.client() as client:
+        made = client.put("/actions/m", json={"exec": {"kind": "states", "definition": definition}})
+        assert made.status_code == 200, made.text
+        id = client.post("/actions/m", json=job.parameters).json()["activationId"]
+        while len(cloud.seen) < 2:
+            pass  # it has not been looked at
+        server.stop(signal.SIGKILL)
+    play(cloud, job.done)
+    with running(tmp_path, *options, environment=allowed) as server, server.client() as client:
+        record = client.get(f"/activations/{id}", params={"wait": 20_000}).json()
 
-    assert outcome.value == job.result
+    assert record["response"]["result"] == job.result
     assert [seen.named for seen in cloud.seen].count("AWSGlue.StartJobRun") == 1
 
 
-async def test_looking_may_fail_for_some_time(world, cloud, at_once, monkeypatch):
-    monkeypatch.setattr(infra.services, "MISSES", 3)
-    job, busy = JOBS[0], json_answer({"__type": "ThrottlingException", "message": "Slowly."}, 400)
-    monkeypatch.setattr("adapters.aws.services.Retrying", partial(Retrying, attempts=1))
-    play(cloud, job.started)
-    cloud.faults += [busy, busy, json_answer(job.runs), busy, busy, json_answer(job.done)]
-    found = await world.result(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
+MISSING = {"tasks": [], "failures": [{"reason": "MISSING"}]}
 
-    play(cloud, job.started)
-    cloud.faults += [busy, busy, busy]
-    told = await world.error(f"{OPTIMIZED}{job.resource}.sync", job.parameters)
 
-    assert found == job.result
-    assert told["Error"] == "Athena.AmazonAthenaException"
+async def test_looking_may_fail_for_some_time(world, cloud, at_once):
+    job = JOBS[3]
+    expired = json_answer({"__type": "ExpiredTokenException", "message": "No."}, 400)
+    busy = json_answer({"__type": "ServerException", "message": "Slowly."}, 500)
+    play(cloud, job.started, MISSING)
+    cloud.faults += [busy, expired, expired, json_answer(job.runs), json_answer(job.done)]
+
+    assert await world.result(f"{OPTIMIZED}{job.resource}.sync", job.parameters) == job.result
+
+
+@pytest.mark.parametrize(
+    ("seen", "error"),
+    [
+        (MISSING, "States.TaskFailed"),
+        ({"tasks": []}, "States.TaskFailed"),
+        ({}, "States.TaskFailed"),
+    ],
+)
+async def test_a_job_that_is_not_seen_for_long_is_stopped(
+    world, cloud, at_once, monkeypatch, seen, error
+):
+    monkeypatch.setattr(infra.services, "UNSEEN_MS", 50)
+    play(cloud, JOBS[3].started, *[seen] * 10_000)
+
+    told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
+
+    assert told["Error"] == error
+    assert "StopTask" in cloud.seen[-1].named
 
 
 async def test_a_task_that_was_not_placed_is_no_job(world, cloud):
@@ -399,6 +453,16 @@ async def test_a_namespace_asks_with_its_own_secret(world, cloud):
     await world.result(f"{SDK}sqs:listQueues")
 
     assert [seen.key for seen in cloud.seen] == [KEYS[0], "AKIAOTHER0000000000"]
+
+
+@pytest.mark.parametrize("allowed", [{"ambient_services": ""}, {"ambient_services": "other"}])
+async def test_the_servers_own_credentials_are_for_those_who_are_named(cloud, allowed):
+    async with opened(**allowed) as world:
+        told = await world.error(f"{SDK}sqs:listQueues")
+
+    assert told["Error"] == "States.Permissions"
+    assert "XINGQIAO_AMBIENT_SERVICES" in told["Cause"]
+    assert cloud.seen == []
 
 
 async def test_who_may_not_use_the_servers_own_credentials_needs_a_secret(cloud):
@@ -447,7 +511,8 @@ def test_a_message_that_bears_a_token_is_answered_by_whoever_reads_it(cloud, tmp
         "Type": "Task", "Resource": f"{OPTIMIZED}sqs:sendMessage.waitForTaskToken", "End": True,
         "Parameters": {"QueueUrl": queue, "MessageBody": message},
     }  # fmt: skip
-    with running(tmp_path, "--auth", AUTH, "--isolation", "process") as server:
+    allowed = {**os.environ, "XINGQIAO_AUTH": AUTH, "XINGQIAO_AMBIENT_SERVICES": "guest"}
+    with running(tmp_path, "--isolation", "process", environment=allowed) as server:
         states = boto3.client(
             "stepfunctions", endpoint_url=server.url, region_name=REGION, aws_access_key_id=USER,
             aws_secret_access_key=KEY,
@@ -465,9 +530,102 @@ def test_a_message_that_bears_a_token_is_answered_by_whoever_reads_it(cloud, tmp
         states.send_task_success(taskToken=body["Token"], output='{"done": true}')
         while (told := states.describe_execution(executionArn=run))["status"] == "RUNNING":
             pass
-        events = states.get_execution_history(executionArn=run)["events"]
         states.close()
 
     assert (body["Order"], told["output"]) == (7, '{"done":true}')
-    submitted = next(event for event in events if event["type"] == "TaskSubmitted")
-    assert "MD5OfMessageBody" in submitted["taskSubmittedEventDetails"]["output"]
+
+
+# --- what others could do -----------------------------------------------------------------------
+
+
+async def test_a_machine_acts_for_the_namespace_that_it_is_in_whoever_runs_it(world, cloud):
+    cloud.keys["AKIAOTHER0000000000"] = "another"
+    secret = {"type": "aws", "access_key_id": "AKIAOTHER0000000000", "secret_access_key": "another"}
+    await world.service.secrets.put("guest", "aws", secret, lambda given: None)
+    task = {"Type": "Task", "Resource": f"{SDK}sqs:listQueues", "Parameters": {}, "End": True}
+    definition = json.dumps({"StartAt": "T", "States": {"T": task}})
+    theirs = Name("other", None, "theirs")
+    document = {"exec": {"kind": "states", "definition": definition}}
+    await world.engine.registry.put(Action, theirs, document, overwrite=True)
+    action = world.engine.catalog.get(Action, theirs)
+
+    execution = (await world.engine.executions.begin(Beginning(action, {}, "guest"))).execution
+    await world.engine.wait("guest", execution.id, 30)
+    found = await world.engine.executions.found("guest", "theirs", execution.name)
+    outcome = (await world.engine.executions.data(found))[1]
+
+    assert outcome.error["Error"] == "States.Permissions"
+    assert "namespace 'other'" in outcome.error["Cause"]
+    assert cloud.seen == []
+
+
+async def test_only_machines_ask_for_integrations(world, cloud):
+    xingqiao = Embedded(world.engine)
+    asked = {
+        "service": "aws-sdk:sqs",
+        "operation": "listQueues",
+        "parameters": {},
+        "execution": "arn",
+    }
+    await xingqiao.deploy("forged", composer.sequence("/whisk.system/states/integration"))
+
+    _, outcome = await xingqiao.run("forged", asked)
+
+    assert outcome.error["Cause"] == "Only state machines ask for integrations."
+    assert cloud.seen == []
+
+
+async def test_an_error_within_a_success_is_an_error(world, cloud):
+    text = "<Error><Code>InternalError</Code><Message>Again.</Message></Error>"
+    cloud.faults = [Response(text, 200, content_type="application/xml")] * 4
+    asked = {"Bucket": "bucket", "Key": "k", "CopySource": "bucket/j"}
+
+    told = await world.error(f"{SDK}s3:copyObject", asked)
+
+    assert told["Error"] == "S3.S3Exception"
+    assert told["Cause"].startswith("Again. (Service: S3, Status Code: 500")
+
+
+async def test_services_answer_in_the_form_that_is_theirs(world, cloud):
+    topic = cloud.client("sns").create_topic(Name="t")["TopicArn"]
+
+    told = await world.result(f"{OPTIMIZED}sns:publish", {"TopicArn": topic, "Message": {"n": 1}})
+
+    assert told["MessageId"]
+    assert cloud.seen[-1].headers["Accept"] == "*/*"
+
+
+async def test_what_is_no_answer_of_the_service_is_told(world, cloud):
+    cloud.faults = [Response("{", 200, content_type="application/json")]
+
+    told = await world.error(f"{SDK}sns:listTopics")
+
+    assert told["Error"] == "Sns.SdkClientException"
+
+
+async def test_what_needs_more_than_one_request_is_refused(world, cloud):
+    asked = {"SourceRegion": "eu-west-1", "SourceSnapshotId": "snap-1"}
+
+    told = await world.error(f"{SDK}ec2:copySnapshot", asked)
+
+    assert told["Error"] == "States.Runtime"
+    assert "from one region to another" in told["Cause"]
+    assert cloud.seen == []
+
+
+async def test_data_of_users_is_not_encoded_twice(world, cloud):
+    cloud.faults = [Response("<r/>", 200, content_type="text/xml")]
+    asked = {"MinCount": 1, "MaxCount": 1, "UserData": "aGVsbG8="}
+
+    await world.result(f"{SDK}ec2:runInstances", asked)
+
+    assert b"UserData=aGVsbG8%3D" in cloud.seen[-1].body
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"self": 1}, {"Entries": [{"Resources": 5}]}, {"Entries": 5}]
+)
+async def test_what_cannot_be_written_is_told_and_may_be_caught(world, cloud, parameters):
+    told = await world.error(f"{OPTIMIZED}events:putEvents", parameters)
+
+    assert told["Cause"].startswith("events:putEvents: Parameter validation failed")

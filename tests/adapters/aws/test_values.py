@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timedelta, timezone
 from io import BytesIO
 
 import pytest
@@ -100,6 +100,14 @@ def test_documents_stay_as_they_are():
     assert made["toolConfig"]["tools"][0]["toolSpec"] == spec
 
 
+@pytest.mark.parametrize(
+    ("body", "written"),
+    [("text data", b'"text data"'), (False, b"false"), (0, b"0"), ({"n": 1}, b'{"n":1}')],
+)
+def test_bodies_of_objects_are_json(body, written):
+    assert asked("s3", "putObject", {"Body": body})["Body"] == written
+
+
 def test_an_operation_may_have_neither_parameters_nor_an_answer():
     found = operation("sts", "getCallerIdentity").model.input_shape
 
@@ -108,7 +116,7 @@ def test_an_operation_may_have_neither_parameters_nor_an_answer():
 
 
 def test_instants_and_bytes_are_text():
-    at = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+    at = datetime(2026, 11, 21, 13, 30, tzinfo=timezone(timedelta(hours=1)))
     found = told("s3", "getObject", {"Body": BytesIO(b"\xc3\xa9"), "LastModified": at})
     exact = told("s3", "getObject", {"Body": b"\xff", "LastModified": at.replace(microsecond=1500)})
 

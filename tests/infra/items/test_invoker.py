@@ -46,7 +46,7 @@ def asked(params, name=READ, namespace="guest", limits=None):
     action = Action(
         Name("whisk.system", "states", name), Inline(None, ITEMS), limits=limits or Limits()
     )
-    return replace(invocation(action, params), namespace=namespace)
+    return replace(invocation(action, params), namespace=namespace, owner=namespace)
 
 
 @asynccontextmanager

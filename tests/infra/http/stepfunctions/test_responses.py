@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from adapters.aws import models
 from composer import asl
 from infra.http.stepfunctions.responses import unfit
 
@@ -89,4 +90,5 @@ def test_of_what_has_no_model_anything_goes(resource):
 
 def test_without_the_models_anything_goes(monkeypatch):
     monkeypatch.setitem(sys.modules, "botocore.loaders", None)
+    monkeypatch.setattr(models, "_places", models._places.__wrapped__)
     assert unfit(asl.Integration("aws-sdk:polly", "describeVoices", ""), 1, strict=True) is None
