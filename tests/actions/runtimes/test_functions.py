@@ -61,6 +61,7 @@ def test_its_code_is_kept_when_it_is_called_otherwise():
 @pytest.mark.parametrize(
     "uploaded",
     [b"", b"none", archive(a="b")[:40], archive(**{"..__a": "b"}), archive(__a="b")],
+    ids=["nothing", "a text", "cut off", "above", "a name of ours"],  # an archive tells the time
 )
 def test_what_is_no_archive_is_refused(uploaded):
     with pytest.raises(ArchiveError):
