@@ -38,8 +38,7 @@ class Invocation:
         action: what to run; for an inline function the composition that it belongs to.
         params: merged, and its to keep: an invoker may hand them on without copying.
         namespace: of whoever runs it.
-        owner: the namespace of the program that asks for it: what it may do, and with which secrets, is that
-            one's, whoever runs it. Of an action that is run by itself whoever runs it.
+        owner: the namespace of the program that asks for it; "" for an action that is run by itself.
         states: whether a state machine asks.
         token: by which a completion may be handed in later, by whoever holds it.
         function: the hash of an inline function.
@@ -61,6 +60,14 @@ class Invocation:
     trace: str = ""
     owner: str = ""
     states: bool = False
+
+    @property
+    def lent(self) -> bool:
+        """Whether the program that asks is another namespace's than whoever runs it.
+
+        It is given neither's secrets: its author would have the caller's, and the caller the author's.
+        """
+        return self.owner not in ("", self.namespace)
 
     @property
     def traceparent(self) -> str:

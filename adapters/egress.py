@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import socket
 import ssl
 from dataclasses import replace
@@ -24,7 +25,6 @@ from yarl import URL
 
 from actions import (
     BAD_RESPONSE,
-    HEADER,
     INVALID_REQUEST,
     LOST,
     PAYLOAD_TOO_LARGE,
@@ -66,6 +66,7 @@ FRAMING = (
 OK = range(200, 300)
 PIECE_BYTES = 1 << 16  # what is larger is sent in pieces, so that others have their turn
 _KEPT = ("accept", "content-type", "traceparent", "idempotency-key")  # for another origin
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, a token
 _NAT64 = ip_network("64:ff9b::/96")
 _CLOUDS_OWN = [  # what counts as public, and tells a machine in a cloud about itself, or is a relay
     ip_network(text) for text in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24")
@@ -356,7 +357,7 @@ class Egress:
         if not all(_speakable(text) for text in headers.values()):
             raise _UnspeakableError("a header holds what HTTP does not allow, such as a line's end")
         for name in headers:
-            if not HEADER.fullmatch(name) or name.lower() in FRAMING:
+            if not _NAME.fullmatch(name) or name.lower() in FRAMING:
                 raise _UnspeakableError(f"{name!r:.100} is no header that may be given")
         bare = (ask.secrets or ask.private) and url.scheme == "http"
         if url.scheme not in ("http", "https") or not url.host:

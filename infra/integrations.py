@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
@@ -55,7 +56,7 @@ class Asked:
         operation: `sendMessage`, ...
         pattern: "", `.sync`, `.sync:2` or `.waitForTaskToken`.
         parameters: as the state has made them.
-        namespace: of the machine that asks, whoever runs it.
+        namespace: of the machine that asks, and of whoever runs it.
         execution: its ARN.
         activation: the step's id: the same when it is asked for again after a crash.
     """
@@ -190,7 +191,8 @@ class Integrations:
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
         job = _Job(_asked(invocation), done, self._clock.now_ms())
-        self._start(job, self._ask if invocation.states else self._refuse)
+        refused = _refusal(invocation)
+        self._start(job, self._ask if refused is None else partial(_raised, refused))
 
     def resume(
         self,
@@ -249,10 +251,6 @@ class Integrations:
         ticket = {"asked": asdict(replace(asked, parameters=None)), "answer": job.answer}
         return self._completion(job, Success(job.answer), ticket)
 
-    async def _refuse(self, _job: _Job) -> Completion:
-        """Whoever is no machine could say that it is any."""
-        raise IntegrationError(RUNTIME, "Only state machines ask for integrations.")
-
     async def _finish(self, job: _Job) -> Completion:
         asked = job.asked
         found = self.registry.get((asked.service, asked.operation))
@@ -268,12 +266,31 @@ class Integrations:
                 await found.stop(job.asked, job.answer)
             except IntegrationError as error:
                 log.warning("%s could not be stopped: %s", job.asked.resource, error)
+            except Exception:
+                log.exception("%s could not be stopped by a mistake", job.asked.resource)
         return self._completion(job, Failure(CANCELLED, "cancelled"))
 
     def _completion(
         self, job: _Job, outcome: Success | Failure, ticket: dict[str, JSON] | None = None
     ) -> Completion:
         return Completion(outcome, job.started_ms, self._clock.now_ms(), ticket=ticket)
+
+
+def _refusal(invocation: Invocation) -> IntegrationError | None:
+    """Why nothing is asked. Whoever is no machine could say that it is any."""
+    if not invocation.states:
+        return IntegrationError(RUNTIME, "Only state machines ask for integrations.")
+    if invocation.lent:
+        text = (
+            f"A state machine of the namespace '{invocation.owner}' that '{invocation.namespace}' runs asks for no "
+            "integration: with the secrets of neither."
+        )
+        return IntegrationError(PERMISSIONS, text)
+    return None
+
+
+async def _raised(error: IntegrationError, _job: _Job) -> Completion:
+    raise error
 
 
 def _asked(invocation: Invocation) -> Asked:
@@ -283,7 +300,7 @@ def _asked(invocation: Invocation) -> Asked:
         operation=str(params.get("operation")),
         pattern=str(params.get("pattern", "")),
         parameters=params.get("parameters"),
-        namespace=invocation.owner,
+        namespace=invocation.namespace,
         execution=str(params.get("execution", "")),
         activation=invocation.activation,
     )

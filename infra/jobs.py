@@ -29,12 +29,12 @@ class Job:
     Args:
         look: the operation that describes it.
         named: its parameters, of what the start has answered.
-        told: what of the description is the result.
+        told: what of the description is the result; None when nothing is described.
         status: its status in that.
         good: the statuses of one that has ended well.
         bad: those of one that has ended otherwise.
         stop: the operation that stops it.
-        stopped: its parameters, for all that the start has started.
+        stopped: its parameters, of what the start has answered.
         kept: parameters of the start that are kept with its answer, to look at it by.
         check: raises IntegrationError when the answer to the start says that there is no job.
         went_well: whether one with a good status has succeeded.
@@ -47,7 +47,7 @@ class Job:
     good: frozenset[str]
     bad: frozenset[str]
     stop: str
-    stopped: Callable[[Any], list[JSON]]
+    stopped: Callable[[Any], JSON]
     kept: tuple[str, ...] = ()
     check: Callable[[Any], None] = field(default=_nothing_wrong)
     went_well: Callable[[Any], bool] = field(default=lambda _told: True)
@@ -70,81 +70,75 @@ def _exited_well(task: Any) -> bool:
     return all(container.get("ExitCode") == 0 for container in task.get("Containers", []))
 
 
-def _tasks(seen: Any) -> Any:
-    """The one task, as AWS has it; or all of several. One that cannot be seen yet is a LookupError."""
-    if seen.get("Failures") or not seen["Tasks"]:
-        raise LookupError
-    return seen["Tasks"][0] if len(seen["Tasks"]) == 1 else {"Tasks": seen["Tasks"]}
+def _first(seen: Any, name: str) -> Any:
+    """The one thing that was asked for; None when it cannot be seen (yet)."""
+    return next(iter(seen.get(name, ())), None)
 
 
-def _each(told: Any) -> Any:
-    return told.get("Tasks", [told])
-
-
-def _furthest(told: Any) -> JSON:
-    """The status of all tasks: that of one that has not stopped, if there is any."""
-    states: list[JSON] = [task["LastStatus"] for task in _each(told)]
-    return next((state for state in states if state != "STOPPED"), "STOPPED")
+def _build(seen: Any) -> Any:
+    build = _first(seen, "Builds")
+    return None if build is None else {"Build": build}
 
 
 JOBS = {
     "athena:startQueryExecution": Job(
         look="getQueryExecution",
         named=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
-        told=lambda seen: seen,
+        told=lambda seen: seen or None,
         status=lambda told: told["QueryExecution"]["Status"]["State"],
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"FAILED", "CANCELLED"}),
         stop="stopQueryExecution",
-        stopped=lambda answer: [{"QueryExecutionId": answer["QueryExecutionId"]}],
+        stopped=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
     ),
     "batch:submitJob": Job(
         look="describeJobs",
         named=lambda answer: {"Jobs": [answer["JobId"]]},
-        told=lambda seen: seen["Jobs"][0],
+        told=lambda seen: _first(seen, "Jobs"),
         status=lambda told: told["Status"],
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"FAILED"}),
         stop="terminateJob",
-        stopped=lambda answer: [{"JobId": answer["JobId"], "Reason": REASON}],
+        stopped=lambda answer: {"JobId": answer["JobId"], "Reason": REASON},
     ),
     "codebuild:startBuild": Job(
         look="batchGetBuilds",
         named=lambda answer: {"Ids": [answer["Build"]["Id"]]},
-        told=lambda seen: {"Build": seen["Builds"][0]},
+        told=_build,
         status=lambda told: told["Build"]["BuildStatus"],
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"FAILED", "FAULT", "STOPPED", "TIMED_OUT"}),
         stop="stopBuild",
-        stopped=lambda answer: [{"Id": answer["Build"]["Id"]}],
+        stopped=lambda answer: {"Id": answer["Build"]["Id"]},
     ),
     "ecs:runTask": Job(
         look="describeTasks",
         named=lambda answer: {
             "Cluster": answer["Tasks"][0]["ClusterArn"],
-            "Tasks": [task["TaskArn"] for task in answer["Tasks"]],
+            "Tasks": [answer["Tasks"][0]["TaskArn"]],
         },
-        told=_tasks,
-        status=_furthest,
+        told=lambda seen: _first(seen, "Tasks"),
+        status=lambda told: told["LastStatus"],
         good=frozenset({"STOPPED"}),
         bad=frozenset(),
         stop="stopTask",
-        stopped=lambda answer: [
-            {"Cluster": task["ClusterArn"], "Task": task["TaskArn"], "Reason": REASON}
-            for task in answer["Tasks"]
-        ],
+        stopped=lambda answer: {
+            "Cluster": answer["Tasks"][0]["ClusterArn"],
+            "Task": answer["Tasks"][0]["TaskArn"],
+            "Reason": REASON,
+        },
         check=_check_tasks,
-        went_well=lambda told: all(_exited_well(task) for task in _each(told)),
+        went_well=_exited_well,
     ),
     "glue:startJobRun": Job(
         look="getJobRun",
         named=lambda answer: {"JobName": answer["JobName"], "RunId": answer["JobRunId"]},
-        told=lambda seen: seen["JobRun"],
+        told=lambda seen: seen.get("JobRun"),
         status=lambda told: told["JobRunState"],
         good=frozenset({"SUCCEEDED"}),
         bad=frozenset({"ERROR", "EXPIRED", "FAILED", "STOPPED", "TIMEOUT"}),
         stop="batchStopJobRun",
-        stopped=lambda answer: [{"JobName": answer["JobName"], "JobRunIds": [answer["JobRunId"]]}],
+        stopped=lambda answer: {"JobName": answer["JobName"], "JobRunIds": [answer["JobRunId"]]},
         kept=("JobName",),
     ),
 }

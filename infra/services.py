@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
+import logging
 from typing import TYPE_CHECKING, Any
 
 from actions import LAMBDA, PERMISSION, ExecutionArn, Remote, is_integration, parsed_arn
@@ -49,11 +49,13 @@ if TYPE_CHECKING:
     from .integrations import Asked
     from .jobs import Job
 
+log = logging.getLogger(__name__)
+
 SDK = "aws-sdk:"
 LIMIT_MS = 60_000  # that an answer may take
 FUNCTION_MS = 900_000  # that a function's may
 UNSEEN_MS = 900_000  # that a job may not be seen before it is given up
-HERE = ("sfn", "states", "stepfunctions")  # this server's own, never AWS'
+HERE = "stepfunctions"  # this server's own, never AWS'
 HEADERS = {"x-amzn-requestid": "x-amzn-RequestId", "etag": "ETag"}
 POLLS_S = (1.0, 2.0, 5.0)  # before a job is looked at; the last from then on
 # Services whose operations AWS has optimized without making anything else of the answers: what their errors begin
@@ -88,7 +90,7 @@ class AwsIntegrations:
         service, operation = named
         if service.startswith(SDK):
             name = service.removeprefix(SDK)
-            found = name not in HERE and aws_models.known(name, operation)
+            found = aws_models.place(name) != HERE and aws_models.known(name, operation)
             return Integration(self._sdk, patterns=("", TOKEN)) if found else None
         if service not in VENDORS or not aws_models.known(service, operation):
             return None
@@ -143,33 +145,48 @@ class AwsIntegrations:
     async def _finish(self, asked: Asked, answer: Any) -> JSON:
         """Looks at a job until it has ended, or has not been seen for long: then it is stopped."""
         job, looks, seen_ms = _job(asked), 0, self._clock.now_ms()
+        parameters = job.named(answer)
         while True:
             pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
             await asyncio.sleep(pause_s)  # noqa: TID251  a job tells nobody of its end
             looks += 1
-            try:
-                described = await self._optimally(asked, job.look, job.named(answer))
-                told = job.told(described.value)
-                succeeded = job.ended(told)
-            except (IntegrationError, LookupError) as error:
-                # Nobody knows more of it: it was started a moment ago, or the network, the service or the credentials
-                # are not what they will be again.
+            told, unseen = await self._look(asked, job, parameters)
+            if unseen is not None:
+                # It was started a moment ago, or the network, the service or the credentials are not what they will be.
+                log.warning("%s cannot be looked at: %s", asked.resource, unseen)
                 if self._clock.now_ms() - seen_ms < UNSEEN_MS:
                     continue
-                with suppress(IntegrationError):
-                    await self._stop(asked, answer)
-                raise _unseen(error) from None
-            seen_ms = self._clock.now_ms()
+                await self._given_up(asked, answer)
+                raise unseen
+            seen_ms, succeeded = self._clock.now_ms(), job.ended(told)
             if succeeded is False:
                 raise IntegrationError(TASK_FAILED, _text(told))
             if succeeded:
                 found: JSON = told
                 return found
 
+    async def _look(
+        self, asked: Asked, job: Job, parameters: JSON
+    ) -> tuple[Any, IntegrationError | None]:
+        """What is told of a job; or why nothing is."""
+        try:
+            told = job.told((await self._optimally(asked, job.look, parameters)).value)
+        except IntegrationError as error:
+            if error.error == RUNTIME:  # it will not be otherwise
+                raise
+            return None, error
+        gone = IntegrationError(TASK_FAILED, "What was started cannot be seen.")
+        return told, gone if told is None else None
+
+    async def _given_up(self, asked: Asked, answer: Any) -> None:
+        try:
+            await self._stop(asked, answer)
+        except IntegrationError as error:
+            log.warning("%s could not be stopped: %s", asked.resource, error)
+
     async def _stop(self, asked: Asked, answer: Any) -> None:
         job = _job(asked)
-        for parameters in job.stopped(answer):
-            await self._optimally(asked, job.stop, parameters)
+        await self._optimally(asked, job.stop, job.stopped(answer))
 
     # --- asking ------------------------------------------------------------------------------
 
@@ -216,12 +233,6 @@ async def _operation(service: str, name: str) -> aws_models.Operation:
     return found
 
 
-def _unseen(error: Exception) -> IntegrationError:
-    if isinstance(error, IntegrationError):
-        return error
-    return IntegrationError(TASK_FAILED, "What was started is not there any more.")
-
-
 def _job(asked: Asked) -> Job:
     return JOBS[f"{asked.service}:{asked.operation}"]
 
@@ -237,6 +248,10 @@ def _completed(asked: Asked) -> JSON:
         case "codebuild", "startBuild":
             return {"IdempotencyToken": asked.activation, **parameters}
         case "ecs", "runTask" if asked.waits:
+            if parameters.get("Count", 1) != 1:
+                raise IntegrationError(
+                    RUNTIME, f"{asked.resource} waits for one task: Count must be 1."
+                )
             return {"StartedBy": "AWS Step Functions", **parameters}
     return parameters
 

@@ -44,21 +44,22 @@ def operation(service: str, name: str) -> Operation | None:
 
     What has not been asked for lately is read from files: some tens of milliseconds.
     """
-    if not known(service, name):
+    found = place(service)
+    if found is None or name not in _names(found):
         return None
-    place = _places()[_plain(service)]
-    model = _model(place)
-    return Operation(place, model, model.operation_model(_names(place)[name]))
+    model = _model(found)
+    return Operation(found, model, model.operation_model(_names(found)[name]))
+
+
+def place(service: str) -> str | None:
+    """Where botocore keeps a service; None when there is none."""
+    return _places().get(service.replace("-", ""))
 
 
 def known(service: str, name: str) -> bool:
     """Whether there is this operation. A service's are read from a file once."""
-    place = _places().get(_plain(service))
-    return place is not None and name in _names(place)
-
-
-def _plain(service: str) -> str:
-    return service.replace("-", "")
+    found = place(service)
+    return found is not None and name in _names(found)
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -15,7 +16,8 @@ from urllib.parse import urlsplit
 from actions import BAD_RESPONSE, Retrying
 from composer import Error, frozen
 
-from ..port import Ask, Fault
+from ..port import Ask, Fault, told
+from ..reading import retry_after_ms
 from .faults import meaning, quotes_secrets, refused_text
 from .signing import S3
 from .values import answered, given
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 ERRORS = 300  # statuses of answers that are no success
 SDKS_OWN = ("user-agent", "expect", "content-length")  # headers that say nothing to the service
+THREADS = 4
 CLIENTS = 8  # of services that are remembered: each takes some 17 MB
 AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 # Where botocore encodes what AWS' library for Java takes as it is.
@@ -104,6 +107,9 @@ class AwsServices:
         self._aws = aws
         self._clients: OrderedDict[str, Any] = OrderedDict()
         self._making = threading.Lock()
+        self._threads = ThreadPoolExecutor(
+            THREADS, "aws-services"
+        )  # not those that all else waits for
 
     async def call(
         self, request: Request, operation: Operation, params: JSON, named: Naming
@@ -120,7 +126,10 @@ class AwsServices:
             ParameterError: when the operation has no such parameters.
             RegionError: when nothing says which region is meant.
         """
-        written = await asyncio.to_thread(self._written, operation, params, request.key)
+        loop = asyncio.get_running_loop()
+        written = await loop.run_in_executor(
+            self._threads, self._written, operation, params, request.key
+        )
         refused: Refused | None = None
 
         async def once() -> Answer | Fault:
@@ -129,11 +138,14 @@ class AwsServices:
             response = await self._aws.send(request, written.place, written.ask)
             if isinstance(response, Fault):
                 return response
-            found = await asyncio.to_thread(_read, operation, response, named, written)
+            found = await loop.run_in_executor(
+                self._threads, _read, operation, response, named, written
+            )
             if isinstance(found, Refused):
                 refused = found
                 code, ran, transient = meaning(found.code, found.status)
-                return Fault.saying(code, found.message, ran, transient=transient)
+                wait_ms = retry_after_ms(response, self._aws.now_ms)
+                return Fault(code, told(code, found.message), ran, wait_ms, transient)
             return found
 
         seed = f"{request.key}/{operation.model.name}"
@@ -237,8 +249,8 @@ def _read(
     except Exception as error:  # noqa: BLE001  the boundary to an SDK
         text = f"the answer is not as botocore's model has it ({type(error).__name__})"
         return Fault.saying(BAD_RESPONSE, text, "unknown")
-    told = doc.get("ResponseMetadata", {}).get("RequestId")
-    request = str(told or response.headers.get("x-amzn-requestid", ""))
+    id = doc.get("ResponseMetadata", {}).get("RequestId")
+    request = str(id or response.headers.get("x-amzn-requestid", ""))
     if status >= ERRORS:
         return _refused(operation, status, doc.get("Error", {}), request)
     shape = operation.model.output_shape

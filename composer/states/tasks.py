@@ -16,8 +16,9 @@ from .resources import integration, is_activity, is_function
 if TYPE_CHECKING:
     from ..values import JSON
 
-ACTIVITY: Final = "/whisk.system/states/activity"
-INTEGRATION: Final = "/whisk.system/states/integration"
+OWN: Final = "/whisk.system/states/"
+ACTIVITY: Final = f"{OWN}activity"
+INTEGRATION: Final = f"{OWN}integration"
 NAMES: Final = ("code", "name", "type")  # of an error, the first that is a text
 CALLBACK: Final = ".waitForTaskToken"
 NO_FUNCTION: Final = "Lambda.ResourceNotFoundException"
@@ -100,9 +101,14 @@ def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:
         text.rsplit(":function:", maxsplit=1)[-1].partition(":")[0] if is_function(text) else text
     )
     try:
-        return str(Name.parse(name)), payload
+        parsed = str(Name.parse(name))
     except InvalidNameError:
+        parsed = OWN
+    if parsed.startswith(
+        OWN
+    ):  # what a machine is made of is no function: it is asked as its states say
         return failed(NO_FUNCTION, f"Function not found: {text}")
+    return parsed, payload
 
 
 def result_of(resource: Resource, value: JSON, activation: str) -> JSON:

@@ -105,7 +105,7 @@ class Dispatch:
             transaction=run.id,
             key=command.key,
             trace=run.origin.trace,
-            owner=run.origin.owner,
+            owner="" if run.origin.solo else run.origin.owner,
             states=run.execution.program.states,
         )
         if flight.kind == ACTIVITY:  # whoever works on it is not waited for when the server stops
@@ -134,7 +134,7 @@ class Dispatch:
             token="",
             transaction=run.id,
             trace=run.origin.trace,
-            owner=run.origin.owner,
+            owner="" if run.origin.solo else run.origin.owner,
             states=run.execution.program.states,
         )
         invoker = self._invokers.get(flight.kind)

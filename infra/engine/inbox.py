@@ -114,6 +114,7 @@ class Inbox:
             about["name"] = beginning.name
         origin = Origin(
             action=action,
+            owner=action.name.namespace,
             namespace=beginning.namespace,
             started_ms=self._clock.now_ms(),
             solo=action.program is None,
@@ -420,6 +421,7 @@ class Inbox:
         program = program_of(action, value)
         origin = Origin(
             action=action,
+            owner=action.name.namespace,
             namespace=run.origin.namespace,
             started_ms=self._clock.now_ms(),
             parent=parent,

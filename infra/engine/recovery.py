@@ -186,8 +186,10 @@ class Recovery:
         """An execution in memory, from its row."""
         body = orjson.loads(row.body)
         parent = body.get("parent")
+        action = await self._action(row)
         origin = Origin(
-            action=await self._action(row),
+            action=action,
+            owner=body.get("owner", action.listed_as.namespace),
             namespace=row.namespace,
             started_ms=row.started_ms,
             parent=Parent(*parent) if parent else None,

@@ -78,12 +78,14 @@ class Account:
 class Origin:
     """What an execution is of, for as long as it lives.
 
-    `action` is the action as it was when the execution began. A `solo` execution is that of a single
+    `action` is the action as it was when the execution began, `owner` the namespace that it is in, by whatever
+    name it was called. A `solo` execution is that of a single
     action: it has no history, and its activation is the step's. `trace` is the id of the trace that it
     belongs to. `about` is what else is kept of a state machine's: see `contexts`.
     """
 
     action: Action
+    owner: str
     namespace: str
     started_ms: int
     parent: Parent | None = None
@@ -93,11 +95,6 @@ class Origin:
     account: Account | None = None
     trace: str = ""
     about: dict[str, JSON] | None = None
-
-    @property
-    def owner(self) -> str:
-        """The namespace of the program; of an action that is run by itself whoever runs it."""
-        return self.namespace if self.solo else self.action.name.namespace
 
 
 class _Kept(NamedTuple):
@@ -266,6 +263,8 @@ class Run:
             body["doubtful"] = True
         if self.redriven_ms:
             body["redriven"] = self.redriven_ms
+        if origin.owner != action.listed_as.namespace:
+            body["owner"] = origin.owner
         if origin.about is not None:
             body["machine"] = origin.about
         if origin.trace != self.id:

@@ -35,8 +35,9 @@ class Places:
     secrets: Secrets
 
     def seen_by(self, invocation: Invocation, deadline_ms: int) -> Objects:
-        """All objects that a run may use, until its deadline: those of whose program it is, whoever runs it."""
-        own = self.directory if self.secrets.ambient(invocation.owner) else None
+        """All objects that a namespace's run may use, until its deadline."""
+        may = not invocation.lent and self.secrets.ambient(invocation.namespace)
+        own = self.directory if may else None
         return _Seen(self, invocation, deadline_ms, own)
 
     def s3(self, invocation: Invocation, deadline_ms: int) -> Objects:
@@ -47,6 +48,11 @@ class Places:
         """
         if self.on_s3 is None:
             raise SecretError(MISSING)
+        if invocation.lent:
+            raise SecretError(
+                f"what is of the namespace '{invocation.owner}' and is run by '{invocation.namespace}' is "
+                "given the secrets of neither"
+            )
         return self.on_s3(
             Request(
                 target=Remote(LAMBDA, "s3"),
@@ -54,7 +60,7 @@ class Places:
                 deadline_ms=deadline_ms,
                 key=invocation.idempotency_key,
                 traceparent=invocation.traceparent,
-                authorizer=self.authorizers.on_aws(invocation.owner),
+                authorizer=self.authorizers.on_aws(invocation.namespace),
             )
         )
 

@@ -277,7 +277,7 @@ async def test_an_address_that_is_none_is_told_without_what_is_in_it(url):
 
 @pytest.mark.parametrize(
     "name",
-    ["Transfer-Encoding", "content-length", "Connection", "Host", "expect", "a: b", "a\r\nb", "", "é", "x" * 101],
+    ["Transfer-Encoding", "content-length", "Connection", "Host", "expect", "a: b", "a\r\nb", "", "é"],
 )  # fmt: skip
 async def test_a_header_cannot_say_where_a_request_ends(host, name):
     fault = await send(f"{host.url}/", method="POST", body=b"0\r\n\r\n", headers={name: "chunked"})

@@ -7,9 +7,6 @@ import json
 import pytest
 from werkzeug.wrappers import Request, Response
 
-from actions import Action
-from composer import Name
-from infra.engine import Beginning
 from tests.infra.one_task import opened
 from tests.rigs.wsgi import served
 
@@ -201,31 +198,6 @@ async def test_a_status_that_has_no_name_has_none(world, host):
     found = await world.result(INVOKE, {"ApiEndpoint": host.url, "Method": "GET"})
 
     assert (found["StatusCode"], found["StatusText"], found["ResponseBody"]) == (299, "", [1])
-
-
-async def test_a_machine_asks_with_the_secrets_of_its_own_namespace(world, host):
-    secret = {"type": "bearer", "token": "a-token-of-tests"}
-    await world.service.secrets.put("guest", "stripe", secret, lambda given: None)
-    asked = {
-        "ApiEndpoint": host.url,
-        "Method": "GET",
-        "Authentication": {"ConnectionArn": CONNECTION},
-    }
-    task = {"Type": "Task", "Resource": INVOKE, "Parameters": asked, "End": True}
-    document = {
-        "exec": {
-            "kind": "states",
-            "definition": json.dumps({"StartAt": "T", "States": {"T": task}}),
-        }
-    }
-    theirs = Name("evil", None, "theirs")
-    await world.engine.registry.put(Action, theirs, document, overwrite=True)
-    action = world.engine.catalog.get(Action, theirs)
-
-    execution = (await world.engine.executions.begin(Beginning(action, {}, "guest"))).execution
-    await world.engine.wait("guest", execution.id, 30)
-
-    assert host.asked == []
 
 
 async def test_a_form_may_not_be_far_longer_than_what_it_is_made_of(world, host):

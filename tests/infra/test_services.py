@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 
 import composer
 import infra.services
-from actions import Action, Retrying
+from actions import Action, Package, Retrying
 from composer import Name
 from infra.embedded import Embedded
 from infra.engine import Beginning
@@ -356,18 +356,16 @@ async def test_a_job_that_is_not_waited_for_any_more_is_stopped(world, cloud, at
     assert json.loads(asked[0].body) == parameters
 
 
-async def test_all_tasks_of_a_run_are_waited_for(world, cloud, at_once):
-    second = {**TASK, "taskArn": "second"}
-    both = [ENDED, {**second, "lastStatus": "RUNNING"}]
-    ended = [ENDED, {**ENDED, "taskArn": "second"}]
-    play(cloud, {"tasks": [TASK, second]}, {"tasks": both}, {"tasks": ended})
+async def test_one_task_is_waited_for_and_no_more(world, cloud, at_once):
+    play(cloud, JOBS[3].started, JOBS[3].done)
 
-    asked = {"TaskDefinition": "d", "Count": 2}
-    found = await world.result(f"{OPTIMIZED}ecs:runTask.sync", asked)
+    one = await world.result(f"{OPTIMIZED}ecs:runTask.sync", {"TaskDefinition": "d", "Count": 1})
+    two = await world.error(f"{OPTIMIZED}ecs:runTask.sync", {"TaskDefinition": "d", "Count": 2})
 
-    assert [task["TaskArn"] for task in found["Tasks"]] == ["task", "second"]
+    assert one == JOBS[3].result
     assert json.loads(cloud.seen[0].body)["startedBy"] == "AWS Step Functions"
-    assert sent(cloud) == {"cluster": "cluster", "tasks": ["task", "second"]}
+    assert two["Cause"] == "ecs:runTask.sync waits for one task: Count must be 1."
+    assert len(cloud.seen) == 2
 
 
 async def test_a_build_is_started_once(world, cloud, at_once):
@@ -390,8 +388,7 @@ def test_a_job_is_looked_at_again_after_a_crash_and_not_started_again(cloud, tmp
         made = client.put("/actions/m", json={"exec": {"kind": "states", "definition": definition}})
         assert made.status_code == 200, made.text
         id = client.post("/actions/m", json=job.parameters).json()["activationId"]
-        while len(cloud.seen) < 2:
-            pass  # it has not been looked at
+        cloud.asked(2)  # it has been started, and looked at
         server.stop(signal.SIGKILL)
     play(cloud, job.done)
     with running(tmp_path, *options, environment=allowed) as server, server.client() as client:
@@ -430,7 +427,7 @@ async def test_a_job_that_is_not_seen_for_long_is_stopped(
 
     told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
 
-    assert told["Error"] == error
+    assert told == {"Error": "States.TaskFailed", "Cause": "What was started cannot be seen."}
     assert "StopTask" in cloud.seen[-1].named
 
 
@@ -538,24 +535,49 @@ def test_a_message_that_bears_a_token_is_answered_by_whoever_reads_it(cloud, tmp
 # --- what others could do -----------------------------------------------------------------------
 
 
-async def test_a_machine_acts_for_the_namespace_that_it_is_in_whoever_runs_it(world, cloud):
-    cloud.keys["AKIAOTHER0000000000"] = "another"
-    secret = {"type": "aws", "access_key_id": "AKIAOTHER0000000000", "secret_access_key": "another"}
-    await world.service.secrets.put("guest", "aws", secret, lambda given: None)
+THEIRS = Name("other", "shared", "theirs")
+REFUSED = "A state machine of the namespace 'other' that 'guest' runs asks for no integration: with the secrets of neither."
+
+
+async def lent(world, name):
+    """An execution, by `guest`, of a machine of another namespace: it waits a second, and asks then."""
     task = {"Type": "Task", "Resource": f"{SDK}sqs:listQueues", "Parameters": {}, "End": True}
-    definition = json.dumps({"StartAt": "T", "States": {"T": task}})
-    theirs = Name("other", None, "theirs")
-    document = {"exec": {"kind": "states", "definition": definition}}
-    await world.engine.registry.put(Action, theirs, document, overwrite=True)
-    action = world.engine.catalog.get(Action, theirs)
+    states = {"W": {"Type": "Wait", "Seconds": 1, "Next": "T"}, "T": task}
+    document = {
+        "exec": {"kind": "states", "definition": json.dumps({"StartAt": "W", "States": states})}
+    }
+    put = world.engine.registry.put
+    await put(Package, Name("other", None, "shared"), {"publish": True}, overwrite=True)
+    await put(Action, THEIRS, document, overwrite=True)
+    binding = {"binding": {"namespace": "other", "name": "shared"}}
+    await put(Package, Name("guest", None, "bound"), binding, overwrite=True)
+    action = world.engine.catalog.resolve(name, "guest")
+    return (await world.engine.executions.begin(Beginning(action, {}, "guest"))).execution
 
-    execution = (await world.engine.executions.begin(Beginning(action, {}, "guest"))).execution
-    await world.engine.wait("guest", execution.id, 30)
-    found = await world.engine.executions.found("guest", "theirs", execution.name)
-    outcome = (await world.engine.executions.data(found))[1]
 
-    assert outcome.error["Error"] == "States.Permissions"
-    assert "namespace 'other'" in outcome.error["Cause"]
+@pytest.mark.parametrize("name", [THEIRS, Name("guest", "bound", "theirs")], ids=str)
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_machine_of_others_is_given_nobodys_secrets(cloud, tmp_path, name, restarted):
+    async with opened(tmp_path, ambient_namespaces="*", ambient_services="*") as world:
+        execution = await lent(world, name)
+        if not restarted:
+            await world.engine.wait("guest", execution.id, 30)
+    async with opened(tmp_path, ambient_namespaces="*", ambient_services="*") as world:
+        await world.engine.wait("guest", execution.id, 30)
+        found = await world.engine.executions.found("guest", execution.machine, execution.name)
+        outcome = (await world.engine.executions.data(found))[1]
+
+    assert outcome.error == {"Error": "States.Permissions", "Cause": REFUSED}
+    assert cloud.seen == []
+
+
+async def test_what_machines_are_made_of_is_no_function(world, cloud):
+    asked = {"service": "aws-sdk:sqs", "operation": "listQueues", "parameters": {}}
+    given = {"FunctionName": "/whisk.system/states/integration", "Payload": asked}
+
+    told = await world.error("arn:aws:states:::lambda:invoke", given)
+
+    assert told["Error"] == "Lambda.ResourceNotFoundException"
     assert cloud.seen == []
 
 

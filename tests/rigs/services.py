@@ -11,6 +11,7 @@ What is in them is the process's own, and gone when the block ends.
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -46,6 +47,7 @@ class Cloud:
 
     def __init__(self):
         self.seen, self.faults, self.keys = [], [], {KEYS[0]: KEYS[1]}
+        self._asked = threading.Condition()
         self.url = None
         self._clients = []
         self._moto = BotocoreStubber()
@@ -55,7 +57,9 @@ class Cloud:
         body, target = asked.get_data(), environ["RAW_URI"]
         signature = Signature(asked.headers.get("Authorization"))
         named = asked.headers.get("X-Amz-Target", target)
-        self.seen.append(Seen(signature.service, named, signature.key, asked.headers, body))
+        with self._asked:
+            self.seen.append(Seen(signature.service, named, signature.key, asked.headers, body))
+            self._asked.notify_all()
         keys = signature.key, self.keys.get(signature.key, "")
         if not signature.service or not signature.expected(asked, target, body, keys)[1]:
             answer = json_answer(REFUSAL, 403)
@@ -76,6 +80,11 @@ class Cloud:
         status, told, content = self._moto.process_request(request)
         told = {n: v for n, v in told.items() if n.lower() not in ("content-length", "connection")}
         return Response(content, status, told)
+
+    def asked(self, count, seconds=60):
+        """Waits for so many requests."""
+        with self._asked:
+            assert self._asked.wait_for(lambda: len(self.seen) >= count, seconds), self.seen
 
     def client(self, service):
         """Boto3's client of a service."""

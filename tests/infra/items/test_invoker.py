@@ -46,7 +46,7 @@ def asked(params, name=READ, namespace="guest", limits=None):
     action = Action(
         Name("whisk.system", "states", name), Inline(None, ITEMS), limits=limits or Limits()
     )
-    return replace(invocation(action, params), namespace=namespace, owner=namespace)
+    return replace(invocation(action, params), namespace=namespace)
 
 
 @asynccontextmanager
@@ -156,3 +156,14 @@ async def test_who_has_a_secret_is_asked_for_with_it(root):
 
     assert seen[0][0] == "aws"
     assert seen[0][1] == StandingClock().now_ms() + 60_000
+
+
+async def test_what_is_of_others_is_given_nobodys_secrets(root):
+    async with opened(root, on_s3=lambda _: None, secrets=Secrets(("guest", "aws"))) as invoker:
+        answers = Answers()
+        answers.invoke(invoker, replace(asked(ASKED), owner="other"))
+        failed = (await answers.next()).outcome
+
+    assert failed.error["Cause"] == (
+        "what is of the namespace 'other' and is run by 'guest' is given the secrets of neither"
+    )
