@@ -36,3 +36,8 @@ def test_an_invocation_knows_the_code_it_needs():
     action = python("x = 1")
 
     assert invocation(action).code is action.exec
+
+
+@pytest.mark.parametrize(("owner", "lent"), [("", False), ("guest", False), ("other", True)])
+def test_a_program_of_another_namespace_is_lent(owner, lent):
+    assert invocation(python(), namespace="guest", owner=owner).lent is lent
