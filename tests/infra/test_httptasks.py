@@ -137,34 +137,34 @@ async def test_an_address_inside_the_network_is_not_asked(host):
     assert host.asked == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"ApiEndpoint": "/v1"}, "'ApiEndpoint' must be a URL"),
-        ({"ApiEndpoint": "http://["}, "'ApiEndpoint' must be a URL"),
-        ({"Headers": {"Transfer-Encoding": "chunked"}}, "'Headers' must be without 'Transfer-Encoding'"),
-        ({"Headers": {"content-length": "3"}}, "'Headers' must be without 'content-length'"),
-        ({"Headers": {"X-Amz-Date": "now"}}, "'Headers' must be without 'X-Amz-Date'"),
-        ({"Headers": {"transfer-encoding: chunked, x;y": "1"}}, "'Headers' must be without 'transfer-enc"),
-        ({"Headers": {"a\r\nb": "1"}}, "'Headers' must be without 'a"),
-        ({"Headers": {"": "1"}}, "'Headers' must be without ''"),
-        ({"Authentication": {}}, "'ConnectionArn' must be the ARN of a connection"),
-        ({"Authentication": {"ConnectionArn": "arn:aws:events:::connection/ambient/1"}}, "'ConnectionArn' must"),
-        ({"Method": "TRACE"}, "'Method' must be one of DELETE, GET"),
-        ({"Headers": []}, "'Headers' must be an object"),
-        ({"QueryParameters": {"a": {}}}, "'QueryParameters' must be of texts and numbers"),
-        ({"Authentication": {"ConnectionArn": "stripe"}}, "'ConnectionArn' must be the ARN of a connection"),
-        ({"RequestBody": {}, "Transform": {"RequestBodyEncoding": "URL_ENCODED"}}, "'Headers' must be such"),
-        ({"RequestBody": {}, "Headers": {"Content-Type": "application/x-www-form-urlencoded"},
-          "Transform": {"RequestBodyEncoding": "URL_ENCODED",
-                        "RequestEncodingOptions": {"ArrayFormat": "X"}}}, "'ArrayFormat' must be COMMAS"),
-    ],
-)  # fmt: skip
-async def test_a_field_that_is_wrong_is_named(world, host, changes, why):
-    told = await world.error(INVOKE, {"ApiEndpoint": host.url, "Method": "POST", **changes})
+WRONG = [
+    ({"ApiEndpoint": "/v1"}, "'ApiEndpoint' must be a URL"),
+    ({"ApiEndpoint": "http://["}, "'ApiEndpoint' must be a URL"),
+    ({"Headers": {"Transfer-Encoding": "chunked"}}, "'Headers' must be without 'Transfer-Encoding'"),
+    ({"Headers": {"content-length": "3"}}, "'Headers' must be without 'content-length'"),
+    ({"Headers": {"X-Amz-Date": "now"}}, "'Headers' must be without 'X-Amz-Date'"),
+    ({"Headers": {"transfer-encoding: chunked, x;y": "1"}}, "'Headers' must be without 'transfer-enc"),
+    ({"Headers": {"a\r\nb": "1"}}, "'Headers' must be without 'a"),
+    ({"Headers": {"": "1"}}, "'Headers' must be without ''"),
+    ({"Authentication": {}}, "'ConnectionArn' must be the ARN of a connection"),
+    ({"Authentication": {"ConnectionArn": "arn:aws:events:::connection/ambient/1"}}, "'ConnectionArn' must"),
+    ({"Method": "TRACE"}, "'Method' must be one of DELETE, GET"),
+    ({"Headers": []}, "'Headers' must be an object"),
+    ({"QueryParameters": {"a": {}}}, "'QueryParameters' must be of texts and numbers"),
+    ({"Authentication": {"ConnectionArn": "stripe"}}, "'ConnectionArn' must be the ARN of a connection"),
+    ({"RequestBody": {}, "Transform": {"RequestBodyEncoding": "URL_ENCODED"}}, "'Headers' must be such"),
+    ({"RequestBody": {}, "Headers": {"Content-Type": "application/x-www-form-urlencoded"},
+      "Transform": {"RequestBodyEncoding": "URL_ENCODED",
+                    "RequestEncodingOptions": {"ArrayFormat": "X"}}}, "'ArrayFormat' must be COMMAS"),
+]  # fmt: skip
 
-    assert told["Error"] == "States.Runtime"
-    assert f"http:invoke: The field {why}" in told["Cause"]
+
+async def test_a_field_that_is_wrong_is_named(world, host):
+    for changes, why in WRONG:
+        told = await world.error(INVOKE, {"ApiEndpoint": host.url, "Method": "POST", **changes})
+
+        assert told["Error"] == "States.Runtime"
+        assert f"http:invoke: The field {why}" in told["Cause"]
     assert host.asked == []
 
 
