@@ -14,10 +14,11 @@ demo: setup
 	@$(BIN)/python examples/travis_to_slack/demo.py
 
 PURE := tests/composer tests/actions tests/transactions
+CORES := $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 
-test: setup  # what is pure is covered whole by its own tests; the others run without that, twice as fast
+test: setup  # what is pure is covered whole by its own tests; the others run without that, and one more at once: many wait for processes
 	$(BIN)/pytest $(PURE) --numprocesses=auto --cov
-	$(BIN)/pytest --numprocesses=auto --dist=loadfile $(PURE:%=--ignore=%)
+	$(BIN)/pytest --numprocesses=$$(($(CORES) + 1)) --dist=loadfile $(PURE:%=--ignore=%)
 
 check: setup
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
