@@ -15,7 +15,7 @@ from actions import HEADER, HTTP, PERMISSION, RESERVED, Remote
 from adapters import AMBIENT, Ask, Fault, Request, SecretError, parsed_json
 from composer import Failure
 
-from .integrations import PERMISSIONS, RUNTIME, Integration, IntegrationError
+from .integrations import PERMISSIONS, RUNTIME, Integration, IntegrationError, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +172,7 @@ def _written(body: JSON, transform: JSON, headers: dict[str, str]) -> bytes:
         return _form(body, str(format))
     if isinstance(body, str):
         return body.encode()
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return json_text(body).encode()
 
 
 def _form(body: JSON, format: str) -> bytes:

@@ -7,6 +7,7 @@ Those of Step Functions itself are here. A deployment adds others by Python entr
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
@@ -320,3 +321,8 @@ def came_with(headers: Mapping[str, str], status: int, request: str) -> dict[str
         },
         "SdkResponseMetadata": {"RequestId": request},
     }
+
+
+def json_text(value: JSON) -> str:
+    """A value as the text that causes, and members that are JSON text, have."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -50,7 +50,7 @@ class SecretStore:
         return self._secrets.get((namespace, name), (None, 0))[0]
 
     def ambient(self, namespace: str) -> bool:
-        return EVERYBODY in self._ambient or namespace in self._ambient
+        return is_among(self._ambient, namespace)
 
     def list(self, namespace: str) -> list[dict[str, JSON]]:
         """Names of a namespace's secrets, of what type they are, and when they were set."""
@@ -98,3 +98,8 @@ class SecretStore:
 
 def _type(secret: JSON) -> str:
     return str(secret.get("type")) if isinstance(secret, dict) else "basic"
+
+
+def is_among(named: frozenset[str], namespace: str) -> bool:
+    """Whether a setting that names namespaces names this one."""
+    return EVERYBODY in named or namespace in named

@@ -10,7 +10,6 @@ https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +34,10 @@ from .integrations import (
     Integration,
     IntegrationError,
     came_with,
+    json_text,
 )
 from .jobs import JOBS
-from .secrets import EVERYBODY
+from .secrets import is_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ class AwsIntegrations:
         answer = await self._optimally(asked, asked.operation, parameters)
         if asked.service == "events":  # alone, AWS shows only what was answered
             if answer.value.get("FailedEntryCount"):
-                raise IntegrationError("EventBridge.FailedEntry", _text(answer.value))
+                raise IntegrationError("EventBridge.FailedEntry", json_text(answer.value))
             return answer.value
         told = answer.value | came_with(_spelled(answer.headers), answer.status, answer.request)
         if asked.waits:
@@ -160,7 +160,7 @@ class AwsIntegrations:
                 raise unseen
             seen_ms, succeeded = self._clock.now_ms(), job.ended(told)
             if succeeded is False:
-                raise IntegrationError(TASK_FAILED, _text(told))
+                raise IntegrationError(TASK_FAILED, json_text(told))
             if succeeded:
                 found: JSON = told
                 return found
@@ -201,7 +201,7 @@ class AwsIntegrations:
         """Asks; raises IntegrationError when nothing has answered."""
         if operation.model.has_event_stream_output:
             raise IntegrationError(RUNTIME, f"{asked.resource} answers with a stream of events.")
-        ambient = EVERYBODY in self._ambient or asked.namespace in self._ambient
+        ambient = is_among(self._ambient, asked.namespace)
         try:
             authorizer = self._authorizers.on_aws(asked.namespace, ambient=ambient)
         except SecretError as error:
@@ -290,7 +290,3 @@ def _spelled(headers: dict[str, str]) -> dict[str, str]:
 def _exception(name: str) -> str:
     """The name of an error with the ending that all have in state machines."""
     return name if name.endswith("Exception") else f"{name}Exception"
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -15,7 +15,15 @@ from uuid import UUID
 from actions import ExecutionArn, parsed_arn
 from composer import Error
 
-from .integrations import SYNC_2, TASK_FAILED, Asked, Integration, IntegrationError, came_with
+from .integrations import (
+    SYNC_2,
+    TASK_FAILED,
+    Asked,
+    Integration,
+    IntegrationError,
+    came_with,
+    json_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -140,7 +148,7 @@ class StepFunctions:
             told |= {name: json.loads(told[name]) for name in ("input", "output") if name in told}
         shown = dict(sorted(_described(told).items()))
         if told["status"] != "SUCCEEDED":
-            raise IntegrationError(TASK_FAILED, _text(shown))
+            raise IntegrationError(TASK_FAILED, json_text(shown))
         return shown
 
     async def _stop(self, asked: Asked, answer: Any) -> None:
@@ -159,7 +167,7 @@ def _given(parameters: JSON) -> dict[str, JSON]:
     given = _spelled(parameters, str.lower)
     for name in TEXTS:
         if name in given and not isinstance(given[name], (str, type(None))):
-            given[name] = _text(given[name])
+            given[name] = json_text(given[name])
     return given
 
 
@@ -204,7 +212,3 @@ def _milliseconds(seconds: float) -> JSON:
 def _iso(seconds: float) -> JSON:
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _text(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
