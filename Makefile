@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench lock
+.PHONY: setup demo test check bench attack lock
 
 setup: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
@@ -26,6 +26,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+attack: setup  # the attacks of tests/attack at full size, alone; their figures go to docs/reliability.md
+	mkdir -p build && rm -f build/attack.jsonl
+	ATTACK_SCALE=20 ATTACK_FIGURES=$(CURDIR)/build/attack.jsonl $(BIN)/pytest tests/attack --timeout=1800 -p no:randomly && cat build/attack.jsonl
 
 lock:  # needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra dev --output-file requirements.lock pyproject.toml
