@@ -105,9 +105,7 @@ class MemoryStore:
         found = dict.fromkeys(row.execution for row in rows)
         executions = [self._executions[id] for id in found if id in self._executions]
         live = [
-            live_of(row.id, row.namespace, row.body)
-            for row in executions
-            if row.ended_ms is None
+            live_of(row.id, row.namespace, row.body) for row in executions if row.ended_ms is None
         ]
         return Standing(active, timers, live)
 

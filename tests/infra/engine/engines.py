@@ -149,6 +149,7 @@ class World:
         """Until everything that can happen by itself has."""
         for _ in range(50):
             await anyio.lowlevel.checkpoint()
+        await self.engine.recovery.settled.wait()
         await self.engine._tick.settled()
 
     async def kill(self):
@@ -156,6 +157,7 @@ class World:
         self.engine._inbox.close()
         self.engine._dispatch.hold()
         self.engine._timers.stop()
+        self.engine.recovery.stop()
         self.engine.entities.stop()
         self.engine._waiters.close()
         self.engine._ticking.cancel()
