@@ -258,6 +258,8 @@ def _quotas(settings: Settings) -> Quotas:
         concurrent=settings.concurrent,
         per_minute=settings.per_minute,
         fires_per_minute=settings.fires_per_minute,
+        live=settings.live,
+        descendants=settings.descendants,
     )
 
 

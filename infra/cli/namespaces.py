@@ -26,6 +26,8 @@ LIMITS = {
     "per_minute": "invocationsPerMinute",
     "concurrent": "concurrentInvocations",
     "fires_per_minute": "firesPerMinute",
+    "live": "liveExecutions",
+    "descendants": "descendants",
 }
 
 

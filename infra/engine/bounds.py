@@ -24,15 +24,17 @@ class Family:
     """A root execution and those below it that are live.
 
     `members` has the depth of each, `live` is what they count together. When it is `ending` nobody is
-    added to it any more.
+    added to it any more. When it is `full` nobody is until half have ended: what has met its bound once would
+    else go on meeting it, for as long as it can fail and start again.
     """
 
-    __slots__ = ("ending", "live", "members")
+    __slots__ = ("ending", "full", "live", "members")
 
     def __init__(self) -> None:
         self.members: dict[str, int] = {}
         self.live = 0
         self.ending = False
+        self.full = False
 
 
 class Bounds:
@@ -86,9 +88,9 @@ class Bounds:
         self._watch(run)
 
     def changed(self, run: Run) -> None:
-        """Counts its branches anew."""
+        """Counts its branches anew, unless it has ended."""
         width = len(run.execution.fibers) or 1
-        if width != run.width:
+        if width != run.width and run.width:
             self._add(run, width - run.width)
             run.width = width
 
@@ -154,12 +156,17 @@ class Bounds:
                 CANCELLED, f"The execution {origin.root}, which started this, was ended."
             )
         quotas = self._parts.settings.quotas(origin.namespace)
+        limit = quotas.descendants
         below = (run.width if family is None else family.live) - 1 + more
-        if quotas.descendants is not None and below > quotas.descendants:
+        if family is not None and family.full and limit is not None:
+            family.full = below > limit // 2
+        if limit is not None and (below > limit or (family is not None and family.full)):
+            if family is not None:
+                family.full = True
             return _failed(
                 LIMIT_EXCEEDED,
-                f"The execution {origin.root} would have {below} executions and branches below it at "
-                f"the same time, and may have {quotas.descendants}. Start fewer at a time (a map has "
+                f"The execution {origin.root} would have {max(below, limit + 1)} executions and branches "
+                f"below it at the same time, and may have {limit}. Start fewer at a time (a map has "
                 "'concurrency'), or ask the operator to raise the limit 'descendants'.",
             )
         live = self._parts.used(origin.namespace).live + more

@@ -190,6 +190,10 @@ class Dispatch:
         """Runs no further step."""
         self._held = True
 
+    def release(self) -> None:
+        """Runs steps again."""
+        self._held = False
+
     async def drain(self, seconds: float) -> bool:
         """Runs no further step, and waits for those under way. Whether they are done in time."""
         self._held = True

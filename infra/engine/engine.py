@@ -31,6 +31,7 @@ from .answering import Answering
 from .beginnings import called
 from .bounds import Bounds
 from .dispatch import Dispatch
+from .endings import Endings
 from .executions import Executions
 from .firing import Firing
 from .heuristics import Heuristics
@@ -79,7 +80,7 @@ class Engine:
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
-        paused: nothing that was under way goes on before `recovery.begin`.
+        paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
 
     def __init__(  # noqa: PLR0913  the ports it needs
@@ -119,6 +120,9 @@ class Engine:
         self._answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
+        self.endings = Endings(
+            self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
+        )
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
@@ -142,6 +146,8 @@ class Engine:
         await self.entities.load()
         self._ticking = self._tasks.create_task(self._tick.run())
         await self._recovery.look()
+        self._dispatch.hold()
+        self._recovery.begins = self._dispatch.release
         if not self._paused:
             self._recovery.begin()
         return self
@@ -151,6 +157,7 @@ class Engine:
         self._dispatch.hold()
         self._timers.stop()
         self._recovery.stop()
+        self.endings.stop()
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
@@ -313,19 +320,16 @@ class Engine:
     async def cancel(self, namespace: str, id: str, *, terminate: bool = False) -> None:
         """Asks an execution to stop; with `terminate` it ends at once, without finalizers.
 
+        With it ends what it has started, also what it does not wait for.
+
         Raises:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it has ended.
         """
-        run = await self._standing(namespace, id)
-        if terminate and run.execution.decided:
-            raise ConflictError(
-                f"Execution {id} has a transaction that is decided; it ends when all know of it."
-            )
         if terminate:
-            self._inbox.terminate(run)
-        else:
-            self._inbox.cancel(run)
+            await self.endings.terminate(namespace, id)
+            return
+        self._inbox.cancel(await self._standing(namespace, id))
         await self._tick.durable()
 
     async def resume(

@@ -306,6 +306,7 @@ class Inbox:
     def _ended(self, run: Run, outcome: Outcome) -> list[Work]:
         now_ms = self._clock.now_ms()
         self._runs.pop(run.id, None)
+        self._parts.ended.add(run.id)
         self._bounds.ended(run)
         self._note_stuck(run.id, stuck=False)
         for flight in run.flights.values():
@@ -337,10 +338,15 @@ class Inbox:
             )
             run.activation(opened, completion, self._tick.gathering.write, conducted)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
-        self._tick.gathering.effects.append(partial(self._waiters.answer, run.id, Ended(outcome)))
+        self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))
         if parent is None:
             return []
         return self._child_ended(parent, run, completion)
+
+    def _gone(self, id: str, ended: Ended) -> None:
+        """The end of an execution is durable."""
+        self._parts.ended.discard(id)
+        self._waiters.answer(id, ended)
 
     def _child_ended(self, parent: Parent, child: Run, completion: Completion) -> list[Work]:
         run = self._runs.get(parent.execution)

@@ -86,6 +86,7 @@ class Recovery:
         self._visitors = 0
         self._stopped = False
         self.paused = False
+        self.begins: Callable[[], None] = lambda: None  # is told that steps may run
         self.settled = asyncio.Event()  # all that was under way has been taken up
 
     # --- after a crash -----------------------------------------------------------------------
@@ -107,6 +108,7 @@ class Recovery:
         if not self.paused:
             return
         self.paused = False
+        self.begins()
         self._parts.runs.clear()  # they were only looked at
         now_ms, timers = self._parts.clock.now_ms(), self._timers_found
         self._timers_found = []
@@ -246,6 +248,8 @@ class Recovery:
         """
         runs = self._parts.runs
         while execution not in runs:
+            if execution in self._parts.ended:
+                return None  # the store does not know it yet
             loading = self._loading.get(execution)
             if loading is None:
                 loading = self._loading[execution] = asyncio.get_running_loop().create_future()

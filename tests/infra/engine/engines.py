@@ -158,6 +158,7 @@ class World:
         self.engine._dispatch.hold()
         self.engine._timers.stop()
         self.engine.recovery.stop()
+        self.engine.endings.stop()
         self.engine.entities.stop()
         self.engine._waiters.close()
         self.engine._ticking.cancel()
