@@ -70,6 +70,21 @@ class Endings:
             self._inbox.terminate(run)
         await self._tick.durable()
 
+    async def terminate_all(self, id: str) -> int:
+        """Ends an execution of any namespace, and waits for the end of those below it. Returns their number.
+
+        Raises:
+            NotFoundError, ConflictError: as `terminate`.
+        """
+        saved = await self._parts.store.load(id)
+        if saved is None:
+            raise NotFoundError(f"There is no execution {id}.")
+        family = self._bounds.family(id)
+        below = 0 if family is None else len(family.members.keys() - {id})
+        await self.terminate(saved.execution.namespace, id)
+        await self.done()
+        return below
+
     async def done(self) -> None:
         """Waits until all that were to end have ended."""
         await self._swept.wait()

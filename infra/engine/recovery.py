@@ -49,6 +49,7 @@ MISSING = "missing"  # the kind of an action that has been deleted meanwhile
 MOST = 1_000_000
 LAST = 1 << 62  # after every entry of any history
 VISITORS = 8  # executions that are loaded at the same time
+CROWDED_S = 0.01  # between executions, when much waits to be carried out
 AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
 
 Visit: TypeAlias = "Callable[[Run], None]"
@@ -109,7 +110,9 @@ class Recovery:
             return
         self.paused = False
         self.begins()
-        self._parts.runs.clear()  # they were only looked at
+        for run in self._parts.runs.values():  # they were only looked at
+            self._bounds.left(run)
+        self._parts.runs.clear()
         now_ms, timers = self._parts.clock.now_ms(), self._timers_found
         self._timers_found = []
         for execution in self._left:
@@ -144,8 +147,8 @@ class Recovery:
         while self._late or self._left:
             while self._late:
                 await self._take_late(*self._late.take())
-                while self._tick.crowded and not self._stopped:
-                    await asyncio.sleep(0)  # noqa: TID251  what was sent is carried out
+                if self._tick.crowded:
+                    await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
             if self._stopped:
                 return
             if self._left:

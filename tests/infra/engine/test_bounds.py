@@ -5,7 +5,6 @@ from __future__ import annotations
 import orjson
 import pytest
 from engines import CODE, GUEST, HELD, begun, world
-
 from infra_clock import FastClock
 
 import composer
