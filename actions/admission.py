@@ -22,21 +22,31 @@ class Quotas:
         concurrent: calls under way, the steps of compositions not counted.
         per_minute: calls in one minute of the clock.
         fires_per_minute: of triggers.
+        live: executions under way with all that they have started, and branches of forks: see `Usage`.
+        descendants: of one execution, counted as `live` is.
     """
 
     payload_bytes: int = 1 << 20
     concurrent: int | None = None
     per_minute: int | None = None
     fires_per_minute: int | None = None
+    live: int | None = None
+    descendants: int | None = None
 
 
 class Usage:
-    """What a namespace uses just now."""
+    """What a namespace uses just now.
 
-    __slots__ = ("_count", "_fires", "_minute", "running")
+    `running` counts calls under way. `live` counts all that exists on their behalf: each execution, nested
+    and asynchronous ones and those that only wait included, counts one, and one more for each branch of
+    its forks.
+    """
+
+    __slots__ = ("_count", "_fires", "_minute", "live", "running")
 
     def __init__(self) -> None:
         self.running = 0
+        self.live = 0
         self._minute = 0
         self._count = 0
         self._fires = 0
@@ -53,6 +63,12 @@ class Usage:
             raise ThrottledError(
                 "Too many concurrent requests in flight "
                 f"(count: {self.running}, allowed: {quotas.concurrent})."
+            )
+        if quotas.live is not None and self.live >= quotas.live:
+            raise ThrottledError(
+                f"Too much is under way in this namespace (count: {self.live}, allowed: {quotas.live}): "
+                "executions, those that they have started, and branches. Wait until some have ended, "
+                "terminate some, or ask the operator to raise the limit 'liveExecutions'."
             )
         self._count += 1
         self.running += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from . import history, states
 from .changes import Changes
@@ -34,7 +34,7 @@ from .fiber import (
 from .history import Entry
 from .instructions import Each, MapState
 from .instructions import Fork as ForkInstruction
-from .joins import Iterations, Join
+from .joins import Iterations, Join, Room, unbounded, width_of
 from .operations import inherited, items_of
 from .storing import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .undoing import branch_frames
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from .fiber import Frame
     from .program import Program
     from .values import JSON
+
+    Frames: TypeAlias = tuple[Frame, ...]
 
 NO_TURN = 0
 
@@ -64,6 +66,7 @@ class Execution:
         "id",
         "limits",
         "program",
+        "room",
     )
 
     def __init__(self, id: str, program: Program, limits: Limits, generation: int = 0) -> None:
@@ -76,6 +79,7 @@ class Execution:
         self._joins: dict[str, Join] = {}
         self._ready: deque[str] = deque()
         self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
+        self.room: Room = unbounded
 
     @classmethod
     def restore(  # noqa: PLR0913, PLR0917  what was stored has as many parts
@@ -113,15 +117,18 @@ class Execution:
     # --- what happens ------------------------------------------------------------------------
 
     def begin(
-        self, value: JSON, now_ms: int, *, pc: int = 0, frames: tuple[Frame, ...] = ()
+        self, value: JSON, now_ms: int, *, pc: int = 0, frames: Frames = (), later: bool = False
     ) -> Changes:
-        """Starts it, at `pc` with `frames` if it is a part of another execution."""
+        """Starts it, at `pc` with `frames` if it is a part of another execution.
+
+        With `later` no instruction runs before the first `proceed`.
+        """
         root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
         self._add(root)
         started = states.about(frames) | self._told(
             ROOT, "ExecutionStarted", states.started(frames)
         )
-        changes = self.proceed(now_ms)
+        changes = Changes() if later else self.proceed(now_ms)
         changes.fibers.setdefault(ROOT, root)
         changes.entries.insert(
             0, Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_STARTED, started, value)
@@ -254,11 +261,8 @@ class Execution:
     @property
     def polled(self) -> list[tuple[str, int, JSON]]:
         """The actions to be asked after, again after a crash: fiber, turn and ticket."""
-        return [
-            (fiber.id, fiber.turn, fiber.wait.ticket)  # type: ignore[union-attr]
-            for fiber in self.fibers.values()
-            if polling(fiber.wait)
-        ]
+        polled = (fiber for fiber in self.fibers.values() if polling(fiber.wait))
+        return [(fiber.id, fiber.turn, fiber.wait.ticket) for fiber in polled]  # type: ignore[union-attr]
 
     @property
     def paused(self) -> bool:
@@ -268,19 +272,17 @@ class Execution:
     @property
     def decided(self) -> bool:
         """Whether a transaction of it may have committed, and not everybody knows yet."""
-        return any(
-            type(frame) is Coordinating and frame.phase in ("deciding", "committing")
-            for fiber in self.fibers.values()
-            for frame in fiber.frames
-        )
+        return any(frame.phase in ("deciding", "committing") for frame in self._coordinating)
 
     def decision(self, transaction: str) -> Literal["commit", "abort", "undecided"]:
         """What this has decided of a transaction of its own; of one that is not there it is to abort."""
-        for fiber in self.fibers.values():
-            for frame in fiber.frames:
-                if type(frame) is Coordinating and frame.transaction == transaction:
-                    return frame.decision
-        return "abort"
+        found = (frame for frame in self._coordinating if frame.transaction == transaction)
+        return next((frame.decision for frame in found), "abort")
+
+    @property
+    def _coordinating(self) -> list[Coordinating]:
+        frames = (frame for fiber in self.fibers.values() for frame in fiber.frames)
+        return [frame for frame in frames if type(frame) is Coordinating]
 
     @property
     def stuck(self) -> bool:
@@ -290,11 +292,8 @@ class Execution:
     @property
     def stuck_fibers(self) -> list[str]:
         """Those in which a saga waits for an operator."""
-        return [
-            fiber.id
-            for fiber in self.fibers.values()
-            if isinstance(fiber.wait, Paused) and fiber.wait.stuck
-        ]
+        paused = (fiber for fiber in self.fibers.values() if isinstance(fiber.wait, Paused))
+        return [fiber.id for fiber in paused if fiber.wait.stuck]  # type: ignore[union-attr]
 
     @property
     def ready(self) -> bool:
@@ -381,10 +380,15 @@ class Execution:
 
     def _fork(self, parent: Fiber, items: list[JSON] | None) -> list[tuple[str, Event]]:
         spec = self._spec(parent)
-        width = _width(spec, items)
-        join = self._joins[parent.id] = Join(spec, width, items)
-        self._start(parent, join, join.begin())
-        return [] if width else [(parent.id, Joined(parent.turn, join.outcome(), 0))]
+        width = width_of(spec, items)
+        join = Join(spec, width, items)
+        members = join.begin()
+        refused = self.room(len(self.fibers), len(members))
+        if refused is not None or not width:
+            return [(parent.id, Joined(parent.turn, refused or join.outcome(), 0))]
+        self._joins[parent.id] = join
+        self._start(parent, join, members)
+        return []
 
     def _spec(self, parent: Fiber) -> ForkInstruction | Each | Iterations:
         spec = self.program.instructions[parent.pc - 1]
@@ -482,7 +486,7 @@ class Execution:
         if isinstance(spec, Each):
             found = items_of(Cursor(parent, self.program, context), spec)
             items = [] if isinstance(found, Failure) else found
-        width = _width(spec, items)
+        width = width_of(spec, items)
         names = {member_id(parent.id, parent.turn, index): index for index in range(width)}
         traces = {names[name]: fiber for name, fiber in stored.items() if name in names}
         ended = {
@@ -494,7 +498,3 @@ class Execution:
         join = self._joins[parent.id] = Join(spec, width, items)
         join.restore(ended, set(traces), cancelled=cancelled)
         self._start(parent, join, sorted(set(join.live) - set(traces)))
-
-
-def _width(spec: ForkInstruction | Each | Iterations, items: list[JSON] | None) -> int:
-    return len(spec.branches) if isinstance(spec, ForkInstruction) else len(items or ())

@@ -11,20 +11,28 @@ before the join is over.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .freezing import frozen
 from .states import exceeded
 from .values import CANCELLED, Failure, Outcome, Success, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from .compensations import Log
     from .instructions import Each, Fork
     from .values import JSON
 
 ALL_FAILED = "AllFailed"
+
+Room: TypeAlias = "Callable[[int, int], Failure | None]"
+"""Why an execution that has so many fibers may not start so many more; None when it may."""
+
+
+def unbounded(_standing: int, _more: int) -> Failure | None:
+    """A `Room` for any number of fibers."""
+    return None
 
 
 @frozen
@@ -236,6 +244,12 @@ class Join:
             return failure(ALL_FAILED, "there was nothing to race")
         errors = [outcome.error for outcome in self._outcomes if isinstance(outcome, Failure)]
         return failure(ALL_FAILED, f"all {self.width} branches failed", errors=errors)
+
+
+def width_of(spec: Fork | Each | Iterations, items: list[JSON] | None) -> int:
+    """How many fibers a fork has, all in all."""
+    branches = getattr(spec, "branches", None)
+    return len(items or ()) if branches is None else len(branches)
 
 
 def _cancelled_last(member: tuple[int, tuple[Outcome, int, Log]]) -> tuple[bool, int]:

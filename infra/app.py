@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import secrets
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from .secrets import SecretStore
 from .services import AwsIntegrations
 from .settings import each
 from .sfn import StepFunctions
-from .stores import DynamoStore, MemoryStore, SqliteStore
+from .stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .system import system_entities
 from .vault import Vault
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from actions import Clock, Store
     from actions.runtimes import Sandbox
     from adapters import Completions
+    from composer import Outcome
 
     from .integrations import Registry
     from .settings import Settings
@@ -74,6 +76,28 @@ class Service:
     integrations: Integrations
     step_functions: StepFunctions
     completions: Completions | None
+    going: Going
+
+
+@dataclass(slots=True)
+class Going:
+    """Whether a service goes on: one that was started with `paused` does when it is told to."""
+
+    engine: Engine
+    feeds: Feeds
+    resumed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def resume(self) -> None:
+        """Takes up what was under way, and fires what is due."""
+        if not self.resumed.is_set():
+            self.resumed.set()
+            self.engine.recovery.begin()
+            await self.feeds.begin(self.engine)
+
+    async def complete(self, token: str, outcome: Outcome) -> None:
+        """Hands in an answer that has come by a queue, once the service goes on."""
+        await self.resumed.wait()
+        await self.engine.complete(token, outcome)
 
 
 @asynccontextmanager
@@ -112,16 +136,19 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             ids=RandomIds(),
             settings=_engine_settings(settings, namespaces, vault),
             secret=secret,
+            paused=True,
         )
         _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
         machines = await _machines(store, engine, settings)
         activities.begin(engine)
         stack.callback(feeds.end)
-        await feeds.begin(engine)
+        going = Going(engine, feeds)
+        if not settings.paused:
+            await going.resume()
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
         completions = await stack.enter_async_context(
-            listening(clouds, settings, clock, engine.complete)
+            listening(clouds, settings, clock, going.complete)
         )
         yield Service(
             engine=engine,
@@ -136,7 +163,30 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             integrations=integrations,
             step_functions=step_functions,
             completions=completions,
+            going=going,
         )
+
+
+@asynccontextmanager
+async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
+    """The executions of a directory that no server uses: to be read and ended; nothing of them goes on.
+
+    Raises:
+        StoreError: when there is no store, a server uses it, or it cannot be opened.
+    """
+    if settings.data is None or not (settings.data / FILE).is_file():
+        raise StoreError(f"there is no store in {settings.data}: give the server's directory")
+    clock, vault = SystemClock(), _vault(settings)
+    async with SqliteStore(settings.data, synchronous=settings.synchronous) as store:
+        secret = await _secret(store)
+        namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
+        await namespaces.load()
+        engine_settings = _engine_settings(settings, namespaces, vault)
+        async with Engine(
+            store, {}, clock=clock, ids=RandomIds(), settings=engine_settings, secret=secret,
+            paused=True,
+        ) as engine:  # fmt: skip
+            yield engine
 
 
 def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
@@ -258,6 +308,8 @@ def _quotas(settings: Settings) -> Quotas:
         concurrent=settings.concurrent,
         per_minute=settings.per_minute,
         fires_per_minute=settings.fires_per_minute,
+        live=settings.live,
+        descendants=settings.descendants,
     )
 
 

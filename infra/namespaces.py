@@ -65,10 +65,12 @@ class Namespace:
         return not self.key_hash
 
 
-LIMITS = {  # as OpenWhisk's UserLimits spell them, and which quota each is
+LIMITS = {  # the first three as OpenWhisk's UserLimits spell them, and which quota each is
     "invocationsPerMinute": "per_minute",
     "concurrentInvocations": "concurrent",
     "firesPerMinute": "fires_per_minute",
+    "liveExecutions": "live",
+    "descendants": "descendants",
 }
 
 

@@ -67,6 +67,11 @@ async def serve(
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(server.serve([sock]))
             started(url, credentials)
+            if settings.paused:
+                log.warning(
+                    "the server is paused: %d executions are left as they are, and nothing starts, until "
+                    "`xingqiao service resume`", service.engine.recovery.left,
+                )  # fmt: skip
             stopping = tasks.create_task(stop.wait())
             await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()

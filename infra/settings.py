@@ -61,6 +61,10 @@ class Settings:
         concurrent: calls of a namespace under way; None for as many as it likes.
         per_minute: calls of a namespace in a minute; None for as many as it likes.
         fires_per_minute: of triggers of a namespace; None for as many as it likes.
+        live: executions of a namespace at the same time, each with its branches: nested and asynchronous ones count,
+            and those that only wait.
+        descendants: executions and branches below one execution at the same time.
+        paused: whether the server begins without taking anything up or starting anything, until it is told to.
         retention_days: that records of activations and ended executions are kept; 0 for ever.
         prewarmed: workers of each kind that wait for code.
         node_modules: directory in which modules for Node.js are installed; the data directory if None.
@@ -96,6 +100,9 @@ class Settings:
     concurrent: int | None = None
     per_minute: int | None = None
     fires_per_minute: int | None = None
+    live: int = 200_000
+    descendants: int = 50_000
+    paused: bool = False
     retention_days: float = 30.0
     prewarmed: int = 1
     node_modules: Path | None = None
@@ -168,10 +175,14 @@ _LEAST = {
     "concurrent": 1,
     "per_minute": 1,
     "fires_per_minute": 1,
+    "live": 1,
+    "descendants": 1,
     "retention_days": 0,
     "prewarmed": 0,
     "grace_s": 0,
 }
+_FLAGS = {"paused"}
+_FLAG = {"true": True, "1": True, "false": False, "0": False}
 _FLOATS = {"worker_idle_s", "grace_s", "retention_days"}
 
 
@@ -192,6 +203,10 @@ def write_secret(file: Path, text: str) -> None:
 def _read(name: str, text: str) -> Any:
     if name in ("data", "items_dir", "node_modules"):
         return Path(text)
+    if name in _FLAGS:
+        if text.lower() not in _FLAG:
+            raise SettingsError(f"{PREFIX}{name.upper()} must be true or false, not {text!r}")
+        return _FLAG[text.lower()]
     if name not in _LEAST:
         return text
     try:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import files, output
-from .options import FILE, as_json, connected
+from . import files, offline, output
+from .options import FILE, as_json, connected, connected_or_offline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "timed_out", "c
 
 @click.group()
 def execution() -> None:
-    """Executions of compositions: list, get, history, cost, cancel, resume, redrive."""
+    """Executions of compositions: list, get, history, cost, cancel, terminate, resume, redrive."""
 
 
 @execution.command("list")
@@ -32,10 +32,13 @@ def execution() -> None:
 @click.option("--since", type=int, help="Milliseconds since the epoch.")
 @click.option("--upto", type=int, help="Milliseconds since the epoch.")
 @as_json
-@connected
-def list_(client: Client, *, as_json: bool, **query: Any) -> None:
+@connected_or_offline
+def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> None:
     """List executions, the newest first."""
-    found = client.ask("GET", "executions", **query)
+    if data is None:
+        found = client.ask("GET", "executions", **query)
+    else:
+        found = offline.listed(data, query)
     if as_json:
         output.write_json(found)
         return
@@ -142,6 +145,25 @@ def _untold(share: dict[str, Any]) -> str:
 def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
     """Cancel the execution ID: steps under way are abandoned, finalizers run."""
     _told(client.ask("POST", f"executions/{id}/cancel", terminate=terminate), as_json=as_json)
+
+
+@execution.command()
+@click.argument("id")
+@as_json
+@connected_or_offline
+def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> None:
+    """End the execution ID and all it has started, at once: no finalizer runs.
+
+    With --data it ends them in the store of a server that does not run, whatever their namespace.
+    """
+    if data is None:
+        _told(client.ask("POST", f"executions/{id}/cancel", terminate=True), as_json=as_json)
+        return
+    ended = offline.terminated(data, id)
+    if as_json:
+        output.write_json(ended)
+    else:
+        output.done(f"{id} and {ended['below']} executions below it are ended")
 
 
 @execution.command()

@@ -40,6 +40,7 @@ COMMANDS = {  # and the modules that they are in
     "property": "properties",
     "list": "namespaces",
     "api-host": "service",
+    "service": "service",
     "api": "refused",
 }
 NAMED = {

@@ -26,6 +26,8 @@ LIMITS = {
     "per_minute": "invocationsPerMinute",
     "concurrent": "concurrentInvocations",
     "fires_per_minute": "firesPerMinute",
+    "live": "liveExecutions",
+    "descendants": "descendants",
 }
 
 
@@ -34,7 +36,7 @@ def namespace() -> None:
     """Namespaces: list, get, create, rotate, limit, delete."""
 
 
-def _operated(command: Callable[..., Any]) -> Callable[..., Any]:
+def operated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command a client with the operator's credentials."""
 
     @click.option("--url", help="Of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
@@ -79,6 +81,12 @@ def _limits(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--per-minute", type=click.IntRange(0), help="Invocations in a minute.")
     @click.option("--concurrent", type=click.IntRange(0), help="Invocations under way.")
     @click.option("--fires-per-minute", type=click.IntRange(0), help="Fires of triggers.")
+    @click.option(
+        "--live",
+        type=click.IntRange(0),
+        help="Executions and branches that exist at the same time.",
+    )
+    @click.option("--descendants", type=click.IntRange(0), help="Of these, below one execution.")
     @wraps(command)
     def with_limits(*args: Any, **options: Any) -> Any:
         given = {name: options.pop(name) for name in LIMITS}
@@ -137,7 +145,7 @@ def get(client: Client, name: str | None, *, as_json: bool) -> None:
 @click.argument("name")
 @_limits
 @as_json
-@_operated
+@operated
 def create(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -> None:
     """Create the namespace NAME, and show its credentials, this once."""
     made = client.send("PUT", f"{OPERATED}/{name}", {"limits": limits})
@@ -147,7 +155,7 @@ def create(client: Client, name: str, limits: dict[str, int], *, as_json: bool) 
 @namespace.command()
 @click.argument("name")
 @as_json
-@_operated
+@operated
 def rotate(client: Client, name: str, *, as_json: bool) -> None:
     """Give NAME new credentials, and show them, this once. The old ones are void."""
     _show_credentials(client.send("POST", f"{OPERATED}/{name}/rotate"), as_json=as_json)
@@ -165,7 +173,7 @@ def _show_credentials(made: dict[str, Any], *, as_json: bool) -> None:
 @click.argument("name")
 @_limits
 @as_json
-@_operated
+@operated
 def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -> None:
     """Set what NAME may use, in place of what it might; without options, no limits of its own."""
     made = client.send("PUT", f"{OPERATED}/{name}", {"limits": limits}, overwrite=True)
@@ -178,7 +186,7 @@ def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -
     prompt="All that has a name in it is deleted, and its key is void. Go on?"
 )
 @as_json
-@_operated
+@operated
 def delete(client: Client, name: str, *, as_json: bool) -> None:
     """Delete the namespace NAME, with all that has a name in it."""
     gone = client.send("DELETE", f"{OPERATED}/{name}")

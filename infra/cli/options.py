@@ -39,6 +39,25 @@ def connected_by_host(command: Callable[..., Any]) -> Callable[..., Any]:
     return _connected(command, "--apihost")
 
 
+def connected_or_offline(command: Callable[..., Any]) -> Callable[..., Any]:
+    """As `connected`, and `--data`: with that the client is None, and no credentials are needed."""
+    online = connected(command)
+
+    @click.option(
+        "--data",
+        type=click.Path(path_type=Path),
+        help="Directory of a server that does not run: use its store, for all namespaces.",
+    )
+    @wraps(online)
+    def with_data(*args: Any, data: Path | None, **options: Any) -> Any:
+        if data is None:
+            return online(*args, data=None, **options)
+        given = {name: value for name, value in options.items() if name not in ("server", "auth")}
+        return command(None, *args, data=data, **given)
+
+    return with_data
+
+
 def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
     @click.option(
         *names,

@@ -21,6 +21,12 @@ import click
     type=click.Choice(["auto", "process", "bubblewrap"]),
     help="Of workers; auto takes bubblewrap where it works.",
 )
+@click.option(
+    "--paused",
+    is_flag=True,
+    default=None,
+    help="Take up and start nothing until `xingqiao service resume`; only read, list, and terminate.",
+)
 @click.option("--log", type=click.Choice(["text", "json"]), help="Form of the log [text].")
 def serve(**given: object) -> None:
     """Serve until SIGINT or SIGTERM.

@@ -1,4 +1,4 @@
-"""`xingqiao api-host`."""
+"""`xingqiao api-host` and `xingqiao service ...`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output
+from .namespaces import operated
 from .options import as_json, connected
 
 if TYPE_CHECKING:
@@ -30,3 +31,20 @@ def api_host(client: Client, *, as_json: bool) -> None:
         *((name.replace("_", " "), limit) for name, limit in told["limits"].items()),
     ]
     output.table(("", ""), rows, "")
+
+
+@click.group()
+def service() -> None:
+    """The server itself: resume."""
+
+
+@service.command()
+@as_json
+@operated
+def resume(client: Client, *, as_json: bool) -> None:
+    """Resume a server that was started with `serve --paused`: it takes up what was under way."""
+    told = client.send("POST", "/api/v1/operator/resume")
+    if as_json:
+        output.write_json(told)
+    else:
+        output.done(f"the server goes on; {told['recovery_left']} are still to be taken up")

@@ -45,9 +45,11 @@ ACTIVITY = "activity"  # the kind of the action that is worked on by whoever ask
 KEPT_LOGS = 100  # lines of a step that answers later, until it does
 
 
-def broken(now_ms: int) -> Changes:
-    text = "the conductor made a mistake; its log says which"
-    failure = Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
+def broken(now_ms: int, failure: Failure | None = None) -> Changes:
+    """An execution ends by a failure that its program did not make: a mistake of ours, if none is given."""
+    if failure is None:
+        text = "the conductor made a mistake; its log says which"
+        failure = Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
     detail = {"code": failure.code, "origin": None}
     entry = Entry(now_ms, "0", 0, EXECUTION_FAILED, detail, failure.error)
     return Changes(entries=[entry], outcome=failure)

@@ -52,7 +52,7 @@ class Dispatch:
         invokers: by kind of action.
         tokens: for actions that answer later.
         clock: the time.
-        cancel_child: cancels an execution, which may not be in memory.
+        cancel_child: cancels or ends an execution that is a step, which may not be in memory.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Dispatch:
         invokers: Mapping[str, Invoker],
         tokens: Tokens,
         clock: Clock,
-        cancel_child: Callable[[str], None],
+        cancel_child: Callable[[Flight], None],
     ) -> None:
         self._invokers, self._tokens, self._clock = invokers, tokens, clock
         self._cancel_child = cancel_child
@@ -190,6 +190,10 @@ class Dispatch:
         """Runs no further step."""
         self._held = True
 
+    def release(self) -> None:
+        """Runs steps again."""
+        self._held = False
+
     async def drain(self, seconds: float) -> bool:
         """Runs no further step, and waits for those under way. Whether they are done in time."""
         self._held = True
@@ -205,6 +209,6 @@ class Dispatch:
     def cancel(self, flight: Flight) -> None:
         """Stops a step that nobody waits for any more."""
         if flight.child is not None:
-            self._cancel_child(flight.child)
+            self._cancel_child(flight)
         elif (invoker := self._invokers.get(flight.kind)) is not None:
             invoker.cancel(flight.opened.id)

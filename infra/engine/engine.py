@@ -29,7 +29,9 @@ from composer import STUCK, Name, TimerFired, compile
 
 from .answering import Answering
 from .beginnings import called
+from .bounds import Bounds
 from .dispatch import Dispatch
+from .endings import Endings
 from .executions import Executions
 from .firing import Firing
 from .heuristics import Heuristics
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
-    from .runs import Run
+    from .runs import Flight, Run
 
 
 log = logging.getLogger(__name__)
@@ -78,6 +80,7 @@ class Engine:
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
+        paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
 
     def __init__(  # noqa: PLR0913  the ports it needs
@@ -89,26 +92,36 @@ class Engine:
         ids: Ids,
         settings: EngineSettings,
         secret: bytes,
+        paused: bool = False,
     ) -> None:
+        self._paused = paused
         self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
         )
         self._tokens = Tokens(secret)
         self._waiters = Waiters()
-        self._tick = Tick(store, self._proceed)
+        self._tick = Tick(store, clock)
+        self._bounds = Bounds(self._parts)
         self._timers = Timers(clock, self._fire)
         self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
-        self._inbox = Inbox(self._parts, self._tick, self._timers, self._waiters, self._dispatch)
+        self._inbox = Inbox(
+            self._parts, self._tick, self._bounds, self._timers, self._waiters, self._dispatch
+        )
         self._dispatch.completed = self._inbox.completed
         self._tasks = asyncio.TaskGroup()
-        self._recovery = Recovery(self._parts, self._inbox, self._timers, self._tasks)
+        self.recovery = self._recovery = Recovery(
+            self._parts, self._tick, self._bounds, self._inbox, self._timers, self._tasks
+        )
         self.entities = self._dispatch.entities = Mailboxes(
             self._parts, self._tick, invokers, self._recovery, self._tasks
         )
         self.heuristics = Heuristics(self.entities, self._tick)
         self._answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
+        )
+        self.endings = Endings(
+            self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
         )
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
         self._ticking: asyncio.Task[None]
@@ -132,13 +145,19 @@ class Engine:
         await self.registry.load()
         await self.entities.load()
         self._ticking = self._tasks.create_task(self._tick.run())
-        await self._recovery.recover()
+        await self._recovery.look()
+        self._dispatch.hold()
+        self._recovery.begins = self._dispatch.release
+        if not self._paused:
+            self._recovery.begin()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Commits what has happened. What is under way goes on after the next start."""
         self._dispatch.hold()
         self._timers.stop()
+        self._recovery.stop()
+        self.endings.stop()
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
@@ -176,6 +195,9 @@ class Engine:
             "executions_in_memory": len(self._parts.runs),
             "steps_under_way": self._dispatch.under_way,
             "timers": len(self._timers),
+            "live": self._bounds.live,
+            "recovery_left": self._recovery.left,
+            "put_off": self._tick.waiting,
             "waiters": len(self._waiters),
             **self.entities.gauges(),
             "stuck": len(self._parts.stuck),
@@ -298,20 +320,17 @@ class Engine:
     async def cancel(self, namespace: str, id: str, *, terminate: bool = False) -> None:
         """Asks an execution to stop; with `terminate` it ends at once, without finalizers.
 
+        With it ends what it has started, also what it does not wait for.
+
         Raises:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it has ended.
         """
-        run = await self._standing(namespace, id)
-        if terminate and run.execution.decided:
-            raise ConflictError(
-                f"Execution {id} has a transaction that is decided; it ends when all know of it."
-            )
         if terminate:
-            self._inbox.terminate(run)
-        else:
-            self._inbox.cancel(run)
-        await self._tick.settled()
+            await self.endings.terminate(namespace, id)
+            return
+        self._inbox.cancel(await self._standing(namespace, id))
+        await self._tick.durable()
 
     async def resume(
         self,
@@ -340,7 +359,7 @@ class Engine:
             where = "" if fiber is None else f" in fiber {fiber}"
             raise ConflictError(f"Execution {id} is not stuck{where}.")
         self._inbox.resume(run, event, fiber)
-        await self._tick.settled()
+        await self._tick.durable()
 
     async def _standing(self, namespace: str, id: str) -> Run:
         """An execution under way. To be used before anything else is awaited."""
@@ -365,12 +384,9 @@ class Engine:
             ConflictError: when it cannot be taken up; the text says why.
         """
         await self._redrives.redrive(namespace, id, composition)
-        await self._tick.settled()
+        await self._tick.durable()
 
     # --- inside ------------------------------------------------------------------------------
-
-    def _proceed(self, run: Run) -> None:
-        self._inbox.proceed(run)
 
     def _fire(self, execution: str, fiber: str) -> None:
         self._recovery.visit(
@@ -389,5 +405,9 @@ class Engine:
         with suppress(RefusedError):  # there is no such trigger
             await self.firing.fire(Name(namespace, None, ALARM), payload)
 
-    def _cancel_child(self, execution: str) -> None:
-        self._recovery.visit(execution, self._inbox.cancel)
+    def _cancel_child(self, flight: Flight) -> None:
+        """In turn with others: an execution may have started many."""
+        if flight.child is not None:
+            change = self._inbox.end if flight.ending else self._inbox.cancel
+            visit = partial(self._recovery.visit, flight.child, change)
+            self._tick.later(flight.opened.namespace, visit)

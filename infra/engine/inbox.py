@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from actions import (
     Completion,
@@ -19,22 +19,19 @@ from actions import (
     Opened,
 )
 from composer import CANCELLED as CANCELLED_CODE
+from composer import PAUSED as PAUSED_ENTRY
 from composer import (
-    CONDUCTING,
     RESOLVED,
     RESUMED,
     Abandon,
     Accepted,
     Changes,
     Entry,
-    Execution,
     Failed,
     Failure,
     Invoke,
     Success,
-    machine_frames,
 )
-from composer import PAUSED as PAUSED_ENTRY
 from composer import STUCK as STUCK_ENTRY
 
 from .answers import (
@@ -48,54 +45,53 @@ from .answers import (
     within_limits,
 )
 from .asking import Asks
-from .contexts import context_of, definition_document, definition_of, map_run_documents, named
-from .programs import program_document
-from .runs import (
-    RUNNING,
-    STUCK,
-    Account,
-    Flight,
-    Origin,
-    Parent,
-    Run,
-)
-from .targets import counted, given, opened, program_of, reopened, target
+from .contexts import map_run_documents
+from .fairness import Share
+from .runs import RUNNING, STUCK, Flight, Parent
+from .starts import Starts
+from .targets import counted, opened, reopened, target
 from .waiters import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Action, Document
-    from composer import JSON, Event, Outcome, Program, Resolved, Resumed, Spawn
+    from actions import Document
+    from composer import JSON, Event, Outcome, Resolved, Resumed, Spawn
 
     from .beginnings import Beginning
+    from .bounds import Bounds
     from .parts import Parts
+    from .runs import Run
     from .starter import Starter
+    from .starts import Work
     from .tick import Tick
     from .timers import Timers
     from .waiters import Waiters
 
 log = logging.getLogger(__name__)
 
-Work: TypeAlias = tuple[Run, Changes]
-
 _PAUSING = (PAUSED_ENTRY, STUCK_ENTRY, RESUMED, RESOLVED)
-EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
-MANY = 10_000  # hashes that are remembered
-EXPRESS_EVENTS = 200_000  # of its history, which is in memory, too
+SHARE_US, SHARE_STARTS = 3_000.0, 64  # that one event may start, before others have their turn
 
 
 class Inbox:
     """Turns events into what the tick commits and carries out."""
 
-    def __init__(
-        self, parts: Parts, tick: Tick, timers: Timers, waiters: Waiters, starter: Starter
+    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        bounds: Bounds,
+        timers: Timers,
+        waiters: Waiters,
+        starter: Starter,
     ) -> None:
         self._parts, self._tick, self._timers = parts, tick, timers
         self._waiters, self._starter = waiters, starter
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
+        self._bounds, self._starts = bounds, Starts(parts, tick, bounds)
+        self._share = Share(parts.clock, SHARE_US, SHARE_STARTS)
         self._closed = False
-        self._defined: set[tuple[str, str]] = set()  # hashes of what is stored
         self._asks = Asks()
         self.stuck: Callable[[Run, list[Entry]], None]  # is told of a saga that cannot go on
 
@@ -107,24 +103,7 @@ class Inbox:
 
     def begin(self, id: str, beginning: Beginning) -> Run:
         """Begins an execution, one of its namespace's calls."""
-        action, value = beginning.action, beginning.input
-        program = program_of(action, value)
-        about = dict(beginning.about)
-        if beginning.name is not None:
-            about["name"] = beginning.name
-        origin = Origin(
-            action=action,
-            owner=action.name.namespace,
-            namespace=beginning.namespace,
-            started_ms=self._clock.now_ms(),
-            solo=action.program is None,
-            express=action.express and not program.spans,
-            account=Account() if program is CONDUCTING else None,
-            trace=beginning.trace or id,
-            about=about or None,
-        )
-        run, changes = self._begin(id, program, origin, value)
-        run.counted = True
+        run, changes = self._starts.called(id, beginning)
         self._settle((run, changes))
         return run
 
@@ -145,7 +124,15 @@ class Inbox:
         """Stops an execution without finalizers; a state machine's tells why."""
         named = {"Error": error, "Cause": cause}
         about = {name: text for name, text in named.items() if text is not None}
+        run.terminated = True
         self._do(run, partial(run.execution.terminate, self._clock.now_ms(), **about))
+
+    def end(self, run: Run) -> None:
+        """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
+        if run.execution.decided:
+            self.cancel(run)
+        else:
+            self.terminate(run)
 
     def resume(
         self, run: Run, event: Resumed | Resolved | None = None, fiber: str | None = None
@@ -159,6 +146,7 @@ class Inbox:
             self._tick.gathering.write.documents.append(program)
         for run, _ in redriven:
             self._runs[run.id] = run
+            self._bounds.taken_up(run)
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         self._settle(*redriven)
 
@@ -208,6 +196,21 @@ class Inbox:
         run.resent.add((fiber, command.turn))
         self._settle((run, Changes(commands=[(fiber, command)])))
 
+    def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
+        """Has a step begin when others have had their turn, if it is still waited for then.
+
+        A crash before that loses nothing: what waits for a step that was never sent is sent again.
+        """
+        run.put_off.add((fiber, turn))
+        self._tick.later(
+            run.origin.namespace, partial(self._not_abandoned, run, fiber, turn, go_on)
+        )
+
+    def _not_abandoned(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
+        if (fiber, turn) in run.put_off:
+            run.put_off.discard((fiber, turn))
+            go_on()
+
     # --- what comes of it --------------------------------------------------------------------
 
     def _do(self, run: Run, change: Callable[[], Changes]) -> None:
@@ -225,6 +228,7 @@ class Inbox:
 
     def _settle(self, *changed: Work) -> None:
         """Follows changes from execution to execution, and has it committed."""
+        self._share.begin()
         work: deque[Work] = deque(changed)
         while work:
             run, changes = work.popleft()
@@ -238,6 +242,8 @@ class Inbox:
 
     def _apply(self, run: Run, changes: Changes) -> list[Work]:
         work: list[Work] = []
+        if changes.outcome is None:
+            self._bounds.changed(run)
         run.write(changes, self._tick.gathering.write)
         if run.execution.program.states:
             self._tick.gathering.write.documents += map_run_documents(run, changes.entries)
@@ -268,7 +274,7 @@ class Inbox:
                     partial(self._timers.arm, due_ms, run.id, fiber.id)
                 )
         if changes.more:
-            self._tick.resume(run)
+            self._tick.later(run.origin.namespace, partial(self.proceed, run))
         if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
             run.paused = run.execution.paused
             status = run.standing
@@ -290,62 +296,24 @@ class Inbox:
         run.unsettled -= 1
         if run.dormant and self._runs.get(run.id) is run:
             del self._runs[run.id]
+            self._bounds.left(run)
 
     # --- executions begin and end ------------------------------------------------------------
 
-    def _begin(
-        self,
-        id: str,
-        program: Program,
-        origin: Origin,
-        value: JSON,
-        spawn: Spawn | None = None,
-    ) -> Work:
-        now_ms = origin.started_ms
-        limits = self._parts.settings.limits
-        if origin.express:
-            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=EXPRESS_EVENTS)
-        if program.states and spawn is None:
-            origin = named(origin, id)
-            self._define(program, origin)
-        execution = Execution(id, program, limits)
-        run = self._runs[id] = Run(execution, origin, now_ms)
-        self._counters.started += 1
-        if not origin.express:
-            self._tick.gathering.write.executions.append(run.row(RUNNING, None))
-        if spawn is not None:
-            return run, execution.begin(value, now_ms, pc=spawn.pc, frames=spawn.frames)
-        if not program.states:
-            return run, execution.begin(value, now_ms)
-        context = context_of(self._parts.settings.arns, id, origin, value)
-        return run, execution.begin(value, now_ms, frames=machine_frames(context))
-
-    def _define(self, program: Program, origin: Origin) -> None:
-        """Keeps what a state machine's run is pinned to: it may be a version that is no action."""
-        text = definition_of(origin.action)
-        if text is None or origin.about is None:
-            return
-        place = program.hash, origin.about["definition"]
-        if place not in self._defined:
-            if len(self._defined) == MANY:
-                self._defined.clear()
-            self._defined.add(place)
-            documents = self._tick.gathering.write.documents
-            documents += (program_document(program), definition_document(text))
-
     def _spawn(self, run: Run, command: Spawn) -> Work:
-        origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
-        program = run.execution.program
-        return self._begin(command.activation, program, origin, command.value, command)
+        return self._starts.beside(run, command, later=not self._share.take())
 
     def _ended(self, run: Run, outcome: Outcome) -> list[Work]:
         now_ms = self._clock.now_ms()
         self._runs.pop(run.id, None)
+        self._parts.ended.add(run.id)
+        self._bounds.ended(run)
         self._note_stuck(run.id, stuck=False)
         for flight in run.flights.values():
             self._starter.withdraw(flight)
             self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
         run.flights.clear()
+        run.put_off.clear()
         if run.counted:
             self._parts.usage[run.origin.namespace].running -= 1
         status = status_in_words(outcome)
@@ -370,10 +338,15 @@ class Inbox:
             )
             run.activation(opened, completion, self._tick.gathering.write, conducted)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
-        self._tick.gathering.effects.append(partial(self._waiters.answer, run.id, Ended(outcome)))
+        self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))
         if parent is None:
             return []
         return self._child_ended(parent, run, completion)
+
+    def _gone(self, id: str, ended: Ended) -> None:
+        """The end of an execution is durable."""
+        self._parts.ended.discard(id)
+        self._waiters.answer(id, ended)
 
     def _child_ended(self, parent: Parent, child: Run, completion: Completion) -> list[Work]:
         run = self._runs.get(parent.execution)
@@ -391,13 +364,20 @@ class Inbox:
     # --- steps begin and end -----------------------------------------------------------------
 
     def _invoke(self, run: Run, fiber: str, command: Invoke) -> list[Work]:
-        action = counted(run, target(self._parts, run, command), command)
+        action = target(self._parts, run, command)
+        nested = command.action is not None and getattr(action, "program", None) is not None
+        if (nested or isinstance(action, Failure)) and not self._share.take():
+            go_on = partial(self._settle, (run, Changes(commands=[(fiber, command)])))
+            self.put_off(run, fiber, command.turn, go_on)
+            return []
+        if nested:
+            action = self._bounds.refused(run) or action
+        action = counted(run, action, command)
         if isinstance(action, Failure):
             event = Failed(command.turn, in_doubt(run, fiber, command.turn, action))
             return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
-        nested = command.action is not None and action.program is not None
         if nested or action.at_most_once:
             # It must be known after a crash, though its fiber has only just begun: a child is stored,
             # and would begin again; what may run once would run again.
@@ -405,7 +385,8 @@ class Inbox:
         if nested:
             child = Flight(step, action.kind, command.activation, later=command.later)
             run.flights[fiber, command.turn] = child
-            return [self._nest(run, Parent(run.id, fiber, command.turn), action, command)]
+            parent = Parent(run.id, fiber, command.turn)
+            return [self._starts.nested(run, parent, action, command)]
         flight = run.flights[fiber, command.turn] = Flight(
             step, action.invoker_kind(command.function), later=command.later
         )
@@ -415,22 +396,6 @@ class Inbox:
         else:
             self._tick.gathering.effects.append(start)
         return []
-
-    def _nest(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
-        value = given(action, command.params)
-        program = program_of(action, value)
-        origin = Origin(
-            action=action,
-            owner=action.name.namespace,
-            namespace=run.origin.namespace,
-            started_ms=self._clock.now_ms(),
-            parent=parent,
-            depth=run.origin.depth + 1,
-            express=(action.express or run.origin.express) and not program.spans,
-            account=(run.origin.account or Account()) if program is CONDUCTING else None,
-            trace=run.origin.trace,
-        )
-        return self._begin(command.activation, program, origin, value)
 
     def _complete(
         self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
@@ -464,9 +429,11 @@ class Inbox:
 
     def _abandon(self, run: Run, fiber: str, command: Abandon) -> None:
         """A step that nobody waits for any more is closed as cancelled, and stopped."""
+        run.put_off.discard((fiber, command.turn))
         flight = run.flights.pop((fiber, command.turn), None)
         if flight is not None:
             self._starter.withdraw(flight)
+            flight.ending = run.terminated
             self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
             if flight.child is not None:
                 return  # it is told to cancel, and closes its own

@@ -72,6 +72,7 @@ class Parts:
     store: Store
     settings: EngineSettings
     runs: dict[str, Run] = field(default_factory=dict)  # those in memory
+    ended: set[str] = field(default_factory=set)  # those whose end is not committed yet
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
@@ -21,9 +23,10 @@ from actions import (
     RefusedError,
 )
 from actions import Limits as ActionLimits
-from composer import CONDUCTING, Execution, Failure, Name, Program
+from composer import CONDUCTING, Execution, Failure, Name, Program, TimerFired
 
 from . import slots
+from .fairness import FairQueue
 from .programs import PROGRAM
 from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
@@ -31,10 +34,13 @@ from .targets import opened, solo, target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from actions import Live, Saved
     from composer import JSON, Invoke
 
+    from .bounds import Bounds
     from .inbox import Inbox
     from .parts import Parts
+    from .tick import Tick
     from .timers import Timers
 
 log = logging.getLogger(__name__)
@@ -42,43 +48,126 @@ log = logging.getLogger(__name__)
 MISSING = "missing"  # the kind of an action that has been deleted meanwhile
 MOST = 1_000_000
 LAST = 1 << 62  # after every entry of any history
+VISITORS = 8  # executions that are loaded at the same time
+CROWDED_S = 0.01  # between executions, when much waits to be carried out
+AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
 
 Visit: TypeAlias = "Callable[[Run], None]"
+Late: TypeAlias = tuple[str, str | None]  # an execution, and the fiber whose timer was due
 
 
 class Recovery:
-    """Brings executions back into memory."""
+    """Brings executions back into memory.
 
-    def __init__(
-        self, parts: Parts, inbox: Inbox, timers: Timers, tasks: asyncio.TaskGroup
+    After a start those that were under way are taken up one by one, beside all else that the server does,
+    each namespace's in turn. An execution is taken up after the one that waits for it: a child that ends at
+    once must find its parent waiting. What is asked for before its turn has come is taken up at once.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        bounds: Bounds,
+        inbox: Inbox,
+        timers: Timers,
+        tasks: asyncio.TaskGroup,
     ) -> None:
         self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
+        self._tick, self._bounds = tick, bounds
         self._loading: dict[str, asyncio.Future[bool]] = {}
         self._programs: dict[str, Program] = {}
+        self._live: dict[str, Live] = {}  # what was under way at the start, until all is taken up
+        self._left: set[str] = set()  # of those, what is to be taken up
+        self._late: FairQueue[Late] = (
+            FairQueue()
+        )  # the same, and timers that were due before the start
+        self._timers_found: list[tuple[int, str, str]] = []
+        self._visits: deque[tuple[str, Visit]] = deque()
+        self._visitors = 0
+        self._stopped = False
+        self.paused = False
+        self.begins: Callable[[], None] = lambda: None  # is told that steps may run
+        self.settled = asyncio.Event()  # all that was under way has been taken up
 
     # --- after a crash -----------------------------------------------------------------------
 
-    async def recover(self) -> None:
-        """Takes up everything that was under way."""
+    async def look(self) -> None:
+        """Finds out what was under way, and counts it; nothing of it goes on before `begin`."""
         stuck = Query(namespace=None, status=STUCK, limit=MOST)
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
-        found = []
-        for execution in standing.active:
-            run = await self._load(execution)
-            if run is None:
-                log.error("execution %s has fibers but no row; it is left alone", execution)
-            else:
-                self._parts.runs[execution] = run
-                found.append(run)
-        # All are adopted before anything is sent: a child that ends at once must find its parent waiting.
-        sends = [(run, await self._unadopted(run)) for run in found]
-        for run, commands in sends:
-            self._take_up(run, commands)
-        self._timers.arm_all(standing.timers)
-        if found:
-            log.info("recovered %d executions", len(found))
+        self._live = {live.execution: live for live in standing.live}
+        self._left = set(standing.active)
+        self._bounds.restored(standing.live)
+        self._timers_found = standing.timers
+        self.paused = True
+
+    def begin(self) -> None:
+        """Has everything that was under way go on."""
+        if not self.paused:
+            return
+        self.paused = False
+        self.begins()
+        for run in self._parts.runs.values():  # they were only looked at
+            self._bounds.left(run)
+        self._parts.runs.clear()
+        now_ms, timers = self._parts.clock.now_ms(), self._timers_found
+        self._timers_found = []
+        for execution in self._left:
+            self._late.add(self._home(execution), (execution, None))
+        for due_ms, execution, fiber in timers:
+            if due_ms <= now_ms:
+                self._late.add(self._home(execution), (execution, fiber))
+        self._timers.arm_all([timer for timer in timers if timer[0] > now_ms])
+        self._tasks.create_task(self._recover())
+
+    @property
+    def left(self) -> int:
+        """How much is still to be taken up: executions, and timers that were due before the start."""
+        return len(self._left) if self.paused else len(self._late)
+
+    def stop(self) -> None:
+        """Takes nothing up any more."""
+        self._stopped = True
+        self._late.clear()
+        self._visits.clear()
+
+    def _home(self, execution: str) -> str:
+        live = self._live.get(execution)
+        return "" if live is None else live.namespace
+
+    async def _recover(self) -> None:
+        """Takes up what is late, while what is due goes on."""
+        began_us, count = self._parts.clock.elapsed_us(), len(self._left)
+        if self._late:
+            log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
+        pause_s = AGAIN_S
+        while self._late or self._left:
+            while self._late:
+                await self._take_late(*self._late.take())
+                if self._tick.crowded:
+                    await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
+            if self._stopped:
+                return
+            if self._left:
+                log.error("%d executions cannot be loaded; trying again", len(self._left))
+                await asyncio.sleep(pause_s)  # noqa: TID251  the store may be well by then
+                pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
+                for execution in self._left:
+                    self._late.add(self._home(execution), (execution, None))
+        self._live.clear()
+        if count:
+            seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
+            log.info("recovered %d executions in %.1f s", count, seconds)
+        self.settled.set()
+
+    async def _take_late(self, execution: str, fiber: str | None) -> None:
+        run = await self.found(execution)
+        await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+        if run is not None and fiber is not None:
+            self.visit(execution, partial(self._inbox.deliver, fiber=fiber, event=TimerFired()))
 
     async def _unadopted(self, run: Run) -> list[tuple[str, Invoke]]:
         """Steps under way that are no executions of their own that still are, too."""
@@ -89,18 +178,20 @@ class Recovery:
         ]
 
     def _take_up(self, run: Run, commands: list[tuple[str, Invoke]]) -> None:
-        """Sends again what was under way, and lets what can run go on."""
+        """Sends again what was under way, and lets what can run go on; both in turn with others."""
         self._parts.counters.recovered += 1
         for fiber, command in commands:
-            self._send(run, fiber, command)
+            self._inbox.put_off(run, fiber, command.turn, partial(self._send, run, fiber, command))
         for fiber, turn, ticket in run.execution.polled:
             self._inbox.poll_again(run, fiber, turn, ticket)
         if run.execution.ready:
-            self._inbox.proceed(run)
+            self._tick.later(run.origin.namespace, partial(self._inbox.proceed, run))
 
     async def _adopted(self, run: Run, fiber: str, command: Invoke) -> bool:
         """Whether the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
+        if child not in self._live:
+            return False
         saved = await self._parts.store.load(child)
         if saved is None or saved.execution.ended_ms is not None:
             return False
@@ -133,15 +224,25 @@ class Recovery:
         run = self._parts.runs.get(execution)
         if run is not None:
             visit(run)
-        else:
-            self._tasks.create_task(self._visited(execution, visit))
+        elif not self._stopped:
+            self._visits.append((execution, visit))
+            if self._visitors < VISITORS:
+                self._visitors += 1
+                self._tasks.create_task(self._visit_all())
 
-    async def _visited(self, execution: str, visit: Visit) -> None:
-        run = await self.found(execution)
-        if run is not None:
-            visit(run)
-        else:
-            self._parts.counters.stale += 1
+    async def _visit_all(self) -> None:
+        while self._visits:
+            execution, visit = self._visits.popleft()
+            run = await self.found(execution)
+            if run is None:
+                self._parts.counters.stale += 1
+            else:
+                try:
+                    visit(run)
+                except Exception:
+                    log.exception("execution %s was not told what has happened", execution)
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+        self._visitors -= 1
 
     async def found(self, execution: str) -> Run | None:
         """An execution under way, in memory; None when it has ended.
@@ -150,27 +251,72 @@ class Recovery:
         """
         runs = self._parts.runs
         while execution not in runs:
+            if execution in self._parts.ended:
+                return None  # the store does not know it yet
             loading = self._loading.get(execution)
             if loading is None:
                 loading = self._loading[execution] = asyncio.get_running_loop().create_future()
                 try:
-                    run = await self._load(execution)
+                    there = await self._bring(execution)
                 except Exception:
                     log.exception("execution %s cannot be loaded", execution)
-                    run = None
-                if run is not None:
-                    runs[execution] = run
+                    there = False
                 del self._loading[execution]
-                loading.set_result(run is not None)
+                loading.set_result(there)
             if not await loading:
                 return None
         return runs[execution]
 
-    async def _load(self, execution: str) -> Run | None:
-        store = self._parts.store
-        saved = await store.load(execution)
+    async def _bring(self, execution: str) -> bool:
+        """Brings an execution into memory, and takes it up if that is still to be done."""
+        saved = await self._parts.store.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
-            return None
+            if saved is None and execution in self._left:
+                log.error("execution %s has fibers but no row; it is left alone", execution)
+            self._left.discard(execution)
+            return False
+        parent = _parent(saved.execution)
+        if parent is not None and parent in self._left and not self.paused:
+            await self.found(parent)
+        run = await self._restored(saved)
+        if execution not in self._left:
+            self._arrived(run)
+            return True
+        commands = await self._unadopted(run)
+        if self.paused:
+            for fiber, command in commands:
+                self._seem_sent(run, fiber, command)
+            self._arrived(run)
+            return True
+        orphan = await self._orphaned(parent)
+        self._left.discard(execution)
+        self._arrived(run)
+        self._take_up(run, commands)
+        if orphan:
+            self._inbox.cancel(run)
+        return True
+
+    def _arrived(self, run: Run) -> None:
+        self._parts.runs[run.id] = run
+        self._bounds.returned(run)
+
+    def _seem_sent(self, run: Run, fiber: str, command: Invoke) -> None:
+        """A step that was under way is so again, without being sent: if its execution ends, its record tells."""
+        action = target(self._parts, run, command)
+        if isinstance(action, Action):
+            step = opened(run, action, command, self._parts.clock.now_ms())
+            kind = action.invoker_kind(command.function)
+            run.flights[fiber, command.turn] = Flight(step, kind, later=command.later)
+
+    async def _orphaned(self, parent: str | None) -> bool:
+        """Whether a crash kept the end of its parent from ending an execution, too."""
+        if parent is None or parent in self._live or parent in self._parts.runs:
+            return False
+        saved = await self._parts.store.load(parent)
+        return saved is not None and saved.execution.ended_ms is not None
+
+    async def _restored(self, saved: Saved) -> Run:
+        store, execution = self._parts.store, saved.execution.id
         body = orjson.loads(saved.execution.body)
         limits = self._parts.settings.limits
         fibers, seen = await slots.fibers(store, execution, saved.fibers)
@@ -178,12 +324,13 @@ class Recovery:
         restored = Execution.restore(
             execution, await self.program(body), fibers, limits, body["generation"], since
         )
-        run = await self.run(saved.execution, restored)
+        entries = None if seen is None else seen + len(since)
+        run = await self.run(saved.execution, restored, entries)
         run.paused = saved.execution.status in HELD
         return run
 
-    async def run(self, row: ExecutionRow, execution: Execution) -> Run:
-        """An execution in memory, from its row."""
+    async def run(self, row: ExecutionRow, execution: Execution, entries: int | None = None) -> Run:
+        """An execution in memory, from its row; its history has so many entries, if that is known."""
         body = orjson.loads(row.body)
         parent = body.get("parent")
         action = await self._action(row)
@@ -192,6 +339,7 @@ class Recovery:
             owner=body.get("owner", action.listed_as.namespace),
             namespace=row.namespace,
             started_ms=row.started_ms,
+            root=body.get("root") or self._root(row.id),
             parent=Parent(*parent) if parent else None,
             depth=body["depth"],
             solo=body["solo"],
@@ -199,13 +347,20 @@ class Recovery:
             trace=body.get("trace", row.id),
             about=body.get("machine"),
         )
-        last = await self._parts.store.history(row.id, LAST, 1)
-        entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
+        if entries is None:
+            last = await self._parts.store.history(row.id, LAST, 1)
+            entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
         run = Run(execution, origin, self._parts.clock.now_ms(), entries)
         run.adopted = body.get("adopted", {})
         run.doubtful = body.get("doubtful", False)
         run.redriven_ms = body.get("redriven", 0)
         return run
+
+    def _root(self, execution: str) -> str:
+        """Of one that was stored by an earlier version, or is a root itself."""
+        while (live := self._live.get(execution)) is not None and live.root != execution:
+            execution = live.root
+        return execution
 
     async def _action(self, row: ExecutionRow) -> Action:
         """The action as it was, as far as its execution needs it."""
@@ -235,6 +390,11 @@ class Recovery:
             async for document in self._parts.store.documents(PROGRAM, hash):
                 self._programs[hash] = Program.from_json(orjson.loads(document.body or b""))
         return self._programs[hash]
+
+
+def _parent(row: ExecutionRow) -> str | None:
+    found: list[str] | None = orjson.loads(row.body).get("parent")
+    return found[0] if found else None
 
 
 def _account(execution: Execution) -> Account | None:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from actions import ExecutionRow
     from composer import JSON, Program
 
-    from .inbox import Inbox, Work
+    from .inbox import Inbox
     from .parts import Parts
     from .recovery import Recovery
     from .runs import Run
+    from .starts import Work
 
 
 class Redrives:

@@ -53,13 +53,15 @@ class Parent:
 class Flight:
     """A step under way: its activation, and what runs it: an invoker, or another execution.
 
-    With `later` its success says only that it has been taken in; it is answered by its token.
+    With `later` its success says only that it has been taken in; it is answered by its token. `ending` when
+    it is an execution that is to end at once, without finalizers, if nobody waits for it any more.
     """
 
     opened: Opened
     kind: str
     child: str | None = None
     later: bool = False
+    ending: bool = False
 
     @property
     def answers_later(self) -> bool:
@@ -81,13 +83,15 @@ class Origin:
     `action` is the action as it was when the execution began, `owner` the namespace that it is in, by whatever
     name it was called. A `solo` execution is that of a single
     action: it has no history, and its activation is the step's. `trace` is the id of the trace that it
-    belongs to. `about` is what else is kept of a state machine's: see `contexts`.
+    belongs to, `root` that of the execution at the top of those that have started it, or its own. `about` is
+    what else is kept of a state machine's: see `contexts`.
     """
 
     action: Action
     owner: str
     namespace: str
     started_ms: int
+    root: str
     parent: Parent | None = None
     depth: int = 0
     express: bool = False
@@ -125,11 +129,14 @@ class Run:
         "memory_mb",
         "origin",
         "paused",
+        "put_off",
         "redriven_ms",
         "resent",
         "steps_ms",
         "stuck_ms",
+        "terminated",
         "unsettled",
+        "width",
     )  # fmt: skip
 
     def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
@@ -142,6 +149,11 @@ class Run:
         self.memory_mb = 0  # of the largest of its parts
         self.conducted_us = 0.0  # the conductor's own time
         self.paused = False
+        self.put_off: set[tuple[str, int]] = (
+            set()
+        )  # steps that begin when others have had their turn
+        self.terminated = False  # what it has started ends as it does: at once
+        self.width = 0  # what it counts: see `bounds`
         self.stuck_ms = 0  # since when
         self.redriven_ms = 0  # when it was taken up again for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
@@ -159,7 +171,8 @@ class Run:
     @property
     def dormant(self) -> bool:
         """Whether it may leave memory: nothing runs, and it waits for timers or for people."""
-        return not (self.flights or self.unsettled or self.origin.express or self.execution.ready)
+        busy = self.flights or self.put_off or self.unsettled or self.execution.ready
+        return not (busy or self.origin.express)
 
     @property
     def kind(self) -> str:
@@ -263,6 +276,8 @@ class Run:
             body["doubtful"] = True
         if self.redriven_ms:
             body["redriven"] = self.redriven_ms
+        if origin.root != self.id:
+            body["root"] = origin.root
         if origin.owner != action.listed_as.namespace:
             body["owner"] = origin.owner
         if origin.about is not None:

@@ -11,20 +11,24 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actions import Write
 
+from .fairness import FairQueue, Share
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Store
-
-    from .runs import Run
+    from actions import Clock, Store
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 64  # effects that are carried out before the next commit may begin
+AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the next commit may begin
+TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
+TURNS_US, TURNS = 10_000.0, 2_000  # of it, before what has gathered is committed
+CROWDED = 2_000  # effects that wait: then none is added by what was put off
 RETRY_S = 1.0  # between attempts to commit, when the store fails
 
 
@@ -45,14 +49,17 @@ class Tick:
 
     Args:
         store: the system of record.
-        proceed: runs an execution that has more to do, and gathers what comes of it.
+        clock: tells how long things take.
     """
 
-    def __init__(self, store: Store, proceed: Callable[[Run], None]) -> None:
-        self._store, self._proceed = store, proceed
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._turn = Share(clock, TURN_US, AT_ONCE)
+        self._turns = Share(clock, TURNS_US, TURNS)
+        self._share = Share(clock, AT_ONCE_US, AT_ONCE)
         self.gathering = Unit()
         self._units: list[Unit] = []  # those that may be refused
-        self._ready: deque[Run] = deque()
+        self._put_off: FairQueue[Callable[[], None]] = FairQueue()
         self._effects: deque[Callable[[], None]] = deque()  # of what is committed
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
@@ -71,10 +78,27 @@ class Tick:
         self._units.append(unit)
         self.wake()
 
-    def resume(self, run: Run) -> None:
-        """Lets an execution go on when the others have had their turn."""
-        self._ready.append(run)
+    def later(self, namespace: str, work: Callable[[], None]) -> None:
+        """Puts work off until the others have had their turn, those of other namespaces first."""
+        self._put_off.add(namespace, work)
         self.wake()
+
+    async def durable(self) -> None:
+        """Waits until what has gathered by now is committed."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.gathering.effects.append(partial(_done, done))
+        self.wake()
+        await done
+
+    @property
+    def waiting(self) -> int:
+        """Pieces of work that were put off."""
+        return len(self._put_off)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so much waits to be carried out that no more should be begun."""
+        return len(self._effects) > CROWDED
 
     async def settled(self) -> None:
         """Waits until there is nothing to commit and nothing to run."""
@@ -97,9 +121,7 @@ class Tick:
             await self._work.wait()
             self._work.clear()
             self._committing = True
-            for _ in range(len(self._ready)):
-                self._proceed(self._ready.popleft())
-                await asyncio.sleep(0)  # noqa: TID251  each may have taken some time
+            await self._work_off()
             units, self._units = [self.gathering, *self._units], []
             self.gathering = Unit()
             writes = [unit.write for unit in units]
@@ -110,12 +132,29 @@ class Tick:
                 else:
                     self._effects += unit.effects
             self._committing = False
+            if self._put_off:
+                self._work.set()
             if not self._work.is_set():  # else they take effect while the next are being committed
                 self._take_effect()
             if self._effects:
                 self._news.set()
-            if self._ready:
+            if self._put_off:
                 await asyncio.sleep(0)  # noqa: TID251  others have their turn
+
+    async def _work_off(self) -> None:
+        """Does some of what was put off, and lets others do theirs in between."""
+        self._turns.begin()
+        self._turn.begin()
+        for _ in range(len(self._put_off)):
+            if self.crowded or not (self._put_off and self._turns.take()):
+                break
+            if not self._turn.take():
+                await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+                self._turn.begin()
+            try:
+                self._put_off.take()()
+            except Exception:
+                log.exception("what was put off was not done; it is after the next start")
 
     async def _carry_out(self) -> None:
         while True:
@@ -127,7 +166,8 @@ class Tick:
 
     def _take_effect(self) -> None:
         """Carries out some of the effects of what is committed, in order."""
-        for _ in range(min(AT_ONCE, len(self._effects))):
+        self._share.begin()
+        while self._effects and self._share.take():
             effect = self._effects.popleft()
             try:
                 effect()
@@ -151,6 +191,11 @@ class Tick:
                 self.healthy = True
                 self.commits += 1
                 return refused
+
+
+def _done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _matters(write: Write) -> bool:

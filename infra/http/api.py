@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from actions import Arns
     from infra.activities import Activities
@@ -40,6 +40,7 @@ class Api:
         step_functions: tasks that ask for this API itself.
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
+        resume: has a server go on that was started paused.
         stopping: set when the server stops: then it begins nothing new.
     """
 
@@ -56,4 +57,5 @@ class Api:
     step_functions: StepFunctions
     payload_bytes: int
     metrics: Callable[[], bytes]
+    resume: Callable[[], Awaitable[None]]
     stopping: bool = False

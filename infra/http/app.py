@@ -16,7 +16,7 @@ from composer import InvalidNameError
 
 from .errors import UnavailableError, not_served, refused
 from .lambdas import is_lambdas, unknown
-from .routes import ANY, ROUTES, WEB
+from .routes import ANY, OPERATED, ROUTES, WEB
 from .stepfunctions import operations
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .routes import Endpoint
 
 TRANSACTION_LENGTH = 32
+PAUSED = (
+    "The server is paused: it answers what only reads, ends executions (cancel with terminate), and starts "
+    "nothing until the operator resumes it (xingqiao service resume)."
+)
 _CORS = [
     (b"access-control-allow-origin", b"*"),
     (
@@ -46,6 +50,8 @@ def create_app(api: Api) -> ASGIApp:
         async def endpoint_with_api(request: Request) -> Response:
             if api.stopping and method != "GET":
                 raise UnavailableError("The server is stopping.")
+            if api.engine.recovery.paused and not _when_paused(method, path, endpoint):
+                raise UnavailableError(PAUSED)
             answer = await endpoint(request, api)
             if api.namespaces.unkept:
                 answer.background = BackgroundTask(api.namespaces.keep)
@@ -63,6 +69,11 @@ def create_app(api: Api) -> ASGIApp:
     routes = [route(*one) for one in ROUTES]
     api.step_functions.serve(api.engine, operations(api))
     return _Common(Starlette(routes=routes, exception_handlers=handlers))
+
+
+def _when_paused(method: str, path: str, endpoint: Endpoint) -> bool:
+    """Whether a server that is paused does this: it reads, and does what an operator needs."""
+    return (method == "GET" and not path.startswith(WEB)) or endpoint in OPERATED
 
 
 def _not_served(request: Request, error: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import reading
+from .errors import UnavailableError
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -53,6 +54,11 @@ async def get_cost(request: Request, api: Api) -> Json:
 async def cancel_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
     terminate = reading.flag(request.query_params, "terminate")
+    if api.engine.recovery.paused and not terminate:
+        text = (
+            "The server is paused: no finalizer can run. Cancel it with terminate, or resume first."
+        )
+        raise UnavailableError(text)
     await api.engine.cancel(namespace, id, terminate=terminate)
     return await _state(namespace, id, api)
 

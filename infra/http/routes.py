@@ -62,6 +62,12 @@ _ENTITIES: list[tuple[str, str, Endpoint]] = [
     )
 ]
 
+OPERATED: tuple[Endpoint, ...] = (  # what a server that is paused does besides reading
+    executions.cancel_execution,
+    namespaces.put,
+    service.resume,
+)
+
 ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _ACTION, actions.invoke_action),  # first, since they are asked most often
     ("POST", "/", stepfunctions.serve),
@@ -98,6 +104,7 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("PUT", _OPERATED + "/{name}", namespaces.put),
     ("DELETE", _OPERATED + "/{name}", namespaces.delete),
     ("POST", _OPERATED + "/{name}/rotate", namespaces.rotate),
+    ("POST", API + "/operator/resume", service.resume),
     ("GET", NAMESPACED + "/adapters", clouds.list_adapters),
     ("POST", NAMESPACED + "/adapters/check", clouds.check),
     ("GET", NAMESPACED + "/secrets", clouds.list_secrets),

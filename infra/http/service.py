@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from actions import BOUNDS, MAX_SEQUENCE, NODE
-from infra.namespaces import LIMITS
+from actions import BOUNDS, MAX_SEQUENCE, NODE, ForbiddenError
+from infra.namespaces import LIMITS, OPERATOR
 
 from .definitions import COLLECTIONS
 from .responses import Json
@@ -34,6 +34,7 @@ async def describe_host(_: Request, api: Api) -> Json:
             "api_paths": ["/api/v1"],
             "limits": _limits(api),
             "runtimes": _runtimes(api),
+            **({"paused": True} if api.engine.recovery.paused else {}),
         }
     )
 
@@ -98,7 +99,15 @@ async def health(_: Request, api: Api) -> Json:
         return Json({"status": "stopping"}, 503)
     if not api.engine.healthy:
         return Json({"status": "the store does not commit"}, 503)
-    return Json({"status": "ok"})
+    return Json({"status": "paused" if api.engine.recovery.paused else "ok"})
+
+
+async def resume(request: Request, api: Api) -> Json:
+    """Has a server that was started paused go on; for the operator. One that is not paused is left as it is."""
+    if api.auth.caller(request) != OPERATOR:
+        raise ForbiddenError("operator/resume")
+    await api.resume()
+    return Json({"status": "ok", "recovery_left": api.engine.recovery.left})
 
 
 async def list_namespaces(request: Request, api: Api) -> Json:

@@ -3,6 +3,6 @@
 from .dynamodb import DynamoStore
 from .errors import StoreError
 from .memory import MemoryStore
-from .sqlite import SqliteStore
+from .sqlite import FILE, SqliteStore
 
-__all__ = ["DynamoStore", "MemoryStore", "SqliteStore", "StoreError"]
+__all__ = ["FILE", "DynamoStore", "MemoryStore", "SqliteStore", "StoreError"]

@@ -23,6 +23,7 @@ from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Stan
 
 from .errors import StoreError
 from .expiry import expire
+from .live import live_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -201,7 +202,12 @@ class SqliteStore:
             timers = db.execute(
                 "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
             ).fetchall()
-        return Standing([row[0] for row in active], timers)
+            rows = db.execute(
+                "SELECT id, namespace, body FROM executions WHERE ended_ms IS NULL "
+                "AND id IN (SELECT DISTINCT execution FROM fibers)"
+            )
+            live = [live_of(*row) for row in rows]
+        return Standing([row[0] for row in active], timers, live)
 
     async def load(self, execution: str) -> Saved | None:
         asked = (execution,)

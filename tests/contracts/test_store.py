@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
+from actions import ActivationRow, Document, ExecutionRow, FiberRow, Live, Query, Standing, Write
 from infra.stores import MemoryStore, SqliteStore
 from tests.infra.stores.tables import client, dynamo_store, dynamodb
 
@@ -378,7 +378,8 @@ async def test_of_a_forgotten_execution_nothing_is_left_but_activations_and_what
 
     assert await store.load("e1") is None
     assert await store.history("e1", 0, 10) == []
-    assert await store.standing() == Standing([], [])
+    standing = await store.standing()
+    assert (standing.active, standing.timers) == ([], [])
     assert await found(store) == ["e1"]
     assert await store.values("e1", ["k"]) == {"k": b"v"}
     assert await store.history("e2", 0, 10) == [(1, b"[]")]
@@ -403,6 +404,32 @@ async def test_what_stands_is_what_is_active_and_what_has_a_timer(store):
 
     assert standing.active == ["a"]
     assert sorted(standing.timers) == [(0, "b", "1"), (10, "b", "0"), (30, "a", "1")]
+
+
+async def test_what_is_live_is_known_by_its_root_and_depth(store):
+    nested = b'{"root":"a","depth":2,"parent":["b","0",1]}'
+    of_before = b'{"depth":1,"parent":["a","0",1]}'
+    await store.commit(
+        [
+            Write(
+                executions=[
+                    execution("a", body=b'{"depth":0}'),
+                    execution("b", body=nested, namespace="other", status="paused"),
+                    execution("c", body=of_before, status="stuck"),
+                    execution("d", status="succeeded", ended_ms=2000),
+                ],
+                fibers=[fiber("0", of) for of in "abc"],
+            )
+        ]
+    )
+
+    live = (await store.standing()).live
+
+    assert sorted(live) == [
+        Live("a", "guest", "a", 0),
+        Live("b", "other", "a", 2),
+        Live("c", "guest", "a", 1),
+    ]
 
 
 # --- history -----------------------------------------------------------------------------------

@@ -17,9 +17,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from actions import Document, FiberRow, Saved, Standing
+from actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
 
 from ..errors import StoreError
+from ..live import live_of
 from ..turns import Turns
 from .batch import Batch, swept, touched
 from .expiry import expire
@@ -49,7 +50,7 @@ from .table import Span, Table, UnmetError, connected, together
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from actions import ActivationRow, Clock, ExecutionRow, Query, Record, Write
+    from actions import ActivationRow, Clock, Live, Record, Write
 
     from .table import Pause
 
@@ -57,6 +58,8 @@ log = logging.getLogger(__name__)
 
 THREADS = 16  # calls at the same time
 PAGE = 200  # documents read at once
+UNDER_WAY = ("running", "paused", "stuck")  # what executions are that have not ended
+MOST = 1_000_000
 RENEWAL_S = LIVES_MS / 1000 / 4  # between renewals of a lease
 
 
@@ -239,7 +242,15 @@ class DynamoStore:
             for entry in entries
             if (due_ms := int_of(entry, "due_ms")) is not None
         ]
-        return Standing(list(active), timers)
+        return Standing(list(active), timers, await self._live())
+
+    async def _live(self) -> list[Live]:
+        found: list[Live] = []
+        for status in UNDER_WAY:
+            query = Query(namespace=None, status=status, limit=MOST)
+            rows = await self._listing.find(ExecutionRow, query)
+            found += [live_of(row.id, row.namespace, row.body) for row in rows]
+        return found
 
     async def load(self, execution: str) -> Saved | None:
         pk, sk = execution_key(execution)

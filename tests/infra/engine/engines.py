@@ -100,12 +100,13 @@ class DyingStore:
 class World:
     """An engine, and what it is made of."""
 
-    def __init__(self, store, hands, clock, settings, others=()):
+    def __init__(self, store, hands, clock, settings, others=(), paused=False):
         self.store, self.hands, self.clock = store, hands, clock
         invokers = {kind: other for other in others for kind in other.kinds}
         self.engine = Engine(
             store, {"python:3": hands, **invokers}, clock=clock, ids=RandomIds(),
             settings=settings or EngineSettings(), secret=b"secret",
+            paused=paused,
         )  # fmt: skip
         for entity in system_entities(clock) if others else ():
             self.engine.catalog.apply(Change(entity, (entity,)))
@@ -149,6 +150,7 @@ class World:
         """Until everything that can happen by itself has."""
         for _ in range(50):
             await anyio.lowlevel.checkpoint()
+        await self.engine.recovery.settled.wait()
         await self.engine._tick.settled()
 
     async def kill(self):
@@ -156,6 +158,8 @@ class World:
         self.engine._inbox.close()
         self.engine._dispatch.hold()
         self.engine._timers.stop()
+        self.engine.recovery.stop()
+        self.engine.endings.stop()
         self.engine.entities.stop()
         self.engine._waiters.close()
         self.engine._ticking.cancel()
@@ -168,11 +172,11 @@ class World:
         return await self.store.find(ActivationRow, Query(namespace=GUEST, limit=1000))
 
 
-async def begun(store=None, answers=None, *, clock=None, settings=None, others=()):
+async def begun(store=None, answers=None, *, clock=None, settings=None, others=(), paused=False):
     """A world that is killed, not left. `others` are more invokers."""
     clock = clock or StandingClock()
     store = store if store is not None else MemoryStore()
-    world = World(store, Hands(clock, answers), clock, settings, others)
+    world = World(store, Hands(clock, answers), clock, settings, others, paused)
     await world.engine.__aenter__()
     return world
 

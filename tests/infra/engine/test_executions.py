@@ -11,7 +11,7 @@ from engines import HELD, DyingStore, begun, world
 import composer
 from actions import Action, ActivationRow, Composed, NotFoundError, Query
 from composer import CANCELLED, Failure, Name, Success
-from infra.engine import Beginning, inbox
+from infra.engine import Beginning, starts
 from infra.stores import MemoryStore
 
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
@@ -253,7 +253,7 @@ async def test_an_express_machine_runs_to_its_end_and_its_name_may_be_given_agai
 
 
 async def test_an_express_machine_that_does_not_end_fails_before_memory_does(monkeypatch):
-    monkeypatch.setattr(inbox, "EXPRESS_EVENTS", 500)
+    monkeypatch.setattr(starts, "EXPRESS_EVENTS", 500)
     rule = {"Variable": "$", "IsNull": True, "Next": "C"}
     states = {
         "A": {"Type": "Pass", "Next": "B"},
@@ -269,7 +269,7 @@ async def test_an_express_machine_that_does_not_end_fails_before_memory_does(mon
 
 
 async def test_definitions_that_are_stored_are_remembered_by_hashes_and_not_all(monkeypatch):
-    monkeypatch.setattr(inbox, "MANY", 1)
+    monkeypatch.setattr(starts, "MANY", 1)
     async with world() as made:
         for n, definition in enumerate((PASS, CONTEXT, PASS)):
             await made.put(main=machine(definition))

@@ -201,6 +201,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
             step_functions=step_functions,
             payload_bytes=PAYLOAD_BYTES,
             metrics=lambda: b"# figures\n",
+            resume=anyio.lowlevel.checkpoint,
         )
         client = httpx.AsyncClient(
             transport=httpx.ASGITransport(create_app(api)),

@@ -1,0 +1,44 @@
+"""What an operator does with the store of a server that does not run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def listed(data: Path, query: dict[str, Any]) -> Any:
+    """Executions of all namespaces, as the API lists those of one."""
+    return asyncio.run(_listed(data, query))
+
+
+def terminated(data: Path, id: str) -> dict[str, Any]:
+    """Ends an execution and all below it. Returns how many those were."""
+    return asyncio.run(_terminated(data, id))
+
+
+async def _listed(data: Path, query: dict[str, Any]) -> Any:
+    from actions import Query  # noqa: PLC0415  no other command needs the engine
+    from infra.app import open_at_rest  # noqa: PLC0415
+
+    names = {"since": "since_ms", "upto": "upto_ms"}
+    asked = {names.get(name, name): value for name, value in query.items()}
+    async with open_at_rest(_settings(data)) as engine:
+        return await engine.records.executions(Query(namespace=None, **asked))
+
+
+async def _terminated(data: Path, id: str) -> dict[str, Any]:
+    from infra.app import open_at_rest  # noqa: PLC0415
+
+    async with open_at_rest(_settings(data)) as engine:
+        below = await engine.endings.terminate_all(id)
+        return {"executionId": id, "below": below, "status": "cancelled"}
+
+
+def _settings(data: Path) -> Any:
+    from infra.settings import Settings  # noqa: PLC0415
+
+    return Settings.from_environment(os.environ, data=data)

@@ -1,0 +1,184 @@
+"""How much may be live: of one namespace, and below one execution.
+
+Each execution counts one, also while it only waits and is not in memory, and each branch of a fork counts one
+more. The counts are kept as executions begin, fork and end, and made anew from what the store has at a start.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from composer import CANCELLED, LIMIT_EXCEEDED, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from actions import Live
+
+    from .parts import Parts
+    from .runs import Run
+
+
+class Family:
+    """A root execution and those below it that are live.
+
+    `members` has the depth of each, `live` is what they count together. When it is `ending` nobody is
+    added to it any more. When it is `full` nobody is until half have ended: what has met its bound once would
+    else go on meeting it, for as long as it can fail and start again.
+    """
+
+    __slots__ = ("ending", "full", "live", "members")
+
+    def __init__(self) -> None:
+        self.members: dict[str, int] = {}
+        self.live = 0
+        self.ending = False
+        self.full = False
+
+
+class Bounds:
+    """Counts what is live, and says when it is too much."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._families: dict[str, Family] = {}  # of roots below which something has been started
+        self._wide: dict[str, int] = {}  # what those not in memory count, if it is not one
+
+    # --- counting ----------------------------------------------------------------------------
+
+    def restored(self, live: Iterable[Live]) -> None:
+        """Counts what was live when the server started."""
+        found = {one.execution: one for one in live}
+        for one in found.values():
+            self._parts.used(one.namespace).live += 1
+            root = one.root
+            while root in found and found[root].root != root:
+                root = found[root].root
+            if root != one.execution:
+                self._join(root, one.execution, one.depth, 1)
+        for root, family in self._families.items():
+            if root in found:
+                family.members[root] = found[root].depth
+                family.live += 1
+
+    def begun(self, run: Run) -> None:
+        """Counts an execution that begins."""
+        run.width = 1
+        origin = run.origin
+        self._parts.used(origin.namespace).live += 1
+        if origin.root != run.id:
+            self._join(origin.root, run.id, origin.depth, 1)
+        self._watch(run)
+
+    def returned(self, run: Run) -> None:
+        """An execution that was counted before has come back into memory."""
+        run.width = self._wide.pop(run.id, 1)
+        self.changed(run)
+        self._watch(run)
+
+    def taken_up(self, run: Run) -> None:
+        """Counts an execution that had ended and was redriven."""
+        origin = run.origin
+        run.width = 1
+        self._parts.used(origin.namespace).live += 1
+        if origin.root in self._families or origin.root != run.id:
+            self._join(origin.root, run.id, origin.depth, 1)
+        self.changed(run)
+        self._watch(run)
+
+    def changed(self, run: Run) -> None:
+        """Counts its branches anew, unless it has ended."""
+        width = len(run.execution.fibers) or 1
+        if width != run.width and run.width:
+            self._add(run, width - run.width)
+            run.width = width
+
+    def left(self, run: Run) -> None:
+        """An execution has left memory, and is still live."""
+        if run.width != 1:
+            self._wide[run.id] = run.width
+
+    def ended(self, run: Run) -> None:
+        """Counts an execution no more."""
+        self._add(run, -run.width)
+        run.width = 0
+        family = self._families.get(run.origin.root)
+        if family is not None:
+            family.members.pop(run.id, None)
+            if not family.members:
+                del self._families[run.origin.root]
+
+    def _add(self, run: Run, count: int) -> None:
+        self._parts.used(run.origin.namespace).live += count
+        family = self._families.get(run.origin.root)
+        if family is not None:
+            family.live += count
+
+    def _join(self, root: str, id: str, depth: int, width: int) -> None:
+        family = self._families.get(root)
+        if family is None:
+            family = self._families[root] = Family()
+            top = self._parts.runs.get(root)
+            if top is not None and root != id:  # it was alone until now
+                family.members[root] = top.origin.depth
+                family.live += top.width
+        family.members[id] = depth
+        family.live += width
+
+    # --- asking ------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> int:
+        """What all namespaces count together."""
+        return sum(usage.live for usage in self._parts.usage.values())
+
+    def family(self, root: str) -> Family | None:
+        """What is live of an execution and those below it; None when it has started nothing that is."""
+        return self._families.get(root)
+
+    def refused(self, run: Run) -> Failure | None:
+        """Why an execution may not start another; None when it may."""
+        return self._refused(run, 1)
+
+    def _watch(self, run: Run) -> None:
+        run.execution.room = partial(self._forking, run.id)
+
+    def _forking(self, id: str, standing: int, more: int) -> Failure | None:
+        run = self._parts.runs.get(id)
+        return None if run is None else self._refused(run, standing - run.width + more)
+
+    def _refused(self, run: Run, more: int) -> Failure | None:
+        origin = run.origin
+        family = self._families.get(origin.root)
+        if family is not None and family.ending:
+            return _failed(
+                CANCELLED, f"The execution {origin.root}, which started this, was ended."
+            )
+        quotas = self._parts.settings.quotas(origin.namespace)
+        limit = quotas.descendants
+        below = (run.width if family is None else family.live) - 1 + more
+        if family is not None and family.full and limit is not None:
+            family.full = below > limit // 2
+        if limit is not None and (below > limit or (family is not None and family.full)):
+            if family is not None:
+                family.full = True
+            return _failed(
+                LIMIT_EXCEEDED,
+                f"The execution {origin.root} would have {max(below, limit + 1)} executions and branches "
+                f"below it at the same time, and may have {limit}. Start fewer at a time (a map has "
+                "'concurrency'), or ask the operator to raise the limit 'descendants'.",
+            )
+        live = self._parts.used(origin.namespace).live + more
+        if quotas.live is not None and live > quotas.live:
+            return _failed(
+                LIMIT_EXCEEDED,
+                f"The namespace {origin.namespace} would have {live} executions and branches at the "
+                f"same time, and may have {quotas.live}. Wait until some have ended, terminate some, "
+                "or ask the operator to raise the limit 'liveExecutions'.",
+            )
+        return None
+
+
+def _failed(code: str, text: str) -> Failure:
+    return Failure(code, {"code": code, "message": text})

@@ -1,0 +1,115 @@
+"""Executions are ended by an operator, with all that they have started: at once, and no finalizer runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from actions import ConflictError, NotFoundError
+
+if TYPE_CHECKING:
+    from .bounds import Bounds, Family
+    from .inbox import Inbox
+    from .parts import Parts
+    from .recovery import Recovery
+    from .tick import Tick
+
+log = logging.getLogger(__name__)
+
+
+class Endings:
+    """Ends executions. Those below one are ended after it, so that nobody hears of an end and goes on."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
+        self,
+        parts: Parts,
+        tick: Tick,
+        bounds: Bounds,
+        inbox: Inbox,
+        recovery: Recovery,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._parts, self._tick, self._bounds = parts, tick, bounds
+        self._inbox, self._recovery, self._tasks = inbox, recovery, tasks
+        self._sweeping = 0
+        self._swept = asyncio.Event()
+        self._swept.set()
+        self._stopped = False
+
+    async def terminate(self, namespace: str, id: str) -> None:
+        """Ends an execution; those below it end soon after this returns, see `done`.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+            ConflictError: when it has ended, or must not end now; the text says why.
+        """
+        run = await self._recovery.found(id)
+        family = self._bounds.family(id)
+        if run is None:
+            saved = await self._parts.store.load(id)
+            if saved is None or saved.execution.namespace != namespace:
+                raise NotFoundError
+            if family is None:
+                raise ConflictError(f"Execution {id} has ended: it has {saved.execution.status}.")
+        elif run.origin.namespace != namespace:
+            raise NotFoundError
+        elif self._recovery.paused and run.origin.root != id:
+            raise ConflictError(
+                f"Execution {id} is a part of {run.origin.root}: while the server is paused, "
+                "terminate that one, which ends this one, too."
+            )
+        elif run.execution.decided:
+            raise ConflictError(
+                f"Execution {id} has a transaction that is decided; it ends when all know of it."
+            )
+        if family is not None:
+            family.ending = True
+            self._begin(id, family)
+        if run is not None:
+            self._inbox.terminate(run)
+        await self._tick.durable()
+
+    async def terminate_all(self, id: str) -> int:
+        """Ends an execution of any namespace, and waits for the end of those below it. Returns their number.
+
+        Raises:
+            NotFoundError, ConflictError: as `terminate`.
+        """
+        saved = await self._parts.store.load(id)
+        if saved is None:
+            raise NotFoundError(f"There is no execution {id}.")
+        family = self._bounds.family(id)
+        below = 0 if family is None else len(family.members.keys() - {id})
+        await self.terminate(saved.execution.namespace, id)
+        await self.done()
+        return below
+
+    async def done(self) -> None:
+        """Waits until all that were to end have ended."""
+        await self._swept.wait()
+        await self._tick.settled()
+
+    def stop(self) -> None:
+        """Ends nothing more."""
+        self._stopped = True
+
+    def _begin(self, root: str, family: Family) -> None:
+        below = sorted(family.members, key=family.members.__getitem__)
+        below = [member for member in below if member != root]
+        self._sweeping += 1
+        self._swept.clear()
+        self._tasks.create_task(self._sweep(root, below))
+
+    async def _sweep(self, root: str, below: list[str]) -> None:
+        log.info("execution %s is terminated, with %d below it", root, len(below))
+        for id in below:
+            if self._stopped:
+                break
+            run = await self._recovery.found(id)
+            if run is not None:
+                self._inbox.end(run)
+            await asyncio.sleep(0)  # noqa: TID251  others have their turn
+        self._sweeping -= 1
+        if not self._sweeping:
+            self._swept.set()
