@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,15 +12,26 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
-from infra.stores import MemoryStore, SqliteStore
+from infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
 from tests.infra.stores.tables import client, dynamo_store, dynamodb
 
 CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
 MANY = 40  # rows: more than a store commits without leaving the event loop
+SEAL = Seal([new_key()])
+
+
+@asynccontextmanager
+async def sealing(store):
+    async with store as opened:
+        yield SealedStore(opened, SEAL)
+
+
 STORES = {
     "memory": lambda path: MemoryStore(),
     "sqlite": SqliteStore,
     "dynamodb": lambda path: dynamo_store(client()),
+    "sealed memory": lambda path: sealing(MemoryStore()),
+    "sealed sqlite": lambda path: sealing(SqliteStore(path)),
 }
 EXAMPLES = {"sqlite": 60, "dynamodb": 6}
 

@@ -44,6 +44,7 @@ from .items import (
 from .journal import Entry, Journal
 from .lease import LIVES_MS, Lease, Passed
 from .listing import Listing
+from .rewriting import pages, rewritten
 from .table import Span, Table, UnmetError, connected, together
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     from actions import ActivationRow, Clock, ExecutionRow, Query, Record, Write
 
+    from ..sealed import Change
     from .table import Pause
 
 log = logging.getLogger(__name__)
@@ -215,6 +217,18 @@ class DynamoStore:
         await self._journal.finish(doubt.entry)
         self._passed, self._settled = doubt.passed, doubt
         self._doubts.clear()
+
+    async def rewrite(self, change: Change) -> int:
+        """Exchanges bodies, one row at a time. Returns how many."""
+        changed = 0
+        async for items in pages(self._table):
+            whole = await self._listing.whole(items)
+            writes = [rewritten(item, body, change) for item, body in whole.values()]
+            for write in writes:
+                if write is not None:
+                    await self.commit([write])
+                    changed += 1
+        return changed
 
     # --- reading -----------------------------------------------------------------------------
 
