@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -91,10 +91,12 @@ class Engine:
         secret: bytes,
     ) -> None:
         self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
+        self._tokens = Tokens(secret)
+        limits = replace(settings.limits, signing=self._tokens.tasks)
+        settings = replace(settings, limits=limits)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
         )
-        self._tokens = Tokens(secret)
         self._waiters = Waiters()
         self._tick = Tick(store, self._proceed)
         self._timers = Timers(clock, self._fire)
