@@ -131,30 +131,17 @@ class Saved:
     fibers: list[FiberRow]
 
 
-class Live(NamedTuple):
-    """An execution that is under way, as far as it must be known while it is not in memory.
-
-    `root` is the execution at the top of those that have started it, its own id if nothing has; `depth` how
-    far below that it is. Both are in the row's body, as `root` (when it is another) and `depth`.
-    """
-
-    execution: str
-    namespace: str
-    root: str
-    depth: int
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What a server finds when it starts.
 
     `active` are the executions to be taken up at once; `timers` those of all fibers: (due_ms,
-    execution, fiber); `live` all that have a row and fibers, whether they are active or only wait.
+    execution, fiber); `executions` the rows of all that have not ended and have fibers, active or waiting.
     """
 
     active: list[str]
     timers: list[tuple[int, str, str]]
-    live: list[Live] = field(default_factory=list)
+    executions: list[ExecutionRow] = field(default_factory=list)
 
 
 Record = TypeVar("Record", ExecutionRow, ActivationRow)

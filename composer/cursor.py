@@ -5,7 +5,7 @@ Instructions change it; `conductor.advance` makes it from a fiber and turns it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import history
@@ -37,6 +37,8 @@ class Limits:
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
         events: of a state machine's history; None for any number.
+        signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
+            not signed.
     """
 
     steps: int = 10_000_000
@@ -44,6 +46,7 @@ class Limits:
     value_bytes: int = 1 << 20
     instructions: int = 1_000
     events: int | None = 25_000
+    signing: bytes = field(default=b"", repr=False)
 
 
 REPLAYED = (history.STEP_SUCCEEDED, history.STEP_FAILED)  # by a redrive, which reads no events

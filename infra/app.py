@@ -32,6 +32,7 @@ from .feeds import Feeds
 from .httptasks import HttpTasks
 from .integrations import FirstOf, Integrations, discovered
 from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
+from .keys import sealed
 from .machines import Machines
 from .namespaces import Namespaces
 from .retention import Retention
@@ -113,9 +114,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     sandbox = find_sandbox(settings.isolation, hidden)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
-        store = _store(settings, clock)
-        await stack.enter_async_context(store)
-        secret, vault = await _secret(store), _vault(settings)
+        store, vault = await _opened(stack, settings, clock)
+        secret = await _secret(store)
         namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
         await namespaces.load()
         inline = await stack.enter_async_context(InlineInvoker(clock))
@@ -176,8 +176,9 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
     """
     if settings.data is None or not (settings.data / FILE).is_file():
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
-    clock, vault = SystemClock(), _vault(settings)
-    async with SqliteStore(settings.data, synchronous=settings.synchronous) as store:
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        store, vault = await _opened(stack, settings, clock)
         secret = await _secret(store)
         namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
         await namespaces.load()
@@ -226,12 +227,19 @@ async def _machines(store: Store, engine: Engine, settings: Settings) -> Machine
     return machines
 
 
-def _store(settings: Settings, clock: Clock) -> DynamoStore | MemoryStore | SqliteStore:
+async def _opened(stack: AsyncExitStack, settings: Settings, clock: Clock) -> tuple[Store, Vault]:
+    """The store, sealed; what is gone with this process needs no seal."""
+    if settings.dynamodb is None and settings.data is None:
+        return await stack.enter_async_context(MemoryStore()), Vault()
+    store = _lasting(settings, clock)
+    return await sealed(await stack.enter_async_context(store), settings), Vault()
+
+
+def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
     if settings.dynamodb is not None:
         return DynamoStore(settings.dynamodb, clock)
-    if settings.data is not None:
-        return SqliteStore(settings.data, synchronous=settings.synchronous)
-    return MemoryStore()
+    assert settings.data is not None  # noqa: S101  else there is nothing that lasts
+    return SqliteStore(settings.data, synchronous=settings.synchronous)
 
 
 @contextmanager
@@ -249,10 +257,6 @@ def _rare_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def _vault(settings: Settings) -> Vault:
-    return Vault(each(settings.parameter_keys))
 
 
 def _engine_settings(settings: Settings, namespaces: Namespaces, vault: Vault) -> EngineSettings:

@@ -123,13 +123,19 @@ def _name(name: str) -> Name:
 async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
     """An engine in this process; it forgets everything when it is closed, unless it has a directory.
 
-    Functions elsewhere may be reached as `XINGQIAO_EGRESS_ALLOW` says; secrets need a server.
+    Functions elsewhere may be reached as `XINGQIAO_EGRESS_ALLOW` says; secrets need a server. The directory's
+    store is sealed, as a server's is.
 
     Raises:
-        StoreError: when the directory cannot be used.
+        StoreError: when the directory cannot be used, or its key is not there.
     """
-    allowed = os.environ.get("XINGQIAO_EGRESS_ALLOW", "")
-    settings = Settings(data=directory, egress_allow=allowed)
+    read = os.environ.get
+    settings = Settings(
+        data=directory,
+        egress_allow=read("XINGQIAO_EGRESS_ALLOW", ""),
+        parameter_keys=read("XINGQIAO_PARAMETER_KEYS", ""),
+        key_command=read("XINGQIAO_KEY_COMMAND", ""),
+    )
     async with open_service(settings) as service:
         service.step_functions.serve(service.engine, _operations(service, settings))
         yield Embedded(service.engine)

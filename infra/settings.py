@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PREFIX = "XINGQIAO_"
 OPERATOR_FILE = "operator"  # in the data directory: the credentials of `whisk.system`
+KEY_FILE = "key"  # in the data directory: what the store is sealed with
 PORT = 3233  # OpenWhisk's
 MAX_PORT = 65535
 
@@ -38,7 +39,10 @@ class Settings:
         operator: `uuid:key` of `whisk.system`, who makes namespaces; None for what the store has, or
             new ones, which are kept in the file `operator` of the data directory.
         api_host: URL of this server for its actions; None for the address that it listens on.
-        parameter_keys: Fernet keys, separated by commas, that parameters and secrets are sealed with.
+        parameter_keys: keys, separated by commas, that the store is sealed with: 32 bytes each, in url-safe
+            base64. The first seals, all open. Without any, the file `key` of the data directory has one.
+        key_command: command whose output is such keys; they come before those of `parameter_keys`. It is run
+            once, at the start, without a shell.
         egress_allow: networks and hosts, separated by commas, that actions elsewhere may be reached at
             although they are not public.
         ambient_namespaces: whose actions may use the credentials that this server itself runs with,
@@ -81,6 +85,7 @@ class Settings:
     operator: str | None = None
     api_host: str | None = None
     parameter_keys: str = ""
+    key_command: str = ""
     egress_allow: str = ""
     ambient_namespaces: str = "guest"
     ambient_services: str = ""
@@ -197,7 +202,14 @@ def write_secret(file: Path, text: str) -> None:
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         opened.write(text + "\n")
+        opened.flush()
+        os.fsync(opened.fileno())
     new.replace(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _read(name: str, text: str) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Params = dict[str, Any]
 
+EXPONENT_FROM = 1e21  # JavaScript writes larger numbers with an exponent
 MAX_LINES = 100_000  # that are sorted at once
 
 
@@ -122,11 +123,10 @@ def _echo(params: Params) -> JSON:
     return params
 
 
-def _lines(params: Params) -> list[str] | None:
-    lines = params.get("lines")
-    if isinstance(lines, list) and len(lines) <= MAX_LINES:
-        return [str(line) for line in lines]
-    return None
+def _lines(params: Params) -> list[JSON] | None:
+    """No lines are an empty list, as OpenWhisk's own have it; a line may be any JSON."""
+    lines = params.get("lines") or []
+    return lines if isinstance(lines, list) and len(lines) <= MAX_LINES else None
 
 
 _NO_LINES = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
@@ -134,19 +134,43 @@ _NO_LINES = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
 
 def _cat(params: Params) -> JSON:
     lines = _lines(params)
-    return _NO_LINES if lines is None else {"lines": lines, "payload": "\n".join(lines)}
+    if lines is None:
+        return _NO_LINES
+    payload = "\n".join("" if line is None else _text(line) for line in lines)
+    return {"lines": lines, "payload": payload}
 
 
 def _head(params: Params) -> JSON:
-    lines, count = _lines(params), params.get("num", 1)
-    if lines is None or type(count) is not int or count < 0:
+    lines, count = _lines(params), params.get("num") or 1
+    if lines is None or type(count) is not int:
         return _NO_LINES if lines is None else {"error": "'num' must be a whole number"}
     return {"lines": lines[:count], "num": count}
 
 
 def _sort(params: Params) -> JSON:
     lines = _lines(params)
-    return _NO_LINES if lines is None else {"lines": sorted(lines), "length": len(lines)}
+    if lines is None:
+        return _NO_LINES
+    ordered = sorted(lines, key=lambda line: _text(line).encode("utf-16-be", "surrogatepass"))
+    return {"lines": ordered, "length": len(lines)}
+
+
+def _text(value: JSON) -> str:
+    """A value as JavaScript makes a text of it."""
+    match value:
+        case str():
+            return value
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer() and abs(value) < EXPONENT_FROM:
+            return str(int(value))
+        case list():
+            return ",".join("" if part is None else _text(part) for part in value)
+        case dict():
+            return "[object Object]"
+    return str(value)
 
 
 def _split(params: Params) -> JSON:

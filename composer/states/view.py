@@ -68,7 +68,9 @@ class View:
             about["RetryCount"] = self._retries
         context = {**machine_of(cursor).context, "State": about}
         if self.state.doc.get("Resource", "").endswith(".waitForTaskToken"):
-            context["Task"] = {"Token": task_token(cursor.execution, cursor.id, cursor.turn + 1)}
+            key = cursor.limits.signing
+            token = task_token(cursor.execution, cursor.id, cursor.turn + 1, key)
+            context["Task"] = {"Token": token}
         return context
 
     def scope(self, input: JSON) -> Scope:

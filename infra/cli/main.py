@@ -38,6 +38,7 @@ COMMANDS = {  # and the modules that they are in
     "bundle": "bundles",
     "namespace": "namespaces",
     "property": "properties",
+    "key": "keys",
     "list": "namespaces",
     "api-host": "service",
     "service": "service",

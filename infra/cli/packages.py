@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
+from .client import ApiError
 from .options import as_json, connected, listed, noted, pages, parameters
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 
 PACKAGES = "packages"
 SHARED = click.option("--shared", type=click.BOOL, help="Whether every namespace may use it.")
+HIDDEN = click.option(
+    "--hide/--show",
+    default=None,
+    help="Whether other namespaces see neither its code nor its parameters' values.",
+)
 
 
 @click.group()
@@ -25,8 +31,12 @@ def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: 
     document: dict[str, Any] = {}
     if given["params"]:
         document["parameters"] = listed(given["params"])
-    if given["notes"]:
-        document["annotations"] = listed(given["notes"])
+    notes = dict(given["notes"])
+    if given.get("hide") is not None:
+        kept = _annotations(client, name) if overwrite and not notes else {}
+        notes = {**kept, **notes, "hide": given["hide"]}
+    if notes:
+        document["annotations"] = listed(notes)
     if given.get("shared") is not None:
         document["publish"] = given["shared"]
     if given.get("binding"):
@@ -35,9 +45,21 @@ def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: 
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
+def _annotations(client: Client, name: str) -> dict[str, Any]:
+    """Those that a package has: `--hide` alone changes no other."""
+    try:
+        found = client.entity("GET", PACKAGES, name)
+    except ApiError as error:
+        if not error.is_missing:
+            raise
+        return {}
+    return {note["key"]: note["value"] for note in found["annotations"]}
+
+
 @package.command()
 @click.argument("name")
 @SHARED
+@HIDDEN
 @noted
 @parameters
 @as_json
@@ -50,6 +72,7 @@ def create(client: Client, name: str, **given: Any) -> None:
 @package.command()
 @click.argument("name")
 @SHARED
+@HIDDEN
 @noted
 @parameters
 @as_json

@@ -1,8 +1,8 @@
 """What is sent to a step that answers later: its answer, and that it is still at work.
 
 A step is known by its place: an execution, a fiber of it and its turn. Completion triggers' tokens are signed, so
-that whoever holds one may answer; a task's token only names its place, and whoever answers must be of the
-execution's namespace.
+that whoever holds one may answer; a task's token is signed, too, and whoever answers must be of the
+execution's namespace. An execution that began before tasks' tokens were signed takes those that are not.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from actions import Completion, ConflictError, NotFoundError, Remoted
 from composer import Heartbeat, Invoking, token_place
 
+from .contexts import takes_unsigned
 from .registry import tell
 from .targets import reopened
 
@@ -86,11 +87,14 @@ class Answering:
 
     async def _found(self, namespace: str, token: str) -> tuple[Run, str, int]:
         """The execution of a task, to be used before anything is awaited."""
-        place = token_place(token)
+        signed = token_place(token, self._tokens.tasks)
+        place = signed or token_place(token)
         if place is None:
             raise NotFoundError
         execution, fiber, turn = place
         run = await self._recovery.found(execution)
+        if signed is None and (run is None or not takes_unsigned(run.origin.about)):
+            raise NotFoundError
         if run is None:
             saved = await self._parts.store.load(execution)
             if saved is None or saved.execution.namespace != namespace:

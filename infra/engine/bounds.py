@@ -14,8 +14,7 @@ from composer import CANCELLED, LIMIT_EXCEEDED, Failure
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actions import Live
-
+    from .live import Live
     from .parts import Parts
     from .runs import Run
 

@@ -5,6 +5,7 @@ What is kept of it with its row, beside what is kept of every execution (`about`
     name            of the execution; of one that was given none it is its id as a UUID
     definition      the hash of its text, which is a document
     express         whether it is one
+    signed          that its tasks' tokens are: all executions have it that began since they are
     role, version, alias, trace, ...   as whoever began it has it
 
 https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
@@ -37,13 +38,18 @@ DEFINITION = "definition"  # documents of definitions, by hash
 
 def named(origin: Origin, id: str) -> Origin:
     """The origin of a state machine's run, with all that is kept of it."""
-    about: dict[str, JSON] = {"name": str(UUID(id)), **(origin.about or {})}
+    about: dict[str, JSON] = {"name": str(UUID(id)), **(origin.about or {}), "signed": True}
     if origin.express:
         about["express"] = True
     text = definition_of(origin.action)
     if text is not None:
         about["definition"] = hashed(text)
     return replace(origin, about=about)
+
+
+def takes_unsigned(about: dict[str, JSON] | None) -> bool:
+    """Whether a state machine's execution began when tasks' tokens were not signed yet."""
+    return about is not None and "signed" not in about
 
 
 def context_of(arns: Arns, id: str, origin: Origin, input: JSON) -> dict[str, JSON]:

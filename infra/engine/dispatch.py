@@ -90,7 +90,7 @@ class Dispatch:
             return
         token = ""
         if flight.later:
-            token = task_token(run.id, fiber, turn)
+            token = task_token(run.id, fiber, turn, run.execution.limits.signing)
         elif action.answers_later:
             token = self._tokens.make(Place(run.id, fiber, turn, opened.id))
         inline = command.function is not None or run.origin.solo

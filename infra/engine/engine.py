@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -96,10 +96,12 @@ class Engine:
     ) -> None:
         self._paused = paused
         self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
+        self._tokens = Tokens(secret)
+        limits = replace(settings.limits, signing=self._tokens.tasks)
+        settings = replace(settings, limits=limits)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
         )
-        self._tokens = Tokens(secret)
         self._waiters = Waiters()
         self._tick = Tick(store, clock)
         self._bounds = Bounds(self._parts)

@@ -27,6 +27,7 @@ from composer import CONDUCTING, Execution, Failure, Name, Program, TimerFired
 
 from . import slots
 from .fairness import FairQueue
+from .live import live_of
 from .programs import PROGRAM
 from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
@@ -34,11 +35,12 @@ from .targets import opened, solo, target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Live, Saved
+    from actions import Saved
     from composer import JSON, Invoke
 
     from .bounds import Bounds
     from .inbox import Inbox
+    from .live import Live
     from .parts import Parts
     from .tick import Tick
     from .timers import Timers
@@ -98,9 +100,10 @@ class Recovery:
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
-        self._live = {live.execution: live for live in standing.live}
+        live = [*map(live_of, standing.executions)]
+        self._live = {one.execution: one for one in live}
         self._left = set(standing.active)
-        self._bounds.restored(standing.live)
+        self._bounds.restored(live)
         self._timers_found = standing.timers
         self.paused = True
 

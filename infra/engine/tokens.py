@@ -22,10 +22,11 @@ class Place:
 
 
 class Tokens:
-    """Makes and reads tokens with a secret of this service."""
+    """Makes and reads tokens with a secret of this service; `tasks` is the key for tokens of tasks."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self.tasks = hmac.digest(secret, b"task tokens", "sha256")  # a key of their own
 
     def make(self, place: Place) -> str:
         """The token of a place: letters, digits, `-` and `_`."""

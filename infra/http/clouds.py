@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import REMOTES, Action, InvalidError, Remote, parsed_remote
+from actions import REMOTES, Action, ForbiddenError, InvalidError, Remote, parsed_remote
 from adapters import Fault
 from composer import Name
 
 from . import reading
+from .hiding import is_hidden
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def _meant(document: dict[str, JSON], namespace: str, api: Api) -> tuple[Remote,
         return parsed_remote(runtime), namespace
     name = Name.parse(document.get("action") or "").within(namespace)
     action: Action = api.engine.catalog.resolve(name, namespace)
+    if is_hidden(api.engine.catalog, action, namespace):
+        raise ForbiddenError(action.name.path)
     if not isinstance(action.exec, Remote):
         raise InvalidError(f"{name} runs here: it is of kind '{action.kind}'")
     return action.exec, action.name.namespace

@@ -9,6 +9,7 @@ from actions import Action, ForbiddenError, Package, Rule, Trigger
 from composer import Name
 
 from . import reading
+from .hiding import hides, is_hidden, names_of, without_code, without_tree
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -64,15 +65,18 @@ async def list_package(request: Request, api: Api) -> Json:
     caller, namespace = api.auth.named(request)
     name = Name.parse(f"/{namespace}/{request.path_params['package']}")
     package = api.engine.catalog.package(name, caller)
-    return _listed(request, api.engine.catalog.contents(package), "actions")
+    actions = api.engine.catalog.contents(package)
+    hidden = any(is_hidden(api.engine.catalog, action, caller) for action in actions)
+    return _listed(request, actions, "actions", hidden=hidden)
 
 
-def _listed(request: Request, found: list[Any], collection: str) -> Json:
+def _listed(request: Request, found: list[Any], collection: str, *, hidden: bool = False) -> Json:
     query = request.query_params
     if reading.flag(query, "count"):
         return Json({collection: len(found)})
     skip, limit = reading.page(query, collection)
-    return Json([entity.summary() for entity in found[skip : skip + limit]])
+    shown = [entity.summary() for entity in found[skip : skip + limit]]
+    return Json([without_tree(doc) for doc in shown] if hidden else shown)
 
 
 async def get_definition(collection: Collection, request: Request, api: Api) -> Json:
@@ -81,9 +85,12 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
     catalog = api.engine.catalog
     if collection.kind is Action:
         code = request.query_params.get("code", "true").lower() not in reading.FALSE
-        return Json(catalog.resolve(name, caller).to_json(code=code))
+        action = catalog.resolve(name, caller)
+        if is_hidden(catalog, action, caller):
+            return Json(without_code(action))
+        return Json(action.to_json(code=code))
     if collection.kind is Package:
-        return Json(_package(catalog.package(name, caller), api))
+        return Json(_package(catalog.package(name, caller), caller, api))
     if namespace != caller:
         raise ForbiddenError(f"{namespace}/{name.path}")
     return Json(_shown(catalog.get(collection.kind, name), api))
@@ -126,22 +133,32 @@ def _shown(entity: Any, api: Api) -> dict[str, JSON]:
     return doc
 
 
-def _package(package: Package, api: Api) -> dict[str, JSON]:
+def _package(package: Package, caller: str, api: Api) -> dict[str, JSON]:
     """A package with its contents; a binding with the parameters of what it binds under its own."""
     catalog = api.engine.catalog
     doc = package.to_json()
+    if hides(package, caller):
+        doc["parameters"] = names_of(package.parameters)
     if package.binding is not None:
         provider = catalog.package(package.binding, package.name.namespace)
         own = {item["key"] for item in doc["parameters"]}
-        inherited = [p for p in provider.to_json()["parameters"] if p["key"] not in own]
+        below = provider.to_json()["parameters"]
+        if hides(provider, caller):
+            below = names_of(provider.parameters)
+        inherited = [p for p in below if p["key"] not in own]
         doc["parameters"] = inherited + doc["parameters"]
     contents = [
-        (action.marked("feed"), {key: action.summary()[key] for key in _CONTENT})
+        (action.marked("feed"), _content(action, hidden=is_hidden(catalog, action, caller)))
         for action in catalog.contents(package)
     ]
     doc["actions"] = [item for is_feed, item in contents if not is_feed]
     doc["feeds"] = [item for is_feed, item in contents if is_feed]
     return doc
+
+
+def _content(action: Action, *, hidden: bool) -> dict[str, JSON]:
+    summary = without_tree(action.summary()) if hidden else action.summary()
+    return {key: summary[key] for key in _CONTENT}
 
 
 _CONTENT = ("name", "version", "annotations")

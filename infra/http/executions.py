@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actions import ForbiddenError
+
 from . import reading
 from .errors import UnavailableError
+from .hiding import is_run_hidden, without_values
 from .responses import Json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from composer import JSON
 
     from .api import Api
 
@@ -26,7 +31,15 @@ async def list_executions(request: Request, api: Api) -> Json:
 
 async def get_execution(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
-    return Json(await api.engine.records.execution(namespace, request.path_params["id"]))
+    return Json(await _shown(namespace, request.path_params["id"], api))
+
+
+async def _shown(namespace: str, id: str, api: Api) -> dict[str, JSON]:
+    doc = await api.engine.records.execution(namespace, id)
+    if await is_run_hidden(namespace, id, api):
+        for fiber in doc["fibers"]:
+            fiber.pop("input", None)
+    return doc
 
 
 async def get_history(request: Request, api: Api) -> Json:
@@ -39,6 +52,8 @@ async def get_history(request: Request, api: Api) -> Json:
     entries = await api.engine.records.history(
         namespace, request.path_params["id"], after=after, limit=limit
     )
+    if await is_run_hidden(namespace, request.path_params["id"], api):
+        entries = [*map(without_values, entries)]
     page = {"entries": entries}
     if len(entries) == limit:
         page["next"] = entries[-1]["seq"]
@@ -72,9 +87,12 @@ async def resume_execution(request: Request, api: Api) -> Json:
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
     document = await reading.parameters(request, MAX_PROGRAM_BYTES)
-    await api.engine.redrive(namespace, id, document.get("composition"))
+    composition = document.get("composition")
+    if composition is not None and await is_run_hidden(namespace, id, api):
+        raise ForbiddenError(f"{namespace}/{id}")
+    await api.engine.redrive(namespace, id, composition)
     return await _state(namespace, id, api)
 
 
 async def _state(namespace: str, id: str, api: Api) -> Json:
-    return Json(await api.engine.records.execution(namespace, id), 202)
+    return Json(await _shown(namespace, id, api), 202)

@@ -1,8 +1,28 @@
-"""Systems of record: SQLite in a directory, a DynamoDB table, and this process's memory."""
+"""Systems of record: SQLite in a directory, a DynamoDB table, and this process's memory; and how they are sealed."""
 
 from .dynamodb import DynamoStore
 from .errors import StoreError
 from .memory import MemoryStore
+from .places import document_place
+from .private import made_private
+from .sealed import Change, Rewritable, SealedStore
+from .sealing import Seal, SealError, is_sealed, key_bytes, new_key
 from .sqlite import FILE, SqliteStore
 
-__all__ = ["FILE", "DynamoStore", "MemoryStore", "SqliteStore", "StoreError"]
+__all__ = [
+    "FILE",
+    "Change",
+    "DynamoStore",
+    "MemoryStore",
+    "Rewritable",
+    "Seal",
+    "SealError",
+    "SealedStore",
+    "SqliteStore",
+    "StoreError",
+    "document_place",
+    "is_sealed",
+    "key_bytes",
+    "made_private",
+    "new_key",
+]

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from actions import ExecutionRow, Saved, Standing
 
-from .live import live_of
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
@@ -104,10 +102,7 @@ class MemoryStore:
         timers = [(row.due_ms, row.execution, row.fiber) for row in rows if row.due_ms is not None]
         found = dict.fromkeys(row.execution for row in rows)
         executions = [self._executions[id] for id in found if id in self._executions]
-        live = [
-            live_of(row.id, row.namespace, row.body) for row in executions if row.ended_ms is None
-        ]
-        return Standing(active, timers, live)
+        return Standing(active, timers, [row for row in executions if row.ended_ms is None])
 
     async def load(self, execution: str) -> Saved | None:
         row = self._executions.get(execution)

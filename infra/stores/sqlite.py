@@ -23,13 +23,16 @@ from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Stan
 
 from .errors import StoreError
 from .expiry import expire
-from .live import live_of
+from .private import OWNERS, made_private
+from .rewriting import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from actions import Query, Record, Write
+
+    from .sealed import Change
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +100,9 @@ class SqliteStore:
         """Waits a moment for it: a worker that a killed server was about to start may hold it until it starts."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds keys
+            made_private(self._directory)
             lock = opening.enter_context((self._directory / "lock").open("w"))
+            (self._directory / "lock").chmod(OWNERS)
         except OSError as error:
             raise StoreError(f"{self._directory} cannot be used: {error.strerror}") from error
         for _ in range(LOCK_LOOKS):
@@ -112,6 +117,7 @@ class SqliteStore:
 
     def _open(self, path: Path, opening: ExitStack) -> None:
         self._writer = opening.enter_context(_connected(path))
+        path.chmod(OWNERS)  # its log and index are made with the mode that it has
         self._writer.execute("PRAGMA journal_mode=WAL")
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
         self._writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -185,6 +191,23 @@ class SqliteStore:
         if self._writer.in_transaction:  # a full disk has ended it
             self._writer.execute("ROLLBACK")
 
+    async def rewrite(self, change: Change) -> int:
+        """Exchanges bodies, and leaves nothing of the old ones in the file and its log.
+
+        Raises:
+            StoreError: when there is no room for that.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._turn:
+                return await loop.run_in_executor(self._thread, rewrite, self._writer, change)
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise StoreError(
+                f"{self._directory / FILE} cannot be written anew: {error}. That takes as much room "
+                "on the disk as the file has: make room, then start again"
+            ) from error
+
     # --- reading -----------------------------------------------------------------------------
 
     @contextmanager
@@ -203,11 +226,10 @@ class SqliteStore:
                 "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
             ).fetchall()
             rows = db.execute(
-                "SELECT id, namespace, body FROM executions WHERE ended_ms IS NULL "
+                "SELECT * FROM executions WHERE ended_ms IS NULL "
                 "AND id IN (SELECT DISTINCT execution FROM fibers)"
-            )
-            live = [live_of(*row) for row in rows]
-        return Standing([row[0] for row in active], timers, live)
+            ).fetchall()
+        return Standing([row[0] for row in active], timers, [ExecutionRow(*row) for row in rows])
 
     async def load(self, execution: str) -> Saved | None:
         asked = (execution,)

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow, Live, Query, Standing, Write
-from infra.stores import MemoryStore, SqliteStore
+from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
+from infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
 from tests.infra.stores.tables import client, dynamo_store, dynamodb
 
 CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
 MANY = 40  # rows: more than a store commits without leaving the event loop
+SEAL = Seal([new_key()])
+
+
+@asynccontextmanager
+async def sealing(store):
+    async with store as opened:
+        yield SealedStore(opened, SEAL)
+
+
 STORES = {
     "memory": lambda path: MemoryStore(),
     "sqlite": SqliteStore,
     "dynamodb": lambda path: dynamo_store(client()),
+    "sealed memory": lambda path: sealing(MemoryStore()),
+    "sealed sqlite": lambda path: sealing(SqliteStore(path)),
 }
 EXAMPLES = {"sqlite": 60, "dynamodb": 6}
 
@@ -406,30 +417,16 @@ async def test_what_stands_is_what_is_active_and_what_has_a_timer(store):
     assert sorted(standing.timers) == [(0, "b", "1"), (10, "b", "0"), (30, "a", "1")]
 
 
-async def test_what_is_live_is_known_by_its_root_and_depth(store):
-    nested = b'{"root":"a","depth":2,"parent":["b","0",1]}'
-    of_before = b'{"depth":1,"parent":["a","0",1]}'
-    await store.commit(
-        [
-            Write(
-                executions=[
-                    execution("a", body=b'{"depth":0}'),
-                    execution("b", body=nested, namespace="other", status="paused"),
-                    execution("c", body=of_before, status="stuck"),
-                    execution("d", status="succeeded", ended_ms=2000),
-                ],
-                fibers=[fiber("0", of) for of in "abc"],
-            )
-        ]
-    )
-
-    live = (await store.standing()).live
-
-    assert sorted(live) == [
-        Live("a", "guest", "a", 0),
-        Live("b", "other", "a", 2),
-        Live("c", "guest", "a", 1),
+async def test_all_that_is_under_way_is_found_with_its_row(store):
+    rows = [
+        execution("a", body=b"{}"),
+        execution("b", body=b'{"n":1}', namespace="other", status="paused"),
+        execution("c", status="stuck"),
     ]
+    ended = execution("d", status="succeeded", ended_ms=2000)
+    await store.commit([Write(executions=[*rows, ended], fibers=[fiber("0", of) for of in "abc"])])
+
+    assert sorted((await store.standing()).executions) == sorted(rows)
 
 
 # --- history -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from actions import Document, Write
 from infra.app import open_service
 from infra.embedded import Embedded
 from infra.settings import Settings
-from infra.stores import DynamoStore, MemoryStore, SqliteStore, StoreError
+from infra.stores import DynamoStore, MemoryStore, SealedStore, StoreError
 from tests.infra.stores.tables import TABLE, client, dynamodb
 
 
@@ -39,7 +39,7 @@ def settings(**given):
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [({}, MemoryStore), ({"data": True}, SqliteStore), ({"data": True, "dynamodb": TABLE}, DynamoStore)],
+    [({}, MemoryStore), ({"data": True}, SealedStore), ({"data": True, "dynamodb": TABLE}, DynamoStore)],
     ids=["memory", "sqlite", "dynamodb"],
 )  # fmt: skip
 @pytest.mark.usefixtures("region")
@@ -48,7 +48,7 @@ async def test_the_store_is_what_the_settings_say(given, kind, tmp_path):
         given = {**given, "data": tmp_path / "data"}
     async with open_service(settings(**given)) as service:
         assert type(service.store) is kind
-    assert (tmp_path / "data" / "xingqiao.db").exists() is (kind is SqliteStore)
+    assert (tmp_path / "data" / "xingqiao.db").exists() is (kind is SealedStore)
 
 
 @pytest.mark.usefixtures("region")

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self
 from actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
 
 from ..errors import StoreError
-from ..live import live_of
 from ..turns import Turns
 from .batch import Batch, swept, touched
 from .expiry import expire
@@ -45,13 +44,15 @@ from .items import (
 from .journal import Entry, Journal
 from .lease import LIVES_MS, Lease, Passed
 from .listing import Listing
+from .rewriting import pages, rewritten
 from .table import Span, Table, UnmetError, connected, together
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from actions import ActivationRow, Clock, Live, Record, Write
+    from actions import ActivationRow, Clock, Record, Write
 
+    from ..sealed import Change
     from .table import Pause
 
 log = logging.getLogger(__name__)
@@ -219,6 +220,18 @@ class DynamoStore:
         self._passed, self._settled = doubt.passed, doubt
         self._doubts.clear()
 
+    async def rewrite(self, change: Change) -> int:
+        """Exchanges bodies, one row at a time. Returns how many."""
+        changed = 0
+        async for items in pages(self._table):
+            whole = await self._listing.whole(items)
+            writes = [rewritten(item, body, change) for item, body in whole.values()]
+            for write in writes:
+                if write is not None:
+                    await self.commit([write])
+                    changed += 1
+        return changed
+
     # --- reading -----------------------------------------------------------------------------
 
     @asynccontextmanager
@@ -242,14 +255,13 @@ class DynamoStore:
             for entry in entries
             if (due_ms := int_of(entry, "due_ms")) is not None
         ]
-        return Standing(list(active), timers, await self._live())
+        return Standing(list(active), timers, await self._under_way())
 
-    async def _live(self) -> list[Live]:
-        found: list[Live] = []
+    async def _under_way(self) -> list[ExecutionRow]:
+        found: list[ExecutionRow] = []
         for status in UNDER_WAY:
             query = Query(namespace=None, status=status, limit=MOST)
-            rows = await self._listing.find(ExecutionRow, query)
-            found += [live_of(row.id, row.namespace, row.body) for row in rows]
+            found += await self._listing.find(ExecutionRow, query)
         return found
 
     async def load(self, execution: str) -> Saved | None:

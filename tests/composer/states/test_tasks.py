@@ -145,6 +145,28 @@ def test_a_token_says_its_place():
     assert token_place(task_token("e" * 32, "0/1.2", 30)) == ("e" * 32, "0/1.2", 30)
 
 
+def test_a_signed_token_says_its_place_to_whoever_has_the_key():
+    token = task_token("e" * 32, "0/1.2", 30, b"key")
+
+    assert token_place(token, b"key") == ("e" * 32, "0/1.2", 30)
+    assert token_place(token, b"other") is None
+    assert token_place(token) is None
+    assert token_place(task_token("e" * 32, "0/1.2", 30), b"key") is None
+    assert token_place("w7w", b"key") is None
+
+
+def test_an_execution_signs_its_tokens_with_the_key_that_it_is_given():
+    arguments = {"FunctionName": "fn", "Payload": {"token.$": "$$.Task.Token"}}
+    program = lowered(machine({"T": task(CALLBACK, Parameters=arguments, End=True)}))
+    changes = Execution("e" * 32, program, Limits(signing=b"key")).begin(
+        {}, 0, frames=machine_frames({})
+    )
+
+    ((_, command),) = changes.commands
+    assert token_place(command.params["token"], b"key") == ("e" * 32, "0", 1)
+    assert b"key" not in repr(Limits(signing=b"key")).encode()
+
+
 @pytest.mark.parametrize(("resource", "told"), [(f"{START}.sync", [7]), (FN, [])])
 def test_what_is_asked_after_is_submitted_where_its_end_is_waited_for(resource, told):
     execution = Execution("e" * 32, lowered(machine({"T": task(resource, End=True)})), Limits())

@@ -121,6 +121,20 @@ def test_what_is_not_there_is_refused_clearly(refused, xingqiao, arguments, why)
     assert why in refused(*arguments, code=2)
 
 
+def test_a_package_hides_and_shows_again(xingqiao):
+    def hides():
+        found = json.loads(ok(xingqiao("package", "get", "tools", "--json")).out)
+        return {note["key"]: note["value"] for note in found["annotations"]}
+
+    ok(xingqiao("package", "create", "tools", "--shared", "yes", "--hide", "-a", "by", "me"))
+    assert hides() == {"hide": True, "by": "me"}
+    ok(xingqiao("package", "update", "tools", "--shared", "no"))
+    assert hides()["hide"] is True
+    ok(xingqiao("package", "update", "tools", "--show"))
+    assert hides() == {"hide": False, "by": "me"}
+    ok(xingqiao("package", "update", "others", "--hide"))
+
+
 def test_packages_and_bindings(xingqiao, hello):
     ok(xingqiao("package", "create", "wp", "--param", "name", "Package", "-a", "about", "x"))
     ok(xingqiao("action", "create", "wp/hello", hello))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64decode
 
 import pytest
 from engines import HELD, begun, world
@@ -106,11 +107,30 @@ async def test_the_first_answer_counts():
         assert await outcome(made, execution) == Success({"n": 1})
 
 
+def place_in(token):
+    execution, fiber, turn, _ = (
+        urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().split("|")
+    )
+    return execution, fiber, int(turn)
+
+
+def unsigned(token):
+    return task_token(*place_in(token))
+
+
+def resigned(token, key):
+    return task_token(*place_in(token), key)
+
+
 @pytest.mark.parametrize(
     ("namespace", "change"),
     [
         ("guest", lambda _: "no token"),
         ("guest", lambda _: task_token("0" * 32, "0", 1)),
+        ("guest", lambda _: task_token("0" * 32, "0", 1, b"another key")),
+        ("guest", unsigned),
+        ("guest", lambda token: f"{token[:-1]}{'A' if token[-1] != 'A' else 'Q'}"),
+        ("guest", lambda token: resigned(token, b"another key")),
         ("somebody", lambda token: token),
     ],
 )
@@ -128,13 +148,35 @@ async def test_a_token_of_nothing_in_the_namespace_answers_nothing(namespace, ch
             await made.engine.executions.heartbeat(namespace, change(token))
 
 
+async def test_an_execution_that_began_before_tokens_were_signed_takes_those_that_are_not():
+    store = MemoryStore()
+    made = await begun(store, {"ask": {}})
+    await made.put(main=machine(), ask=None)
+    execution, token = await asked(made)
+    await made.kill()
+    row = store._executions[execution.id]
+    body = json.loads(row.body)
+    assert body["machine"].pop("signed") is True
+    store._executions[execution.id] = row._replace(body=json.dumps(body).encode())
+
+    async with world(store, {"ask": {}}) as again:
+        with pytest.raises(NotFoundError):
+            await again.engine.executions.answer(
+                "guest", resigned(token, b"another key"), Success({})
+            )
+        await again.engine.executions.heartbeat("guest", token)
+        await again.engine.executions.answer("guest", unsigned(token), Success({"n": 1}))
+
+        assert await outcome(again, execution) == Success({"n": 1})
+
+
 async def test_a_token_of_another_turn_is_of_a_task_that_is_over():
     async with world(answers={"ask": {}}) as made:
         await made.put(main=machine(), ask=None)
         execution, _ = await asked(made)
 
         for place in (("0", 2), ("0/1.0", 1)):
-            token = task_token(execution.id, *place)
+            token = task_token(execution.id, *place, made.engine._tokens.tasks)
             with pytest.raises(ConflictError):
                 await made.engine.executions.answer("guest", token, Success({}))
 
@@ -200,8 +242,7 @@ async def test_a_nested_machine_may_be_what_answers_later():
         await made.settle()
         assert "TaskSubmitted" in await events(made, execution)
 
-        await made.engine.executions.answer(
-            "guest", task_token(execution.id, "0", 1), Success({"n": 1})
-        )
+        token = task_token(execution.id, "0", 1, made.engine._tokens.tasks)
+        await made.engine.executions.answer("guest", token, Success({"n": 1}))
 
         assert await outcome(made, execution) == Success({"n": 1})

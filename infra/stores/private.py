@@ -1,0 +1,28 @@
+"""Files that nobody but their owner may read, whatever the mode of their folder and the umask are."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+OWNERS = 0o600
+OTHERS = 0o077
+NAMES = ("xingqiao.db", "xingqiao.db-wal", "xingqiao.db-shm", "lock", "operator", "key")
+
+
+def made_private(directory: Path) -> None:
+    """Takes from everybody else what they may do with the service's files in a directory."""
+    for name in NAMES:
+        file = directory / name
+        if file.exists() and file.stat().st_mode & OTHERS:
+            log.warning("others could use %s: its mode was %o, and is 600 now", file, _mode(file))
+            file.chmod(OWNERS)
+
+
+def _mode(file: Path) -> int:
+    return file.stat().st_mode & 0o777

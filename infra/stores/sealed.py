@@ -1,0 +1,156 @@
+"""A store whose bodies are sealed: what lies below it holds ids, names, times, and nothing that can be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from actions import ActivationRow, ExecutionRow, FiberRow, Saved, Store, Write
+
+from .places import (
+    activation_place,
+    document_place,
+    execution_place,
+    fiber_place,
+    history_place,
+    value_place,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from actions import Document, Query, Record, Standing
+
+    from .sealing import Seal
+
+Change: TypeAlias = (
+    "Callable[[bytes, bytes], bytes | None]"  # of a body in a place: None lets it be
+)
+new = tuple.__new__  # half the time of a NamedTuple's own
+
+
+class Rewritable(Store, Protocol):
+    """A store whose bodies can be exchanged while nobody uses it.
+
+    Law: when it returns, every body is what `change` made of it, and what it was before is nowhere in the
+    store's files.
+    """
+
+    async def rewrite(self, change: Change) -> int:
+        """Exchanges bodies. Returns how many."""
+
+
+class SealedStore:
+    """A `Store` that seals what it hands to another, and opens what it reads from it.
+
+    Rows that were stored before there was a seal are read as they are.
+
+    Args:
+        store: where the rows go; it is open.
+        seal: seals and opens their bodies.
+    """
+
+    def __init__(self, store: Store, seal: Seal) -> None:
+        self._store, self._seal = store, seal
+        self._failed: tuple[Sequence[Write], list[Write]] | None = None
+
+    async def commit(self, writes: Sequence[Write]) -> list[int]:
+        """A commit that failed is handed on again with the same bytes: the store may have done it."""
+        failed, self._failed = self._failed, None
+        if failed is not None and failed[0] is writes:
+            sealed = failed[1]
+        else:
+            sealed = [self._sealed(write) for write in writes]
+        try:
+            return await self._store.commit(sealed)
+        except BaseException:
+            self._failed = writes, sealed
+            raise
+
+    def _sealed(self, write: Write) -> Write:
+        """Most writes have rows of two or three kinds: the others cost nothing."""
+        seal = self._seal.sealed
+        made = Write(forgotten=write.forgotten, dropped=write.dropped, expired=write.expired)
+        if write.executions:
+            made.executions = [
+                new(ExecutionRow, (*row[:6], seal(execution_place(row[0]), row[6])))
+                for row in write.executions
+            ]
+        if write.fibers:
+            made.fibers = [
+                new(FiberRow, (*row[:4], seal(fiber_place(row[0], row[1]), row[4])))
+                for row in write.fibers
+            ]
+        if write.history:
+            made.history = [
+                (of, first, seal(history_place(of, first), body))
+                for of, first, body in write.history
+            ]
+        if write.activations:
+            made.activations = [
+                new(ActivationRow, (*row[:6], seal(activation_place(row[0]), row[6]), row[7]))
+                for row in write.activations
+            ]
+        if write.values:
+            made.values = [
+                (of, key, seal(value_place(of, key), body)) for of, key, body in write.values
+            ]
+        if write.documents:
+            made.documents = [*map(self._document, write.documents)]
+        return made
+
+    def _document(self, document: Document) -> Document:
+        if document.body is None:
+            return document
+        place = document_place(document.kind, document.key)
+        return replace(document, body=self._seal.sealed(place, document.body))
+
+    async def standing(self) -> Standing:
+        standing = await self._store.standing()
+        return replace(standing, executions=[*map(self._execution, standing.executions)])
+
+    async def load(self, execution: str) -> Saved | None:
+        saved = await self._store.load(execution)
+        if saved is None:
+            return None
+        return Saved(self._execution(saved.execution), [*map(self._fiber, saved.fibers)])
+
+    def _execution(self, row: ExecutionRow) -> ExecutionRow:
+        return row._replace(body=self._seal.opened(execution_place(row.id), row.body))
+
+    def _activation(self, row: ActivationRow) -> ActivationRow:
+        return row._replace(body=self._seal.opened(activation_place(row.id), row.body))
+
+    def _fiber(self, row: FiberRow) -> FiberRow:
+        place = fiber_place(row.execution, row.fiber)
+        return row._replace(body=self._seal.opened(place, row.body))
+
+    async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
+        lists = await self._store.history(execution, after, limit)
+        return [
+            (first, self._seal.opened(history_place(execution, first), body))
+            for first, body in lists
+        ]
+
+    async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
+        found = await self._store.values(execution, keys)
+        return {
+            key: self._seal.opened(value_place(execution, key), body) for key, body in found.items()
+        }
+
+    async def find(self, kind: type[Record], query: Query) -> list[Record]:
+        rows = await self._store.find(kind, query)
+        return [
+            self._execution(row) if isinstance(row, ExecutionRow) else self._activation(row)
+            for row in rows
+        ]
+
+    async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
+        return await self._store.count(kind, query)
+
+    async def documents(
+        self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
+        async for document in self._store.documents(kind, prefix, after=after, limit=limit):
+            place = document_place(kind, document.key)
+            yield replace(document, body=self._seal.opened(place, document.body or b""))

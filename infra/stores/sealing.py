@@ -1,0 +1,135 @@
+"""How bodies are sealed before they are stored: AES-256-GCM, each under the name of its place.
+
+A sealed body is `MAGIC`, four bytes that name the key, twelve of salt, the nonce of twelve, and the cipher
+text with its tag. Salt and key give the subkey: each process draws a salt of its own and counts, so no
+nonce is ever used twice under one subkey. The name of the place is authenticated with the body: a body
+that was moved to another place does not open.
+
+This runs for every row of every commit; decision 13 has what it costs.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from .errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAGIC = b"\x00XQ\x01"  # no JSON begins like this
+KEY_BYTES = 32
+NAME_BYTES, SALT_BYTES, NONCE_BYTES = 4, 12, 12
+SALT_AT = len(MAGIC) + NAME_BYTES
+NONCE_AT = SALT_AT + SALT_BYTES
+TEXT_AT = NONCE_AT + NONCE_BYTES
+SUBKEYS = 4096  # that are remembered: one for each process that has written
+
+
+class SealError(StoreError):
+    """A body cannot be opened; the text says why and what to do."""
+
+
+class Seal:
+    """Seals bodies with the first of some keys, and opens what any of them has sealed.
+
+    Args:
+        keys: 32 bytes each, in url-safe base64.
+
+    Raises:
+        SealError: when a key is malformed, or there is none.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        if not keys:
+            raise SealError("there is no key to seal the store with")
+        self._keys = {_name(raw): raw for raw in map(key_bytes, keys)}
+        first = key_bytes(keys[0])
+        salt = secrets.token_bytes(SALT_BYTES)
+        self._start = MAGIC + _name(first) + salt
+        self._encrypt = _cipher(first, salt).encrypt
+        self._numbers = count(1)
+
+    def sealed(self, place: bytes, body: bytes) -> bytes:
+        """A body as it is stored in a place."""
+        nonce = next(self._numbers).to_bytes(NONCE_BYTES, "big")
+        return self._start + nonce + self._encrypt(nonce, body, place)
+
+    def opened(self, place: bytes, body: bytes) -> bytes:
+        """What `sealed` made, as it was; a body that is not sealed is returned unchanged.
+
+        Raises:
+            SealError: when it was sealed with another key, for another place, or is damaged.
+        """
+        if not body.startswith(MAGIC):
+            return body
+        key = self._keys.get(body[len(MAGIC) : SALT_AT])
+        if key is None:
+            raise SealError(f"the body of {_shown(place)} is sealed with a key that is not here")
+        try:
+            cipher = _cipher(key, body[SALT_AT:NONCE_AT])
+            return cipher.decrypt(body[NONCE_AT:TEXT_AT], body[TEXT_AT:], place)
+        except (InvalidTag, ValueError):
+            raise SealError(
+                f"the body of {_shown(place)} was changed, or belongs to another place: restore the "
+                "store from a backup"
+            ) from None
+
+    def is_current(self, body: bytes) -> bool:
+        """Whether a body is sealed with the first key."""
+        return body[:SALT_AT] == self._start[:SALT_AT]
+
+
+def is_sealed(body: bytes) -> bool:
+    """Whether a stored body is sealed, by whatever key."""
+    return body.startswith(MAGIC)
+
+
+def new_key() -> str:
+    """A key that nobody can guess."""
+    return urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def key_bytes(key: str) -> bytes:
+    """The bytes of a key.
+
+    Raises:
+        SealError: when it is malformed.
+    """
+    try:
+        raw = urlsafe_b64decode(key)
+    except (Base64Error, ValueError):
+        raw = b""
+    if len(raw) != KEY_BYTES:
+        raise SealError(
+            f"a key must be {KEY_BYTES} bytes in url-safe base64 (44 characters); make one with: "
+            "xingqiao key new"
+        )
+    return raw
+
+
+def _name(key: bytes) -> bytes:
+    return _derived(key, b"", b"xingqiao key name", NAME_BYTES)
+
+
+@lru_cache(maxsize=SUBKEYS)
+def _cipher(key: bytes, salt: bytes) -> AESGCM:
+    return AESGCM(_derived(key, salt, b"xingqiao store", KEY_BYTES))
+
+
+def _derived(key: bytes, salt: bytes, what: bytes, length: int) -> bytes:
+    return HKDF(algorithm=SHA256(), length=length, salt=salt, info=what).derive(key)
+
+
+def _shown(place: bytes) -> str:
+    return place.decode(errors="replace").replace("\n", " ")

@@ -1,0 +1,24 @@
+"""What a row tells of an execution that is not in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from actions import ExecutionRow
+from infra.engine.live import Live, live_of
+
+
+@pytest.mark.parametrize(
+    ("body", "live"),
+    [
+        (b'{"depth":0}', Live("x", "guest", "x", 0)),
+        (b'{"root":"a","depth":2,"parent":["b","0",1]}', Live("x", "guest", "a", 2)),
+        (b'{"depth":1,"parent":["a","0",1]}', Live("x", "guest", "a", 1)),
+        (b"[]", Live("x", "guest", "x", 0)),
+        (b"damaged", Live("x", "guest", "x", 0)),
+    ],
+)
+def test_the_root_and_depth_of_an_execution_are_in_its_row(body, live):
+    row = ExecutionRow("x", "guest", "name", "running", 1, None, body)
+
+    assert live_of(row) == live

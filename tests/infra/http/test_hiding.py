@@ -1,0 +1,144 @@
+"""A public package that hides: everybody may run what is in it, and nobody else sees code or values."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+import composer
+from tests.infra.http.worlds import world as opened
+
+HOME = "/api/v1/namespaces/_"
+ANN = "/api/v1/namespaces/ann"
+QUERY = {"blocking": "true", "overwrite": "true"}
+CODE, PACKAGES, ACTIONS, TREE = (
+    "echo",
+    "value-of-the-package",
+    "value-of-the-action",
+    "a-literal-inside",
+)
+SECRETS = (PACKAGES, ACTIONS, TREE)
+
+
+@asynccontextmanager
+async def shared(hide):
+    """Two namespaces, and a public package of one of them; with its owner's and the other's client."""
+    async with opened() as world:
+        clients = []
+        for owner in ("ann", "bob"):
+            made = await world.api.namespaces.create(owner, {})
+            clients.append(world.caller(auth=tuple(made.split(":", 1))))
+        ann, bob = clients
+        notes = [{"key": "hide", "value": hide}, {"key": "description", "value": "for all"}]
+        bound = [{"key": "p", "value": PACKAGES}]
+        package = {"publish": True, "annotations": notes, "parameters": bound}
+        assert (await ann.put(f"{HOME}/packages/tools", json=package)).status_code == 200
+        tree = composer.sequence(composer.literal({"t": TREE}), "/_/tools/code").to_json()
+        documents = {
+            "code": {"exec": {"kind": "python:3", "code": CODE}},
+            "tree": {"exec": {"kind": "composition", "composition": tree}},
+            "remote": {"exec": {"kind": "http", "function": f"http://127.0.0.1:9/{TREE}"}},
+        }
+        for name, document in documents.items():
+            document["parameters"] = [{"key": "a", "value": ACTIONS}]
+            document["annotations"] = [{"key": "conductor", "value": tree}]
+            answer = await ann.put(f"{HOME}/actions/tools/{name}", json=document)
+            assert answer.status_code == 200, answer.text
+        binding = {"binding": {"namespace": "ann", "name": "tools"}}
+        own = [{"key": "b", "value": "bobs-own"}]
+        await bob.put(f"{HOME}/packages/bound", json={**binding, "parameters": own})
+        yield ann, bob
+
+
+async def everything(client, place):
+    """All that a client is shown of the package: as it is, and by a binding."""
+    texts = []
+    for path in (
+        "packages/{}",
+        "actions/{}/",
+        "actions/{}/code",
+        "actions/{}/tree",
+        "actions/{}/remote",
+    ):
+        answer = await client.get(f"{place[0]}/{path.format(place[1])}", params={"code": "true"})
+        assert answer.status_code == 200, answer.text
+        texts.append(answer.text)
+    return "".join(texts)
+
+
+@pytest.mark.parametrize("place", [(ANN, "tools"), (HOME, "bound")], ids=["itself", "bound"])
+async def test_what_hides_shows_names_and_kinds_only(place):
+    async with shared(hide=True) as (ann, bob):
+        seen = await everything(bob, place)
+        assert not [secret for secret in SECRETS if secret in seen]
+        assert '"code":"echo"' not in seen
+        action = (await bob.get(f"{place[0]}/actions/{place[1]}/code")).json()
+        assert action["exec"] == {"kind": "python:3", "binary": False}
+        hidden = {p["key"]: p for p in action["parameters"]}
+        assert hidden["a"] == {"key": "a", "value": None, "hidden": True}
+        package = (await bob.get(f"{place[0]}/packages/{place[1]}")).json()
+        assert {doc["name"] for doc in package["actions"]} == {"remote", "tree", "code"}
+        values = {p["key"]: p["value"] for p in package["parameters"]}
+        assert values == ({"p": None} if place[1] == "tools" else {"p": None, "b": "bobs-own"})
+
+        owners = await everything(ann, (HOME, "tools"))
+        assert all(secret in owners for secret in (*SECRETS, '"code":"echo"'))
+
+
+async def test_what_does_not_hide_is_shown_as_openwhisk_shows_it():
+    async with shared(hide=False) as (_, bob):
+        seen = await everything(bob, (ANN, "tools"))
+        assert all(secret in seen for secret in (*SECRETS, '"code":"echo"'))
+
+
+@pytest.mark.parametrize("place", [f"{ANN}/actions/tools", f"{HOME}/actions/bound"])
+async def test_it_runs_and_its_history_shows_no_values(place):
+    async with shared(hide=True) as (_, bob):
+        answer = await bob.post(f"{place}/code", params=QUERY, json={"x": 1})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["response"]["result"]["p"] == PACKAGES  # the action itself returns it
+
+        answer = await bob.post(f"{place}/tree", params=QUERY, json={"x": 1})
+        id = answer.json()["activationId"]
+        history = await bob.get(f"{HOME}/executions/{id}/history")
+        assert history.status_code == 200
+        entries = history.json()["entries"]
+        assert entries[0]["type"] == "ExecutionStarted"
+        assert not [secret for secret in SECRETS if secret in history.text]
+        assert not [
+            secret
+            for secret in SECRETS
+            if secret in (await bob.get(f"{HOME}/executions/{id}")).text
+        ]
+        other = {"composition": composer.literal({}).to_json()}
+        redriven = await bob.post(f"{HOME}/executions/{id}/redrive", json=other)
+        assert redriven.status_code == 403
+
+
+async def test_when_it_is_gone_its_history_still_shows_no_values():
+    async with shared(hide=True) as (ann, bob):
+        answer = await bob.post(f"{ANN}/actions/tools/tree", params=QUERY, json={})
+        id = answer.json()["activationId"]
+        for change in (
+            ann.put(f"{HOME}/packages/tools", params=QUERY, json={"publish": False}),
+            ann.delete(f"{HOME}/packages/tools", params={"force": "true"}),
+        ):
+            assert (await change).status_code == 200
+            history = await bob.get(f"{HOME}/executions/{id}/history")
+            assert history.json()["entries"]
+            assert not [secret for secret in SECRETS if secret in history.text]
+
+
+async def test_an_owners_history_shows_everything():
+    async with shared(hide=True) as (ann, _):
+        answer = await ann.post(f"{HOME}/actions/tools/tree", params=QUERY, json={})
+        history = await ann.get(f"{HOME}/executions/{answer.json()['activationId']}/history")
+        assert PACKAGES in history.text
+
+
+async def test_a_hidden_action_elsewhere_is_not_looked_at_for_others():
+    async with shared(hide=True) as (_, bob):
+        answer = await bob.post(f"{HOME}/adapters/check", json={"action": "/ann/tools/remote"})
+        assert answer.status_code in (403, 404)
+        assert TREE not in answer.text
