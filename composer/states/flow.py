@@ -88,16 +88,14 @@ def rule_to_output(view: View, rule: int, value: JSON) -> Output:
 
 
 def error_to_output(view: View, catcher: Catcher, at: int, error: dict[str, JSON]) -> Output:
-    """Of a state whose error is caught, by what its catcher says."""
+    """Of a state whose error is caught, by what its catcher says; the state's OutputPath is not for it."""
     if view.state.jsonata:
         field = f"Catch[{at}]"
         made = _field(view, catcher.doc, "Output", f"{field}/Output", error, errorOutput=error)
         assigned = _assigned(view, catcher.doc, f"{field}/Assign", errorOutput=error)
         return _bounded(view, Output(made, assigned))
     assigned = _filled(view, catcher.template, error)
-    combined = combined_by(catcher.result_path, view.raw, error)
-    made = selected_by(view.state.outputs.output_path, view.scope(combined))
-    return _bounded(view, Output(made, assigned))
+    return _bounded(view, Output(combined_by(catcher.result_path, view.raw, error), assigned))
 
 
 def _field(
@@ -137,8 +135,13 @@ def limited(value: JSON, what: str) -> None:
         measured(value, MAX_BYTES * 2) > MAX_BYTES * 2
         or len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_BYTES
     ):
-        text = (
-            f"The state/task '{what}' returned a result with a size exceeding the maximum number of "
-            "bytes service limit."
-        )
-        raise StatesError(DATA_LIMIT_EXCEEDED, text)
+        raise too_large(what)
+
+
+def too_large(what: str) -> StatesError:
+    """The error of the state or task `what`, whose value is too large to be handed on."""
+    text = (
+        f"The state/task '{what}' returned a result with a size exceeding the maximum number of bytes service "
+        "limit."
+    )
+    return StatesError(DATA_LIMIT_EXCEEDED, text)

@@ -7,33 +7,28 @@ its log. An `Event` is durable when it is answered, and tried twice more if it f
 from __future__ import annotations
 
 import json
-from base64 import b64encode
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, function_of, request_id
-from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw
+from actions import NotFoundError, Query, Write, log_tail, request_id
+from composer import MAX_DEPTH, Failure, activation_id, flaw
 from infra.engine import Beginning
+from infra.functions import AGAIN, machine_of
 
 from ..stepfunctions.errors import AwsError
 from .configuration import LATEST, arn_of, missing, named
 from .protocol import Answer
 
 if TYPE_CHECKING:
+    from actions import Action
     from composer import JSON
     from infra.engine import MachineExecution
 
     from ..api import Api
     from .protocol import Asked
 
-TAIL_BYTES = 4096
 SLACK_S = 30.0  # over the function's own timeout, for its worker to start
-AGAIN = (
-    '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
-)
-HOOKS = asl.hooks(is_action=lambda _: True, is_integration=lambda _: False)
 
 
 async def invoke(asked: Asked, api: Api) -> Answer:
@@ -50,11 +45,11 @@ async def invoke(asked: Asked, api: Api) -> Answer:
     event = _event(asked.content)
     match headers.get("x-amz-invocation-type", "RequestResponse"):
         case "RequestResponse":
-            beginning = Beginning(_machine(action.name), event, asked.namespace)
+            beginning = Beginning(machine_of(action.name), event, asked.namespace)
             tail = headers.get("x-amz-log-type") == "Tail"
             return await _waited_for(action, beginning, api, tail=tail)
         case "Event":
-            beginning = Beginning(_machine(action.name, AGAIN), event, asked.namespace)
+            beginning = Beginning(machine_of(action.name, AGAIN), event, asked.namespace)
             await api.engine.executions.begin(beginning)
             return Answer(b"", 202)
         case "DryRun":
@@ -83,17 +78,6 @@ def _unreadable(why: str) -> AwsError:
     )
 
 
-@lru_cache(maxsize=1024)
-def _machine(name: Name, *retriers: str) -> Action:
-    """The state machine that runs an action as its only task."""
-    retry = [json.loads(retrier) for retrier in retriers]
-    task = {"Type": "Task", "Resource": str(name), "Retry": retry, "End": True}
-    definition = json.dumps({"StartAt": "Invoke", "States": {"Invoke": task}})
-    program = asl.lower(definition, type="STANDARD", hooks=HOOKS)
-    document = {"definition": definition, "type": "STANDARD"}
-    return Action(name, Composed(MACHINE, document, program))
-
-
 async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: bool) -> Answer:
     wait_s = action.limits.timeout_ms / 1000 + SLACK_S
     execution, ended = await api.engine.executions.run(beginning, wait_s)
@@ -107,8 +91,7 @@ async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: b
     else:
         content = ended.outcome.value
     if tail:
-        lines = await _log(action, execution, beginning.namespace, api)
-        headers["X-Amz-Log-Result"] = b64encode(lines.encode()[-TAIL_BYTES:]).decode()
+        headers["X-Amz-Log-Result"] = await _log(action, execution, beginning.namespace, api)
     return Answer(orjson.dumps(content), 200, headers)
 
 
@@ -129,16 +112,4 @@ async def _log(action: Action, execution: MachineExecution, namespace: str, api:
     await api.engine.commit(Write())  # the record is written with what was before this
     query = Query(namespace=namespace, cause=execution.id, limit=1)
     (record,) = await api.engine.records.activations(query, whole=True)
-    id, ran_ms = request_id(record["activationId"]), record["duration"]
-    function = function_of(action) or {}
-    printed = [line.split(" ", 1)[1].partition(": ")[2] for line in record["logs"]]
-    size = function.get("MemorySize", action.limits.memory_mb)
-    report = f"Duration: {ran_ms}.00 ms\tBilled Duration: {ran_ms} ms\tMemory Size: {size} MB"
-    return "\n".join(
-        (
-            f"START RequestId: {id} Version: {LATEST}",
-            *printed,
-            f"END RequestId: {id}",
-            f"REPORT RequestId: {id}\t{report}\t\n",
-        )
-    )
+    return log_tail(action, record["activationId"], record["duration"], record["logs"])
