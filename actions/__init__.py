@@ -33,7 +33,7 @@ from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .integrations import is_integration
 from .invocation import Call, Invocation
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
-from .lambdas import FUNCTION, function_of, request_id
+from .lambdas import FUNCTION, function_of, log_tail, request_id
 from .limits import BOUNDS, Limits
 from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
 from .outcome import (
@@ -216,6 +216,7 @@ __all__ = [
     "function_of",
     "is_integration",
     "listed",
+    "log_tail",
     "merged",
     "not_fired",
     "outcome_of",

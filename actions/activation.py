@@ -24,7 +24,8 @@ class Opened:
 
     `cause` is the composition's activation that it is a step of; `asked_ms` when it was asked for;
     `name` and `kind` are the action's, unless it is an inline function or a conductor action's.
-    A `silent` one runs no code (an entity is told a decision) and leaves no record.
+    A `silent` one runs no code (an entity is told a decision) and leaves no record. With `tail` whoever
+    asked wants the end of the log with the result.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Opened:
     name: str | None = None
     kind: str | None = None
     silent: bool = False
+    tail: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ with one of `runtimes/functions`, so that its outcome is the handler's own:
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
 from composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
@@ -20,12 +21,15 @@ from composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
 from .outcome import BAD_RESPONSE, CRASHED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from composer import JSON
 
     from .invocation import Invocation
     from .model import Action
 
 FUNCTION = "lambda"  # the annotation
+TAIL_BYTES = 4096  # of a log, that Lambda answers with
 
 
 def function_of(action: Action) -> dict[str, JSON] | None:
@@ -55,6 +59,28 @@ def asked(invocation: Invocation, function: dict[str, JSON], deadline_ms: int) -
         "log_stream": stream,
         "deadline_ms": deadline_ms,
     }
+
+
+def log_tail(action: Action, activation: str, ran_ms: int, logs: Iterable[str]) -> str:
+    """The last 4 KB of what a run has printed, with Lambda's own lines around it, in base64.
+
+    Args:
+        action: the function.
+        activation: the run's id.
+        ran_ms: how long it ran.
+        logs: lines as records have them: `TIME stdout: TEXT`.
+    """
+    function, request = function_of(action) or {}, request_id(activation)
+    printed = [line.split(" ", 1)[-1].partition(": ")[2] for line in logs]
+    size = function.get("MemorySize", action.limits.memory_mb)
+    report = f"Duration: {ran_ms}.00 ms\tBilled Duration: {ran_ms} ms\tMemory Size: {size} MB"
+    lines = (
+        f"START RequestId: {request} Version: $LATEST",
+        *printed,
+        f"END RequestId: {request}",
+        f"REPORT RequestId: {request}\t{report}\t\n",
+    )
+    return b64encode("\n".join(lines).encode(errors="replace")[-TAIL_BYTES:]).decode()
 
 
 def answered(answer: JSON) -> Success | Failure:

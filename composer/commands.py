@@ -18,7 +18,8 @@ class Invoke:
     Neither is the code of the action that the program belongs to: a conductor action's. `variables`
     are those that an inline function sees; an action sees none. `key` is the same each time that the
     same step of a saga is tried; without one every attempt stands for itself. With `later` its success
-    says only that it has been taken in: the answer comes by the token of this turn.
+    says only that it has been taken in: the answer comes by the token of this turn. With `tail` the answer
+    comes with the end of the run's log.
     """
 
     turn: int
@@ -29,6 +30,7 @@ class Invoke:
     variables: dict[str, JSON] | None = None
     key: str | None = None
     later: bool = False
+    tail: bool = False
 
 
 @frozen

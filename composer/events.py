@@ -20,13 +20,15 @@ class Continued:
 class Completed:
     """The action it waits for came back with `value`, and with variables that it set, if any.
 
-    `remote` is what is known of where it ran, for the history.
+    `remote` is what is known of where it ran, for the history; `log` the end of its log in base64, if the
+    step asked for it.
     """
 
     turn: int
     value: JSON
     variables: dict[str, JSON] | None = None
     remote: dict[str, JSON] | None = None
+    log: str | None = None
 
 
 @frozen

@@ -182,8 +182,10 @@ def _event(entry: dict[str, JSON]) -> Event | None:
     """What came in when this was written; None for what only tells of a consequence."""
     match entry["type"]:
         case history.STEP_SUCCEEDED:
-            value = entry["value"]["Payload"] if entry.get("payload") else entry["value"]
-            return Completed(entry["turn"], value, entry.get("variables"))
+            value, log = entry["value"], None
+            if entry.get("payload"):  # what Lambda answers is put around it again
+                value, log = value["Payload"], value.get("LogResult")
+            return Completed(entry["turn"], value, entry.get("variables"), log=log)
         case history.STEP_FAILED if "variables" in entry:
             return Completed(entry["turn"], {"error": entry["value"]}, entry["variables"])
         case history.STEP_FAILED:

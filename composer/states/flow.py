@@ -137,8 +137,13 @@ def limited(value: JSON, what: str) -> None:
         measured(value, MAX_BYTES * 2) > MAX_BYTES * 2
         or len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_BYTES
     ):
-        text = (
-            f"The state/task '{what}' returned a result with a size exceeding the maximum number of "
-            "bytes service limit."
-        )
-        raise StatesError(DATA_LIMIT_EXCEEDED, text)
+        raise too_large(what)
+
+
+def too_large(what: str) -> StatesError:
+    """The error of the state or task `what`, whose value is too large to be handed on."""
+    text = (
+        f"The state/task '{what}' returned a result with a size exceeding the maximum number of bytes service "
+        "limit."
+    )
+    return StatesError(DATA_LIMIT_EXCEEDED, text)

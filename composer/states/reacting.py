@@ -13,10 +13,19 @@ from ..values import Failure
 from .children import WRITE, transformed, writing
 from .compiled import first_covering, state_of
 from .errors import HEARTBEAT_TIMEOUT, RUNTIME, TIMEOUT, StatesError, failed
-from .flow import error_to_output, limited
+from .flow import error_to_output, limited, too_large
+from .invoking import LATEST, Answered, request_id
 from .leaving import leave_to
 from .resources import is_function
-from .tasks import NO_FUNCTION, failed_as, failure_of, resource_of, result_of, submitted
+from .tasks import (
+    NO_FUNCTION,
+    TOO_LARGE,
+    failed_as,
+    failure_of,
+    resource_of,
+    result_of,
+    submitted,
+)
 from .telling import fault, told
 from .view import View, machine_of
 
@@ -54,7 +63,7 @@ def accepted(cursor: Cursor, event: Accepted) -> None:
         _count(cursor, lambda deadline: deadline.once_taken)
     else:
         told_so: Told = ("TaskSubmitted", resource.about)
-        result = submitted(resource, ticket.get("result"), cursor.activation_of(cursor.turn))
+        result = submitted(resource, ticket.get("result"), _answered(cursor))
         cursor.note(history.STEP_ACCEPTED, {}, result, [told_so])
 
 
@@ -69,7 +78,7 @@ def completed(cursor: Cursor, event: Completed) -> Failure | None:
         cursor.value = event.value
         return None
     state, resource = _task(cursor)
-    result = result_of(resource, event.value, cursor.activation_of(cursor.turn))
+    result = result_of(resource, event.value, _answered(cursor, event.log))
     try:
         limited(result, resource.service or state.name)
     except StatesError as error:
@@ -82,28 +91,37 @@ def completed(cursor: Cursor, event: Completed) -> Failure | None:
     return None
 
 
+def _answered(cursor: Cursor, log: str | None = None) -> Answered:
+    return Answered(cursor.activation_of(cursor.turn), cursor.now_ms, log)
+
+
 def task_failed(cursor: Cursor, event: Failed) -> Failure:
     """The task has failed, or never ran."""
     if _state(cursor, cursor.innermost(InState)).type == "Map":
         return _run_failed(cursor, event.failure)
-    _, resource = _task(cursor)
+    state, resource = _task(cursor)
     detail: dict[str, JSON] = (
         {} if event.remote is None else {"ran": event.ran, "remote": event.remote}
     )
     failure = failure_of(resource, event.failure)
+    if event.failure.code == TOO_LARGE:
+        exceeded = too_large(resource.service or state.name)
+        failure = failed(exceeded.name, exceeded.cause)
     if failure.code == NO_FUNCTION and event.remote is None:  # there is no action of this name
         failure = failed(NO_FUNCTION, _missing(cursor, resource))
     return _failed(cursor, resource, failure, detail)
 
 
 def _missing(cursor: Cursor, resource: Resource) -> str:
-    """What Lambda says of a function that is not there."""
+    """What Lambda says of a function that is not there: that of its newest version, if none is named."""
     given = resource.text if resource.kind == "LambdaFunction" else cursor.value["FunctionName"]
     arn = given
     if not is_function(given):
         place = machine_of(cursor).context.get("StateMachine", {}).get("Id", "").split(":")
         arn = ":".join(["arn:aws:lambda", *place[3:5], "function", given])
-    request = cursor.activation_of(cursor.turn)
+    if not arn.rpartition(":function:")[2].count(":"):
+        arn = f"{arn}:{LATEST}"
+    request = request_id(cursor.activation_of(cursor.turn))
     return f"Function not found: {arn} (Service: Lambda, Status Code: 404, Request ID: {request})"
 
 

@@ -27,7 +27,7 @@ from .mapping import (
     run_of,
     tolerance_of,
 )
-from .tasks import resource_of, target
+from .tasks import resource_of, tails, target
 from .telling import entered, fault, scheduled
 from .templates import Expression
 from .timing import task_seconds, wait_until_ms
@@ -287,7 +287,8 @@ def invocation(cursor: Cursor, i: instructions.InvokeState, turn: int) -> Invoke
     if isinstance(aimed, Failure):
         return aimed
     name, params = aimed
-    return Invoke(turn, cursor.activation_of(turn), params, action=name, later=resource.later)
+    activation, tail = cursor.activation_of(turn), tails(resource, cursor.value)
+    return Invoke(turn, activation, params, action=name, later=resource.later, tail=tail)
 
 
 def _invoke(cursor: Cursor, i: instructions.InvokeState) -> Reaction:

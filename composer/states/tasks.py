@@ -10,11 +10,13 @@ from ..freezing import frozen
 from ..names import Name
 from ..values import TIMEOUT as TIMED_OUT
 from ..values import Failure
-from .errors import DATA_LIMIT_EXCEEDED, RUNTIME, TASK_FAILED, TIMEOUT, failed
+from .errors import RUNTIME, TASK_FAILED, TIMEOUT, failed
+from .invoking import TAIL, PayloadError, event_of, invoked
 from .resources import integration, is_activity, is_function
 
 if TYPE_CHECKING:
     from ..values import JSON
+    from .invoking import Answered
 
 OWN: Final = "/whisk.system/states/"
 ACTIVITY: Final = f"{OWN}activity"
@@ -22,11 +24,12 @@ INTEGRATION: Final = f"{OWN}integration"
 NAMES: Final = ("code", "name", "type")  # of an error, the first that is a text
 CALLBACK: Final = ".waitForTaskToken"
 NO_FUNCTION: Final = "Lambda.ResourceNotFoundException"
+UNREADABLE: Final = "Lambda.InvalidRequestContentException"
+TOO_LARGE: Final = "PayloadTooLarge"  # the code of a result that its runner does not hand on
 LAMBDA_ERRORS: Final = {  # of ours, what Lambda calls them
     "NotFound": NO_FUNCTION,
     "Throttled": "Lambda.TooManyRequestsException",
     "Permission": "Lambda.AccessDeniedException",
-    "PayloadTooLarge": DATA_LIMIT_EXCEEDED,
     "Unavailable": "Lambda.ServiceException",
     TIMED_OUT: TIMEOUT,
 }
@@ -49,6 +52,11 @@ class Resource:
     def later(self) -> bool:
         """Whether it answers by its token."""
         return self.kind == "Activity" or self.operation.endswith(CALLBACK)
+
+    @property
+    def invokes(self) -> bool:
+        """Whether it is `lambda:invoke`, in one of its patterns."""
+        return self.service == "lambda" and self.operation in ("invoke", f"invoke{CALLBACK}")
 
     @property
     def waited_for(self) -> bool:
@@ -79,12 +87,8 @@ def target(resource: Resource, parameters: JSON, execution: str) -> tuple[str, J
         return ACTIVITY, {"arn": resource.text, "input": parameters}
     if resource.kind == "LambdaFunction":
         return _function(resource.text, parameters)
-    if resource.service == "lambda" and resource.operation.split(".")[0] == "invoke":
-        given = parameters if isinstance(parameters, dict) else {}
-        name = given.get("FunctionName")
-        if not isinstance(name, str):
-            return failed(RUNTIME, "The field 'FunctionName' must be the name of a function.")
-        return _function(name, given.get("Payload", {}))
+    if resource.invokes:
+        return _invocation(parameters if isinstance(parameters, dict) else {})
     operation, _, pattern = resource.operation.partition(".")
     return INTEGRATION, {
         "service": resource.service,
@@ -93,6 +97,23 @@ def target(resource: Resource, parameters: JSON, execution: str) -> tuple[str, J
         "parameters": parameters,
         "execution": execution,
     }
+
+
+def tails(resource: Resource, parameters: JSON) -> bool:
+    """Whether the end of the function's log is asked for."""
+    return resource.invokes and isinstance(parameters, dict) and parameters.get("LogType") == TAIL
+
+
+def _invocation(given: dict[str, JSON]) -> tuple[str, JSON] | Failure:
+    """The function that `lambda:invoke` names, and its event."""
+    name = given.get("FunctionName")
+    if not isinstance(name, str):
+        return failed(RUNTIME, "The field 'FunctionName' must be the name of a function.")
+    try:
+        return _function(name, event_of(given.get("Payload")))
+    except PayloadError as error:
+        text = f"Could not parse request body into json: {error}. A Payload that is text must be the text of a JSON value"
+        return failed(UNREADABLE, f"{text}. (Service: Lambda, Status Code: 400)")
 
 
 def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:
@@ -111,32 +132,16 @@ def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:
     return parsed, payload
 
 
-def result_of(resource: Resource, value: JSON, activation: str) -> JSON:
+def result_of(resource: Resource, value: JSON, answered: Answered) -> JSON:
     """A task's result, of what its action has given."""
-    if resource.service == "lambda" and resource.operation == "invoke":
-        return answered(value, activation)
-    return value
+    return (
+        invoked(value, answered) if resource.operation == "invoke" and resource.invokes else value
+    )
 
 
-def submitted(resource: Resource, value: JSON, activation: str) -> JSON:
+def submitted(resource: Resource, value: JSON, answered: Answered) -> JSON:
     """What has come of asking for a task that answers later."""
-    return answered(value, activation) if resource.service == "lambda" else value
-
-
-def answered(value: JSON, activation: str) -> JSON:
-    """A function's result, as Lambda answers who asks for it."""
-    headers = {"x-amzn-RequestId": [activation], "Content-Type": ["application/json"]}
-    return {
-        "ExecutedVersion": "$LATEST",
-        "Payload": value,
-        "SdkHttpMetadata": {
-            "AllHttpHeaders": headers,
-            "HttpHeaders": {name: text[0] for name, text in headers.items()},
-            "HttpStatusCode": 200,
-        },
-        "SdkResponseMetadata": {"RequestId": activation},
-        "StatusCode": 200,
-    }
+    return invoked(value, answered) if resource.invokes else value
 
 
 def failure_of(resource: Resource, failure: Failure) -> Failure:

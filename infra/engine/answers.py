@@ -15,6 +15,7 @@ from actions import (
     LOST,
     PAYLOAD_TOO_LARGE,
     Remoted,
+    log_tail,
 )
 from composer import (
     APPLICATION_ERROR,
@@ -35,7 +36,7 @@ from composer import (
 from .runs import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
 
 if TYPE_CHECKING:
-    from actions import Completion, Ran, Write
+    from actions import Completion, Opened, Ran, Write
     from composer import JSON, Outcome
 
     from .runs import Flight, Run
@@ -92,6 +93,12 @@ def event_of(turn: int, completion: Completion) -> Completed | Failed:
     if ran is None and outcome.code in (BAD_RESPONSE, PAYLOAD_TOO_LARGE):
         ran = "unknown"  # it may have done all that it was to do, but for telling so
     return Failed(turn, outcome, ran, remote)
+
+
+def log_of(opened: Opened, completion: Completion) -> str:
+    """The end of a run's log, as Lambda answers with it."""
+    ran_ms = completion.ended_ms - completion.started_ms
+    return log_tail(opened.action, opened.id, ran_ms, completion.logs)
 
 
 def taken_or_done(

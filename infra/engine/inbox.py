@@ -26,6 +26,7 @@ from composer import (
     Abandon,
     Accepted,
     Changes,
+    Completed,
     Entry,
     Execution,
     Failed,
@@ -41,6 +42,7 @@ from .answers import (
     broken,
     event_of,
     in_doubt,
+    log_of,
     may_have_run,
     status_in_words,
     taken_or_done,
@@ -455,6 +457,8 @@ class Inbox:
         run.steps_ms += completion.ended_ms - completion.started_ms
         run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
         event = event_of(turn, completion)
+        if opened.tail and isinstance(event, Completed):
+            event = replace(event, log=log_of(opened, completion))
         if isinstance(event, Failed):
             if opened.action.entity is not None:
                 event = replace(event, ran="yes")  # what it has not answered it has not done

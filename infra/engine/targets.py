@@ -81,6 +81,7 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
         name=f"{action.listed_as.path}.{command.function[:8]}" if command.function else None,
         kind=action.invoker_kind(command.function) if command.function else None,
         silent=action.entity is not None and not solo and _decides(command.params),
+        tail=command.tail,
     )
 
 

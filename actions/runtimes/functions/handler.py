@@ -8,6 +8,7 @@ uploaded. It is asked `{"event", "request", "deadline_ms", "arn", ...}` and answ
 from __future__ import annotations
 
 import contextlib
+import decimal
 import importlib
 import json
 import os
@@ -116,12 +117,48 @@ def handler() -> Callable[[Any, Context], Any]:
 
 
 def plain(result: Any) -> Any:
-    """The result as JSON has it."""
+    """The result as Lambda's runtime writes it: bytes are the text of the response itself, which mostly is JSON."""
     try:
-        return json.loads(json.dumps(result, allow_nan=False))
+        if isinstance(result, bytes):
+            return body(result.decode())
+        try:
+            text = json.dumps(result, allow_nan=False, default=written)
+        except TypeError:  # perhaps of a key
+            text = json.dumps(with_text_keys(result), allow_nan=False, default=written)
+        return json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         text = f"Unable to marshal response: {error}"
         raise UncallableError("Runtime.MarshalError", text) from None
+
+
+def body(text: str) -> Any:
+    """What a response says that was written by the handler itself."""
+    try:
+        return json.loads(text, parse_constant=no_constant)
+    except ValueError:
+        return text
+
+
+def no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def written(value: Any) -> Any:
+    """What Lambda's runtime writes of what JSON has not: bytes as UTF-8, decimals as numbers."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, decimal.Decimal):
+        return json.loads(str(value))
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def with_text_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key.decode() if isinstance(key, bytes) else key: with_text_keys(member)
+            for key, member in value.items()
+        }
+    return [with_text_keys(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def frames(error: BaseException) -> list[str]:

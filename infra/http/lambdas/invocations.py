@@ -7,13 +7,12 @@ its log. An `Event` is durable when it is answered, and tried twice more if it f
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, function_of, request_id
+from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, log_tail, request_id
 from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw
 from infra.engine import Beginning
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from ..api import Api
     from .protocol import Asked
 
-TAIL_BYTES = 4096
 SLACK_S = 30.0  # over the function's own timeout, for its worker to start
 AGAIN = (
     '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
@@ -107,8 +105,7 @@ async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: b
     else:
         content = ended.outcome.value
     if tail:
-        lines = await _log(action, execution, beginning.namespace, api)
-        headers["X-Amz-Log-Result"] = b64encode(lines.encode()[-TAIL_BYTES:]).decode()
+        headers["X-Amz-Log-Result"] = await _log(action, execution, beginning.namespace, api)
     return Answer(orjson.dumps(content), 200, headers)
 
 
@@ -129,16 +126,4 @@ async def _log(action: Action, execution: MachineExecution, namespace: str, api:
     await api.engine.commit(Write())  # the record is written with what was before this
     query = Query(namespace=namespace, cause=execution.id, limit=1)
     (record,) = await api.engine.records.activations(query, whole=True)
-    id, ran_ms = request_id(record["activationId"]), record["duration"]
-    function = function_of(action) or {}
-    printed = [line.split(" ", 1)[1].partition(": ")[2] for line in record["logs"]]
-    size = function.get("MemorySize", action.limits.memory_mb)
-    report = f"Duration: {ran_ms}.00 ms\tBilled Duration: {ran_ms} ms\tMemory Size: {size} MB"
-    return "\n".join(
-        (
-            f"START RequestId: {id} Version: {LATEST}",
-            *printed,
-            f"END RequestId: {id}",
-            f"REPORT RequestId: {id}\t{report}\t\n",
-        )
-    )
+    return log_tail(action, record["activationId"], record["duration"], record["logs"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from uuid import UUID
 
 import pytest
 from states.machines import (
@@ -25,6 +26,11 @@ from composer.testing import Fail, Never, Slow
 
 CALLBACK = f"{INVOKE}.waitForTaskToken"
 THROWN = {"errorMessage": "no", "errorType": "TypeError", "stackTrace": []}
+
+
+def request_of(run):
+    """The id of the run's first request, as Lambda writes it."""
+    return str(UUID(run.invocations[0].activation))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +63,7 @@ def test_lambda_invoke_tells_what_lambda_answers():
     output = run.outcome.value
     assert output["Payload"] == {"ok": True}
     assert (output["StatusCode"], output["ExecutedVersion"]) == (200, "$LATEST")
-    assert output["SdkResponseMetadata"]["RequestId"] == run.invocations[0].activation
+    assert output["SdkResponseMetadata"]["RequestId"] == request_of(run)
     assert types(run)[2:5] == ["TaskScheduled", "TaskStarted", "TaskSucceeded"]
     assert events(run)[2][3] == {
         "resourceType": "lambda", "resource": "invoke", "region": "us-east-1",
@@ -197,11 +203,17 @@ def test_a_failure_has_the_name_that_aws_gives_it(failure, error, cause):
 def test_a_function_that_is_not_there_is_told_as_lambda_does(state):
     run = ran(state, actions={"/_/fn": Fail("NotFound")})
 
-    request = run.invocations[0].activation
+    told = f"(Service: Lambda, Status Code: 404, Request ID: {request_of(run)})"
     assert run.error == {
         "Error": "Lambda.ResourceNotFoundException",
-        "Cause": f"Function not found: {FN} (Service: Lambda, Status Code: 404, Request ID: {request})",
+        "Cause": f"Function not found: {FN}:$LATEST {told}",
     }
+
+
+def test_a_version_that_is_not_there_is_named_as_it_was_asked_for():
+    run = ran(task(f"{FN}:live"), actions={"/_/fn": Fail("NotFound")})
+
+    assert "function:fn:live (Service" in run.error["Cause"]
 
 
 def test_an_integrations_failure_is_its_own():
@@ -221,6 +233,29 @@ def test_a_result_is_as_large_as_aws_takes(size, fits):
         assert run.error["Error"] == "States.DataLimitExceeded"
         assert "'A' returned a result with a size exceeding" in run.error["Cause"]
         assert types(run)[-2] == "LambdaFunctionFailed"
+
+
+@pytest.mark.parametrize(("size", "fits"), [(131_071, True), (131_072, False)])
+def test_a_results_size_is_that_of_its_text_in_utf_8(size, fits):
+    run = ran(task(), actions={"/_/fn": "é" * size})
+
+    assert (
+        (run.outcome.value == "é" * size)
+        if fits
+        else run.error["Error"] == "States.DataLimitExceeded"
+    )
+
+
+@pytest.mark.parametrize(("resource", "name"), [(FN, "A"), (INVOKE, "lambda"), (START, "states")])
+def test_a_result_that_its_runner_holds_back_is_too_large(resource, name):
+    actions = dict.fromkeys(("/_/fn", "/whisk.system/states/integration"), Fail("PayloadTooLarge"))
+    run = ran(task(resource, Parameters={"FunctionName": "fn"}), actions=actions)
+
+    assert run.error == {
+        "Error": "States.DataLimitExceeded",
+        "Cause": f"The state/task '{name}' returned a result with a size exceeding the maximum number of bytes "
+        "service limit.",
+    }
 
 
 @pytest.mark.parametrize(("size", "fits"), [(262_142, True), (262_143, False)])

@@ -18,7 +18,7 @@ from tests.infra.servers import AUTH, KEY, USER, running
 ROLE = "arn:aws:iam::111111111111:role/any"
 PYTHON, NODE = "python3.11", "nodejs20.x"
 HANDLER = """
-import json, os, sys
+import decimal, json, os, sys
 
 def handler(event, context):
     print("asked", json.dumps(event, sort_keys=True))
@@ -48,6 +48,19 @@ def about(event, context):
 
 def unwritable(event, context):
     return {1, 2}
+
+RESULTS = {
+    "text": b'"HelloWorld!"', "object": b'{"a": [1]}', "plain": "caf\u00e9".encode(), "empty": b"", "nan": b"NaN",
+    "inner": [b"caf\\xc3\\xa9", {"a": (b"1",)}], "key": {b"k": {1: {b"j": b"x"}}},
+    "decimals": [decimal.Decimal("1.10"), decimal.Decimal(5)],
+    "bad": b"\\xff", "inner bad": [b"\\xff"], "bytearray": bytearray(b"a"), "no number": decimal.Decimal("NaN"),
+}
+
+def makes(event, context):
+    return RESULTS[event]
+
+def large(event, context):
+    return b"a" * event
 
 def exits(event, context):
     sys.exit(3)
@@ -197,6 +210,36 @@ def test_what_goes_wrong_has_lambdas_names(aws, deployed, handler, kind, message
 
     error, _ = answer(aws, "wrong")
     assert (error["errorType"], error["errorMessage"]) == (kind, message)
+
+
+def test_bytes_are_the_response_itself_and_in_a_result_text(aws, deployed):
+    deployed("makes", "handler.makes")
+
+    found = {event: answer(aws, "makes", event) for event in MADE}
+    assert found == {event: (made, None) for event, made in MADE.items()}
+
+
+MADE = {
+    "text": "HelloWorld!", "object": {"a": [1]}, "plain": "café", "empty": "", "nan": "NaN",
+    "inner": ["café", {"a": ["1"]}], "key": {"k": {"1": {"j": "x"}}}, "decimals": [1.1, 5],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ("bad", "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        ("inner bad", "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        ("bytearray", "Object of type bytearray is not JSON serializable"),
+        ("no number", "Out of range float values are not JSON compliant"),
+    ],
+)
+def test_a_result_that_cannot_be_written_has_lambdas_error(aws, deployed, event, why):
+    deployed("makes", "handler.makes")
+
+    error, kind = answer(aws, "makes", event)
+    assert (kind, error["errorType"]) == ("Unhandled", "Runtime.MarshalError")
+    assert error["errorMessage"].startswith(f"Unable to marshal response: {why}")
 
 
 def test_code_that_is_none_is_told(aws, deployed):
