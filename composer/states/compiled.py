@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     from ..values import JSON
 
-CONTEXT: Final = ("$$", "context")  # how definitions refer to the context object
+# How definitions refer to the context object: by itself, or as a part of all that JSONata has of a state.
+CONTEXT: Final = re.compile(r"\$\$|context|\$states\b(?!\s*\.\s*(?:input|result|errorOutput)\b)")
 RETRIED = (1, 3, 2.0)  # a retrier's interval in seconds, its attempts, its rate, if it does not say
 
 
@@ -32,7 +34,7 @@ class State:
         self.type: str = doc["Type"]
         self.doc = doc
         self.jsonata: bool = whole["language"] == "JSONata"
-        self.sees_context = any(word in text for word in CONTEXT)
+        self.sees_context = CONTEXT.search(text) is not None
         self.retriers = tuple(map(Retrier, doc.get("Retry", ())))
         self.catchers = tuple(Catcher(part, jsonata=self.jsonata) for part in doc.get("Catch", ()))
         self.assign: JSON = doc.get("Assign")

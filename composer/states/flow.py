@@ -88,16 +88,14 @@ def rule_to_output(view: View, rule: int, value: JSON) -> Output:
 
 
 def error_to_output(view: View, catcher: Catcher, at: int, error: dict[str, JSON]) -> Output:
-    """Of a state whose error is caught, by what its catcher says."""
+    """Of a state whose error is caught, by what its catcher says; the state's OutputPath is not for it."""
     if view.state.jsonata:
         field = f"Catch[{at}]"
         made = _field(view, catcher.doc, "Output", f"{field}/Output", error, errorOutput=error)
         assigned = _assigned(view, catcher.doc, f"{field}/Assign", errorOutput=error)
         return _bounded(view, Output(made, assigned))
     assigned = _filled(view, catcher.template, error)
-    combined = combined_by(catcher.result_path, view.raw, error)
-    made = selected_by(view.state.outputs.output_path, view.scope(combined))
-    return _bounded(view, Output(made, assigned))
+    return _bounded(view, Output(combined_by(catcher.result_path, view.raw, error), assigned))
 
 
 def _field(

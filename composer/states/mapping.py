@@ -74,6 +74,12 @@ def tolerance_of(view: View, input: JSON, length: int) -> int:
     return min(allowed, default=0)
 
 
+def tolerates(state: State) -> bool:
+    """Whether a Map says how many of its items may fail."""
+    fields = ("ToleratedFailureCount", "ToleratedFailurePercentage")
+    return any(name in state.doc for field in fields for name in (field, f"{field}Path"))
+
+
 def _count(view: View, field: str, input: JSON) -> int | None:
     path = view.state.path(field)
     if path is not None:

@@ -6,6 +6,7 @@ The texts of the errors are AWS' as recorded, but for those of a negative MaxCon
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from ..expressions.nodes import MISSING
@@ -14,6 +15,8 @@ from .fields import selected_by
 from .texts import json_text
 from .timestamps import nanoseconds
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,10}(?:\.[0-9]{1,20})?")
 MAX_SECONDS = 99_999_999  # of a wait or a timeout, as AWS has it where a definition says them
 
 if TYPE_CHECKING:
@@ -65,25 +68,34 @@ def timeout_seconds(field: str, path: ReferencePath, scope: Scope) -> int:
 
 
 def whole_number(field: str, path: ReferencePath, scope: Scope) -> int:
-    """MaxConcurrencyPath or ToleratedFailureCountPath; the bounds are `bounded_count`'s.
+    """MaxConcurrencyPath, ToleratedFailureCountPath, MaxItemsPath, ...; the bounds are `bounded_count`'s.
+
+    A text of digits is the number, as on AWS.
 
     Raises:
         StatesError: States.Runtime for what is no integer.
     """
     value = selected_by(path.path, scope)
-    return value if type(value) is int else _no_number(field, path, value, "integer")
+    if type(value) is int:
+        return value
+    if type(value) is str and _INTEGER.fullmatch(value):
+        return int(value)
+    return _no_number(field, path, value, "integer")
 
 
 def percentage(field: str, path: ReferencePath, scope: Scope) -> float:
     """ToleratedFailurePercentagePath; the bounds are `bounded_percentage`'s.
 
+    A text that is a number is the number, as on AWS.
+
     Raises:
         StatesError: States.Runtime for what is no number.
     """
     value = selected_by(path.path, scope)
-    if type(value) not in (int, float):
-        _no_number(field, path, value, "float")
-    return float(value)
+    is_number = type(value) in (int, float)
+    if is_number or (type(value) is str and _NUMBER.fullmatch(value)):
+        return float(value)
+    return _no_number(field, path, value, "float")
 
 
 def bounded_count(field: str, count: int) -> int:

@@ -8,8 +8,9 @@ from typing import final
 from ..freezing import frozen
 
 _ARN = re.compile(
-    r"arn:[a-z-]+:(?P<service>[\w-]*):(?P<region>[\w-]*):(?P<account>\d*):(?P<rest>.+)"
+    r"arn:[a-z-]+:(?P<service>[\w-]*):(?P<region>[\w-]*):(?P<account>[\w-]*):(?P<rest>.+)"
 )
+_DIGITS = re.compile(r"\d*")
 _FUNCTION = re.compile(r"function:[\w.-]+(?::[\w$.-]+)?")
 _ACTIVITY = re.compile(r"activity:[^\s:]+")
 _INTEGRATION = re.compile(
@@ -40,7 +41,10 @@ def integration(resource: str) -> Integration | None:
 
 
 def is_function(resource: str) -> bool:
-    """Whether a text is the ARN of a Lambda function, or of one of its versions or aliases."""
+    """Whether a text is the ARN of a Lambda function, or of one of its versions or aliases.
+
+    The account may be any word: AWS takes `your-account-id`, too, where it only reads a definition.
+    """
     arn = _ARN.fullmatch(resource)
     return bool(arn and arn["service"] == "lambda" and _FUNCTION.fullmatch(arn["rest"]))
 
@@ -48,4 +52,6 @@ def is_function(resource: str) -> bool:
 def is_activity(resource: str) -> bool:
     """Whether a text is the ARN of an activity."""
     arn = _ARN.fullmatch(resource)
-    return bool(arn and arn["service"] == "states" and _ACTIVITY.fullmatch(arn["rest"]))
+    if arn is None or arn["service"] != "states" or not _DIGITS.fullmatch(arn["account"]):
+        return False
+    return _ACTIVITY.fullmatch(arn["rest"]) is not None

@@ -13,13 +13,13 @@ from ..errors import Error
 from ..fiber import ROOT, Fiber, InState, Machine, Variables
 from ..freezing import frozen
 from ..program import Program
-from ..values import Failure, Success
+from ..values import Failure
 from .children import put_together, reading
 from .compiled import first_covering
 from .errors import TIMEOUT, StatesError, exceeded, failed
 from .flow import Output, error_to_output, input_of, input_to_output, limited, result_to_output
 from .items import read_items
-from .mapping import concurrency_of, inputs_of, items_of, selects, tolerance_of
+from .mapping import concurrency_of, inputs_of, items_of, selects, tolerance_of, tolerates
 from .running import END, PLAIN
 from .tasks import resource_of
 from .timing import task_seconds, wait_until_ms
@@ -220,18 +220,24 @@ class Trial:
         return read
 
     def _iterated(self, length: int, tolerated: int) -> Verdict:
-        """Ends it with what so many iterations come to, of which some may have failed."""
+        """Ends it with what so many iterations come to, of which some may have failed.
+
+        As recorded on AWS: failures count where the definition says how many are tolerated, and a mock may have a
+        result for each item, or for each that has not failed.
+        """
         failures = self._given.failures
         if failures > length:
             raise MismatchError(
                 "Map iteration failure count must be less than or equal to the number of Map "
                 "iterations."
             )
-        if failures > tolerated and self._state.distributed:
-            return self._failed(exceeded())
         mock = self._given.mock
-        results = mock.value if isinstance(mock, Success) else None
-        if isinstance(results, list) and len(results) != length - failures:
+        if isinstance(mock, Failure):  # it is what the Map has failed with, whatever was tolerated
+            return self._failed(mock)
+        if failures > tolerated and self._state.distributed and tolerates(self._state):
+            return self._failed(exceeded())
+        results = mock.value if mock is not None else None
+        if isinstance(results, list) and len(results) not in (length, length - failures):
             raise MismatchError("Input array does not equal the mocked result array's size.")
         return self._mocked()
 

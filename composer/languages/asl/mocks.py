@@ -6,7 +6,7 @@ and marked so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from ...errors import Error
 from ...states import failed
@@ -70,6 +70,58 @@ def check_unmocked(state: Object, *, role: bool) -> None:
         raise RefusedTestError("InvalidDefinition", text)
     if not role:
         raise invalid("RoleArn must be specified when testing a Task state")
+
+
+_TEXT, _COUNT = "a string", "a number"
+CONTEXT: Final[dict[str, dict[str, str | None]]] = {  # members, with what they must be
+    "Execution": {
+        "Id": _TEXT, "Input": None, "Name": _TEXT, "RedriveCount": _COUNT, "RedriveTime": _TEXT, "RoleArn": _TEXT,
+        "StartTime": _TEXT,
+    },
+    "State": {"EnteredTime": _TEXT, "Name": _TEXT, "RetryCount": _COUNT},
+    "StateMachine": {"Id": _TEXT, "Name": _TEXT},
+    "Task": {"Token": _TEXT},
+}  # fmt: skip
+
+
+def check_context(context: Object, state: Object) -> None:
+    """A context object that is given has the members of one, and those that the state would see.
+
+    Raises:
+        RefusedTestError: when it has not.
+    """
+    for name, part in context.items():
+        if name == "Map":
+            _no_context("'Map' field is not supported when mocking a Context object")
+        if name not in CONTEXT:
+            _no_context(f"Field '{name}' is not allowed")
+        if name == "Task" and not _waits(state):
+            _no_context(
+                "Context object contains 'Task' when state is not a Task state with a '.sync' or "
+                "'.waitForTaskToken' service integration pattern"
+            )
+        if not isinstance(part, dict):  # our words
+            _no_context(f"{name} must be an object")
+        for field, value in part.items():
+            _check_member(name, field, value)
+
+
+def _check_member(name: str, field: str, value: JSON) -> None:
+    if field not in CONTEXT[name]:
+        _no_context(f"Field '{field}' is not allowed")
+    kind = CONTEXT[name][field]
+    fits = isinstance(value, str) if kind == _TEXT else type(value) in (int, float)
+    if kind is not None and not fits:
+        _no_context(f"{name}.{field} must be {kind}")
+
+
+def _waits(state: Object) -> bool:
+    asked = integration(state["Resource"]) if state["Type"] == "Task" else None
+    return asked is not None and asked.pattern != ""
+
+
+def _no_context(why: str) -> NoReturn:
+    raise invalid(f"Invalid Context object provided: {why}")
 
 
 def mocked(state: Object, mock: Object, fits: Fits, *, reveals: bool) -> Outcome:

@@ -16,7 +16,7 @@ from .diagnostics import diagnose, diagnose_state, errors, refusal
 from .graph import nested
 from .jsontext import DepthError, TextError, read_json
 from .lowering import state_text
-from .mocks import RefusedTestError, check_unmocked, invalid, mocked
+from .mocks import RefusedTestError, check_context, check_unmocked, invalid, mocked
 from .structures import language_of
 
 if TYPE_CHECKING:
@@ -93,13 +93,16 @@ def begin_test(request: Object, input: JSON, around: Surroundings) -> Object | S
     configured = request.get("stateConfiguration", {})
     _check_configuration(configured, name, state, mocked="mock" in request)
     outcome = _outcome(request, state, around.fits)
+    context = _object(request, "context")
+    if context is not None:
+        check_context(context, state)
     given = Given(
         raw=input,
         id=around.id,
         now_ms=around.now_ms,
         run=run,
         variables=_object(request, "variables") or {},
-        context=_object(request, "context"),
+        context=context,
         mock=outcome,
         retried=configured.get("retrierRetryCount", 0),
         failures=configured.get("mapIterationFailureCount", 0),

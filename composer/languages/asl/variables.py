@@ -1,7 +1,8 @@
 """Variables across scopes: what a machine assigns, nothing nested in it may assign again.
 
 AWS' developer guide, "Passing data between states with variables": a Parallel's branches and a Map's
-processor are scopes of their own, which read outer variables and shadow none.
+processor are scopes of their own, which read outer variables and shadow none. What a Catch assigns is no outer
+variable: AWS was recorded to take definitions whose branches assign it, too.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ def check_variables(
     own: set[str] = set()
     for name, state in machine["States"].items():
         language = language_of(state, check.machine)
-        for field, where in assigned(state, f"{at}/States/{name}"):
+        place = f"{at}/States/{name}"
+        for field, where in assigned(state, place):
             variable = field.removesuffix(".$") if language == "JSONPath" else field
-            own.add(variable)
+            if not where.startswith(f"{place}/Catch["):
+                own.add(variable)
             if any(variable in names for names in outer):
                 message = f"The variable name '{variable}' was already defined in a parent scope."
                 check.error(message, f"{where}/{field}", "DUPLICATE_VARIABLE_NAME")

@@ -40,12 +40,12 @@ def partition(machine: Any, items: list[Any], size: Any) -> Any:
 
 
 def span(machine: Any, first: float, last: Any, step: Any) -> Any:
-    """From `first` by `step` as far as `last`, which is in it if a step lands there."""
+    """From `first` by `step` as far as `last`, which is in it if a step lands there; one number by itself."""
     if last is None or step is None or not int(step):
         return None
     whole = range(int(first), int(last) + (1 if step > 0 else -1), int(step))
     machine.budget.members(max(0, (whole.stop - whole.start) // whole.step))
-    return list(whole)
+    return whole[0] if len(whole) == 1 else list(whole)
 
 
 def hashed(_machine: Any, text: str, algorithm: Any) -> Any:

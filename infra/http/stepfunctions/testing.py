@@ -6,6 +6,7 @@ A Task without a mock is done, as the only state of an express machine that is n
 from __future__ import annotations
 
 import json
+import uuid
 from typing import TYPE_CHECKING
 
 from actions import MACHINE, define_action
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..api import Api
     from .protocol import Caller, Operations
 
+MACHINES = uuid.UUID("6b7f0c57-6c0e-4d0c-8f5e-3a1d9b0f9c11")  # that tests' machines are named in
 LONGEST_S = 300.0  # a test, as AWS has it
 NAME = "test state"  # no machine's: those have no blanks
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout"})
@@ -47,12 +49,14 @@ async def test_state(params: dict[str, JSON], caller: Caller, api: Api) -> dict[
 
 
 def _run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
-    """The names that the context object of a test has."""
-    name = caller.request
-    execution = {"Id": api.arns.express(name, name, name), "Name": name}
+    """The names that the context object of a test has: those of an express machine, without its last part."""
+    name, machine_name = caller.request, str(uuid.uuid5(MACHINES, caller.request))
+    machine_arn = api.arns.machine(machine_name)
+    id = f"{machine_arn.replace(':stateMachine:', ':express:')}:{name}"
+    execution = {"Id": id, "Name": name}
     if "roleArn" in params:
         execution["RoleArn"] = params["roleArn"]
-    machine = {"Id": api.arns.machine(name), "Name": name}
+    machine = {"Id": machine_arn, "Name": machine_name}
     return {"Execution": execution, "StateMachine": machine}
 
 

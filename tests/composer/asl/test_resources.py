@@ -23,6 +23,8 @@ def task(resource, **fields):
     [
         "known", ACTIVITY, "arn:aws:lambda:us-east-1:111111111111:function:f",
         "arn:aws-cn:lambda:cn-north-1:111111111111:function:f:$LATEST",
+        "arn:aws:lambda:your-region:your-account-id:function:yourFunction",
+        "arn:aws:lambda:REGION:ACCOUNT_ID:function:FUNCTION_NAME",
         "arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken",
         "arn:aws:states:::states:startExecution.sync", "arn:aws:states:::states:startExecution.sync:2",
     ],
@@ -36,6 +38,7 @@ def test_a_task_calls_what_is_known(resource):
     [
         "arn:aws:states:::dynamodb:query", "arn:aws:states:::lambda", "arn:aws:nothing",
         "arn:aws:states:us-east-1::lambda:invoke", "arn:aws:states:::lambda:invoke.later",
+        "arn:aws:states:us-east-1:your-account-id:activity:a", "arn:aws:lambda:us-east-1:a b:function:f",
         "arn:aws:lambda:us-east-1:111111111111:layer:f", "arn:aws:swf:us-east-1:1:task:x",
     ],
 )  # fmt: skip

@@ -39,15 +39,27 @@ def test_scopes_beside_each_other_and_states_of_one_scope_share_names():
     assert said({"Type": "Parallel", "Branches": [branch, other], "End": True}) == []
 
 
+def test_what_a_catch_assigns_may_be_assigned_inside():
+    caught = [{"ErrorEquals": ["e"], "Next": "A", "Assign": {"x": 1}}]
+
+    assert said({**within(ASSIGNING), "Catch": caught}) == []
+    assert said({**within(ASSIGNING), "Catch": caught, "Assign": {"x": 1}}) == [
+        (message("x"), "/ItemProcessor/States/I/Assign/x.$")
+    ]
+
+
 def test_rules_and_catchers_assign_too():
     caught = [{"ErrorEquals": ["e"], "Next": "A", "Assign": {"x": 1}}]
     chosen = {"Type": "Choice", "Default": "I", "Choices": [
         {"Variable": "$", "IsNull": True, "Next": "I", "Assign": {"x": 1}},
     ]}  # fmt: skip
 
-    assert said({**within(chosen), "Catch": caught}) == [
+    assert said({**within(chosen), "Assign": {"x": 1}}) == [
         (message("x"), "/ItemProcessor/States/I/Choices[0]/Assign/x")
     ]
+    inner = {"StartAt": "I", "States": {"I": {**TASK, "Catch": [{**caught[0], "Next": "I"}]}}}
+    outer = {"Type": "Parallel", "Branches": [inner], "Assign": {"x": 1}, "End": True}
+    assert said(outer) == [(message("x"), "/Branches[0]/States/I/Catch[0]/Assign/x")]
     assert said(within(within({**TASK, "Catch": [{**caught[0], "Next": "I"}]}))) == [
         ("Duplicate State name: I", "/ItemProcessor/States/I/ItemProcessor/States/I")
     ]

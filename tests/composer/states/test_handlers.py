@@ -43,6 +43,22 @@ def test_a_retrier_without_anything_tries_three_times_more():
     assert run.outcome.value == {"Error": "Mine", "Cause": "why"}
 
 
+@pytest.mark.parametrize("path", ["$.Payload", "$.none", None])
+def test_the_output_of_a_caught_error_is_not_cut_by_the_output_path(path):
+    caught = {"ErrorEquals": ["States.ALL"], "Next": "B"}
+    first = task(ResultPath="$.Payload", OutputPath=path, Catch=[caught], End=True)
+    states = {"A": first, "B": {"Type": "Pass", "End": True}}
+    run = ran(machine(states), {"n": 1}, actions={"/_/fn": MINE})
+    put = ran(
+        machine({**states, "A": {**first, "Catch": [{**caught, "ResultPath": "$.error"}]}}),
+        {"n": 1}, actions={"/_/fn": MINE},
+    )  # fmt: skip
+
+    error = {"Error": "Mine", "Cause": "why"}
+    assert run.outcome.value == error
+    assert put.outcome.value == {"n": 1, "error": error}
+
+
 def test_delays_are_bounded():
     run = retried([MINE] * 4, {"ErrorEquals": ["Mine"], "BackoffRate": 10, "MaxDelaySeconds": 5})
 

@@ -281,8 +281,65 @@ def test_a_state_by_itself_has_a_name():
 
 def test_a_context_object_is_what_is_given():
     state = task(FN, QueryLanguage="JSONata", Arguments="{% $states.context %}", End=True)
-    answer = tried(state, result=1, context={"Task": {"Token": "t"}})
-    assert answer["inspectionData"]["afterArguments"] == {"Task": {"Token": "t"}}
+    context = {
+        "Execution": {"Id": "arn:x", "Input": [1], "RedriveCount": 1},
+        "State": {},
+        "StateMachine": {},
+    }
+    for given in (context, {}):
+        answer = tried(state, result=1, context=given)
+        assert answer["inspectionData"]["afterArguments"] == given
+
+
+def test_the_token_of_a_task_that_waits_for_one_may_be_given():
+    arguments = {"FunctionName": "f", "Payload": "{% $states.context.Task.Token %}"}
+    state = task(
+        f"{INVOKE}.waitForTaskToken", QueryLanguage="JSONata", Arguments=arguments, End=True
+    )
+    answer = tried(state, result={"lambda": 1}, context={"Task": {"Token": "abc"}})
+    assert answer["inspectionData"]["afterArguments"]["Payload"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("context", "why"),
+    [  # recorded, but for the last two
+        ({"Execution": {"Id": 1}}, "Execution.Id must be a string"),
+        ({"Map": {}}, "'Map' field is not supported when mocking a Context object"),
+        ({"Execution": {"colour": "red"}}, "Field 'colour' is not allowed"),
+        ({"Colour": {}}, "Field 'Colour' is not allowed"),
+        ({"Task": {"Token": "t"}}, "Context object contains 'Task' when state is not a Task state with a '.sync' or '.waitForTaskToken' service integration pattern"),
+        ({"State": {"RetryCount": "1"}}, "State.RetryCount must be a number"),
+        ({"State": 1}, "State must be an object"),
+    ],
+)  # fmt: skip
+def test_a_context_object_that_is_none_is_refused(context, why):
+    message = f"Invalid Context object provided: {why}"
+    assert refused(CALL, result=1, context=context) == ("ValidationException", message)
+    assert refused(MAP, result=[], input=[], context=context) == ("ValidationException", message)
+
+
+@pytest.mark.parametrize("kind", [{"Type": "Pass"}, {**MAP, "Items": [1]}, {**CALL}])
+@pytest.mark.parametrize(
+    "whole", ["{% $states %}", "{% ($s := $states; $s) %}", "{% $lookup($states, 'context') %}"]
+)
+def test_all_that_jsonata_has_of_a_state_has_the_context_object(kind, whole):
+    state = {**kind, "QueryLanguage": "JSONata", "Output": whole, "End": True}
+    mock = {"result": [1]} if kind["Type"] != "Pass" else {}
+    output = tried(state, {"n": 1}, **mock)["output"]
+
+    context = output if "lookup" in whole else output.pop("context")
+    about = {} if kind["Type"] == "Pass" else {"RetryCount": 0}
+    assert context == {
+        "Execution": {
+            **RUN["Execution"],
+            "Input": {"n": 1},
+            "StartTime": "2025-11-21T14:00:00.000Z",
+        },
+        "StateMachine": RUN["StateMachine"],
+        "State": {"Name": "StateName", "EnteredTime": "2025-11-21T14:00:00.000Z", **about},
+    }
+    if context is not output:
+        assert output == {"input": {"n": 1}, "result": {"n": 1}, **mock}
 
 
 # --- tasks ---------------------------------------------------------------------------------------
@@ -471,6 +528,55 @@ def test_iterations_may_fail_as_far_as_is_tolerated():
         "States.ExceedToleratedFailureThreshold",
         "The specified tolerated failure threshold was exceeded",
     )
+
+
+def counted(failures, **fields):
+    """A test of a Map of three items, of which so many have failed."""
+    state = {**MAP, "ItemProcessor": DISTRIBUTED, **fields}
+    return state, [1, 2, 3], {"stateConfiguration": {"mapIterationFailureCount": failures}}
+
+
+@pytest.mark.parametrize(
+    ("failures", "fields", "status"),
+    [
+        (2, {}, "SUCCEEDED"),  # recorded: who does not say how many are tolerated is not asked
+        (0, {"ToleratedFailureCount": 1}, "SUCCEEDED"),
+        (1, {"ToleratedFailureCount": 1}, "SUCCEEDED"),
+        (2, {"ToleratedFailureCount": 1}, "FAILED"),
+        (1, {"ToleratedFailurePercentage": 34}, "SUCCEEDED"),
+        (2, {"ToleratedFailurePercentage": 34}, "FAILED"),
+    ],
+)
+def test_a_mock_may_have_a_result_for_each_item(failures, fields, status):
+    state, items, request = counted(failures, **fields)
+    answer = tried(state, items, result=[0, 0, 1], **request)
+
+    assert answer["status"] == status
+    assert answer.get("output", answer.get("error")) == (
+        [0, 0, 1] if status == "SUCCEEDED" else "States.ExceedToleratedFailureThreshold"
+    )
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_a_mocked_error_is_told_however_many_have_failed(failures):
+    state, items, request = counted(failures, ToleratedFailureCount=1)
+    answer = tried(state, items, error={"error": "Mine", "cause": "why"}, **request)
+
+    assert (answer["status"], answer["error"], answer["cause"]) == ("FAILED", "Mine", "why")
+
+
+def test_handlers_are_found_for_failures_that_are_too_many():
+    handlers = [{"ErrorEquals": ["Mine"], "Next": "B"}, {"ErrorEquals": ["States.ExceedToleratedFailureThreshold"], "Next": "C"}]  # fmt: skip
+    retriers = [{"ErrorEquals": each["ErrorEquals"], "MaxAttempts": 2} for each in handlers]
+    states = {"B": {"Type": "Pass", "End": True}, "C": {"Type": "Pass", "End": True}}
+    for fields, status, details in (
+        ({"Catch": handlers}, "CAUGHT_ERROR", {"catchIndex": 1}),
+        ({"Catch": handlers, "Retry": retriers}, "RETRIABLE", {"retryIndex": 1, "retryBackoffIntervalSeconds": 1}),
+    ):  # fmt: skip
+        state, items, request = counted(2, ToleratedFailureCount=1, **fields)
+        definition = machine({"A": state, **states})
+        answer = tried(definition, items, result=[0, 0, 1], stateName="A", **request)
+        assert (answer["status"], answer["inspectionData"]["errorDetails"]) == (status, details)
 
 
 def test_the_results_of_a_map_may_be_in_files():

@@ -99,16 +99,20 @@ async def test_a_test_has_names(aws):
     answer = await tried(aws, state, [1])
 
     context = json.loads(answer["output"])["c"]
-    name = context["Execution"]["Name"]
+    name, machine = context["Execution"]["Name"], context["StateMachine"]["Name"]
+    assert name != machine
     assert context["Execution"] == {
-        "Id": f"arn:aws:states:us-east-1:111111111111:express:{name}:{name}:{name}",
+        "Id": f"arn:aws:states:us-east-1:111111111111:express:{machine}:{name}",
         "Input": [1],
         "Name": name,
         "RoleArn": ROLE,
         "StartTime": context["State"]["EnteredTime"],
     }
     assert context["State"]["Name"] == "StateName"
-    assert context["StateMachine"]["Name"] == name
+    assert (
+        context["StateMachine"]["Id"]
+        == f"arn:aws:states:us-east-1:111111111111:stateMachine:{machine}"
+    )
 
 
 async def test_a_mock_needs_no_role_and_must_be_as_the_answer(aws):
