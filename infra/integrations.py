@@ -316,7 +316,7 @@ def came_with(headers: Mapping[str, str], status: int, request: str) -> dict[str
     return {
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [text] for name, text in headers.items()},
-            "HttpHeaders": {**headers},
+            "HttpHeaders": {name: headers[name] for name in sorted(headers, key=str.lower)},
             "HttpStatusCode": status,
         },
         "SdkResponseMetadata": {"RequestId": request},

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import UTC, datetime
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 from actions import ExecutionArn, parsed_arn
 from composer import Error
 
+from .functions import Functions
 from .integrations import (
     SYNC_2,
     TASK_FAILED,
@@ -66,10 +68,11 @@ Call: TypeAlias = "Callable[[str, str, str, dict[str, JSON]], Awaitable[dict[str
 
 
 class StepFunctions:
-    """The integrations of this service's own API. They wait until it is served: see `serve`."""
+    """The integrations of this service's own API, and of functions. They wait until it is served: see `serve`."""
 
     def __init__(self) -> None:
         self._served = asyncio.Event()
+        self._functions = Functions()
         self._call: Call
         self._engine: Engine
 
@@ -79,13 +82,15 @@ class StepFunctions:
         `call` raises OperationError.
         """
         self._engine, self._call = engine, call
+        self._functions.serve(engine)
         self._served.set()
 
     @property
     def registry(self) -> dict[tuple[str, str], Integration]:
         """What there is of it."""
         sdk = {(SDK, name): Integration(self._sdk) for name in OPERATIONS}
-        return {**sdk, (OPTIMIZED, START): Integration(self._start, self._finish, self._stop)}
+        start = Integration(self._start, self._finish, self._stop)
+        return {**sdk, (OPTIMIZED, START): start, **self._functions.registry}
 
     async def _asked(
         self, asked: Asked, operation: str, params: dict[str, JSON]
@@ -114,11 +119,15 @@ class StepFunctions:
         if params.get("input") is None:
             params["input"] = "{}"
         answer = await self._optimized(asked, START, params)
-        headers = {
-            "Content-Type": "application/x-amz-json-1.0",
+        headers = {  # as recorded on AWS
             "x-amzn-RequestId": _request(asked),
+            "connection": "keep-alive",
+            "Content-Length": str(len(json_text(answer).encode())),
+            "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
+            "Content-Type": "application/x-amz-json-1.0",
         }
-        return _pascal(answer, _milliseconds) | came_with(headers, 200, _request(asked))
+        told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request(asked))
+        return dict(sorted(told.items()))
 
     async def _optimized(
         self, asked: Asked, operation: str, params: dict[str, JSON]

@@ -8,6 +8,7 @@ from .evaluation import EvaluationError, evaluate_field, expressions, flaws, mem
 from .fields import InputSide, OutputSide, combined_by, result_path, selected_by
 from .functions import Chance
 from .intrinsics import Intrinsic
+from .invoking import trace_header
 from .items import LINES, Items, ReadingBounds, most_items, read_items
 from .manifests import FLATTEN, Manifest, listed_item, manifest_type, read_manifest
 from .mapping import bounds, iteration
@@ -118,6 +119,7 @@ __all__ = [
     "timed_out",
     "timeout_seconds",
     "token_place",
+    "trace_header",
     "wait_seconds",
     "wait_until",
     "whole_number",

@@ -85,7 +85,7 @@ def invoked(value: JSON, answered: Answered) -> dict[str, JSON]:
         "x-amzn-RequestId": request,
         "Content-Length": str(_length(value)),
         "Date": _date(answered.now_ms),
-        "X-Amzn-Trace-Id": _trace(answered.activation),
+        "X-Amzn-Trace-Id": trace_header(answered.activation),
         "Content-Type": "application/json",
     }
     return {
@@ -119,5 +119,6 @@ _MONTHS: Final = (
 )  # fmt: skip
 
 
-def _trace(activation: str) -> str:
+def trace_header(activation: str) -> str:
+    """The trace of a step, in X-Ray's form."""
     return f"Root=1-{activation[:8]}-{activation[8:]};Parent={activation[:16]};Sampled=1"

@@ -25,6 +25,7 @@ from .tasks import (
     resource_of,
     result_of,
     submitted,
+    unawaited,
 )
 from .telling import fault, told
 from .view import View, machine_of
@@ -63,7 +64,9 @@ def accepted(cursor: Cursor, event: Accepted) -> None:
         _count(cursor, lambda deadline: deadline.once_taken)
     else:
         told_so: Told = ("TaskSubmitted", resource.about)
-        result = submitted(resource, ticket.get("result"), _answered(cursor))
+        result = ticket.get("result")
+        if not unawaited(resource, cursor.value):
+            result = submitted(resource, result, _answered(cursor))
         cursor.note(history.STEP_ACCEPTED, {}, result, [told_so])
 
 
@@ -77,10 +80,12 @@ def completed(cursor: Cursor, event: Completed) -> Failure | None:
         cursor.note(history.STEP_SUCCEEDED, detail, event.value, events)
         cursor.value = event.value
         return None
-    state, resource = _task(cursor)
-    result = result_of(resource, event.value, _answered(cursor, event.log))
+    _, resource = _task(cursor)
+    result = event.value
+    if not unawaited(resource, cursor.value):
+        result = result_of(resource, result, _answered(cursor, event.log))
     try:
-        limited(result, resource.service or state.name)
+        limited(result, resource.named)
     except StatesError as error:
         return _failed(cursor, resource, failed(error.name, error.cause), {})
     if result is not event.value:  # so that a redrive does not wrap it again
@@ -99,13 +104,13 @@ def task_failed(cursor: Cursor, event: Failed) -> Failure:
     """The task has failed, or never ran."""
     if _state(cursor, cursor.innermost(InState)).type == "Map":
         return _run_failed(cursor, event.failure)
-    state, resource = _task(cursor)
+    _, resource = _task(cursor)
     detail: dict[str, JSON] = (
         {} if event.remote is None else {"ran": event.ran, "remote": event.remote}
     )
     failure = failure_of(resource, event.failure)
     if event.failure.code == TOO_LARGE:
-        exceeded = too_large(resource.service or state.name)
+        exceeded = too_large(resource.named)
         failure = failed(exceeded.name, exceeded.cause)
     if failure.code == NO_FUNCTION and event.remote is None:  # there is no action of this name
         failure = failed(NO_FUNCTION, _missing(cursor, resource))

@@ -24,6 +24,8 @@ INTEGRATION: Final = f"{OWN}integration"
 NAMES: Final = ("code", "name", "type")  # of an error, the first that is a text
 CALLBACK: Final = ".waitForTaskToken"
 NO_FUNCTION: Final = "Lambda.ResourceNotFoundException"
+AWAITED: Final = "RequestResponse"
+UNAWAITED: Final = ("Event", "DryRun")
 UNREADABLE: Final = "Lambda.InvalidRequestContentException"
 TOO_LARGE: Final = "PayloadTooLarge"  # the code of a result that its runner does not hand on
 LAMBDA_ERRORS: Final = {  # of ours, what Lambda calls them
@@ -52,6 +54,11 @@ class Resource:
     def later(self) -> bool:
         """Whether it answers by its token."""
         return self.kind == "Activity" or self.operation.endswith(CALLBACK)
+
+    @property
+    def named(self) -> str:
+        """What AWS calls it where its result is too large: the service, or the ARN."""
+        return self.service or self.text
 
     @property
     def invokes(self) -> bool:
@@ -88,7 +95,7 @@ def target(resource: Resource, parameters: JSON, execution: str) -> tuple[str, J
     if resource.kind == "LambdaFunction":
         return _function(resource.text, parameters)
     if resource.invokes:
-        return _invocation(parameters if isinstance(parameters, dict) else {})
+        return _invocation(parameters if isinstance(parameters, dict) else {}, execution)
     operation, _, pattern = resource.operation.partition(".")
     return INTEGRATION, {
         "service": resource.service,
@@ -104,16 +111,33 @@ def tails(resource: Resource, parameters: JSON) -> bool:
     return resource.invokes and isinstance(parameters, dict) and parameters.get("LogType") == TAIL
 
 
-def _invocation(given: dict[str, JSON]) -> tuple[str, JSON] | Failure:
-    """The function that `lambda:invoke` names, and its event."""
+def unawaited(resource: Resource, parameters: JSON) -> bool:
+    """Whether a function is not waited for, or not run at all: its answer then tells of the request alone."""
+    given = parameters if isinstance(parameters, dict) else {}
+    return resource.invokes and given.get("InvocationType") in UNAWAITED
+
+
+def _invocation(given: dict[str, JSON], execution: str) -> tuple[str, JSON] | Failure:
+    """The function that `lambda:invoke` names, and its event; or what begins it without waiting for it."""
+    how = given.get("InvocationType") or AWAITED
+    if how not in (AWAITED, *UNAWAITED):
+        text = f"InvocationType must be one of Event, RequestResponse and DryRun, not {_text(how)}."
+        return failed("Lambda.InvalidParameterValueException", text)
     name = given.get("FunctionName")
     if not isinstance(name, str):
         return failed(RUNTIME, "The field 'FunctionName' must be the name of a function.")
     try:
-        return _function(name, event_of(given.get("Payload")))
+        aimed = _function(name, event_of(given.get("Payload")))
     except PayloadError as error:
         text = f"Could not parse request body into json: {error}. A Payload that is text must be the text of a JSON value"
         return failed(UNREADABLE, f"{text}. (Service: Lambda, Status Code: 400)")
+    if how == AWAITED or isinstance(aimed, Failure):
+        return aimed
+    action, event = aimed
+    asked = {"FunctionName": action, "Payload": event, "InvocationType": how}
+    return INTEGRATION, {
+        "service": "lambda", "operation": "invoke", "pattern": "", "parameters": asked, "execution": execution,
+    }  # fmt: skip
 
 
 def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:

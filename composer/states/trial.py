@@ -151,9 +151,9 @@ class Trial:
         if isinstance(outcome, Failure):
             return self._failed(outcome)
         state, view, result = self._state, self._view(), outcome.value
-        service = resource_of(state.doc["Resource"]).service if state.type == "Task" else ""
+        what = resource_of(state.doc["Resource"]).named if state.type == "Task" else state.name
         try:
-            limited(result, service or state.name)
+            limited(result, what)
             view.shows("result", result)
             return Verdict(SUCCEEDED, result_to_output(view, result), None, self._next)
         except StatesError as error:

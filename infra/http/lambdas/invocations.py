@@ -7,20 +7,21 @@ its log. An `Event` is durable when it is answered, and tried twice more if it f
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, log_tail, request_id
-from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw
+from actions import NotFoundError, Query, Write, log_tail, request_id
+from composer import MAX_DEPTH, Failure, activation_id, flaw
 from infra.engine import Beginning
+from infra.functions import AGAIN, machine_of
 
 from ..stepfunctions.errors import AwsError
 from .configuration import LATEST, arn_of, missing, named
 from .protocol import Answer
 
 if TYPE_CHECKING:
+    from actions import Action
     from composer import JSON
     from infra.engine import MachineExecution
 
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from .protocol import Asked
 
 SLACK_S = 30.0  # over the function's own timeout, for its worker to start
-AGAIN = (
-    '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
-)
-HOOKS = asl.hooks(is_action=lambda _: True, is_integration=lambda _: False)
 
 
 async def invoke(asked: Asked, api: Api) -> Answer:
@@ -48,11 +45,11 @@ async def invoke(asked: Asked, api: Api) -> Answer:
     event = _event(asked.content)
     match headers.get("x-amz-invocation-type", "RequestResponse"):
         case "RequestResponse":
-            beginning = Beginning(_machine(action.name), event, asked.namespace)
+            beginning = Beginning(machine_of(action.name), event, asked.namespace)
             tail = headers.get("x-amz-log-type") == "Tail"
             return await _waited_for(action, beginning, api, tail=tail)
         case "Event":
-            beginning = Beginning(_machine(action.name, AGAIN), event, asked.namespace)
+            beginning = Beginning(machine_of(action.name, AGAIN), event, asked.namespace)
             await api.engine.executions.begin(beginning)
             return Answer(b"", 202)
         case "DryRun":
@@ -79,17 +76,6 @@ def _unreadable(why: str) -> AwsError:
     return AwsError(
         "InvalidRequestContentException", f"Could not parse request body into json: {why}"
     )
-
-
-@lru_cache(maxsize=1024)
-def _machine(name: Name, *retriers: str) -> Action:
-    """The state machine that runs an action as its only task."""
-    retry = [json.loads(retrier) for retrier in retriers]
-    task = {"Type": "Task", "Resource": str(name), "Retry": retry, "End": True}
-    definition = json.dumps({"StartAt": "Invoke", "States": {"Invoke": task}})
-    program = asl.lower(definition, type="STANDARD", hooks=HOOKS)
-    document = {"definition": definition, "type": "STANDARD"}
-    return Action(name, Composed(MACHINE, document, program))
 
 
 async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: bool) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from states.machines import FN, INVOKE, lowered, machine, ran, task
+from states.machines import FN, INVOKE, events, lowered, machine, ran, task
 
 from composer import Completed, Execution, Limits, machine_frames
 
@@ -104,6 +104,61 @@ def test_the_length_is_that_of_the_text_that_lambdas_python_writes(result, lengt
     run = invoked(result=lambda _: result)
 
     assert run.outcome.value["SdkHttpMetadata"]["HttpHeaders"]["Content-Length"] == length
+
+
+# --- not waited for ------------------------------------------------------------------------------
+
+INTEGRATION = "/whisk.system/states/integration"
+ACCEPTED = {"StatusCode": 202}
+
+
+@pytest.mark.parametrize("how", ["Event", "DryRun"])
+def test_what_is_not_waited_for_is_asked_of_whoever_begins_it(how):
+    parameters = {"FunctionName": FN, "Payload": '{"a": 1}', "InvocationType": how}
+    run = ran(task(INVOKE, Parameters=parameters), actions={INTEGRATION: ACCEPTED})
+
+    (given,) = run.calls(INTEGRATION)
+    assert (given["service"], given["operation"], given["pattern"]) == ("lambda", "invoke", "")
+    asked = {"FunctionName": "/_/fn", "Payload": {"a": 1}, "InvocationType": how}
+    assert given["parameters"] == asked
+    assert run.outcome.value == ACCEPTED
+    assert [event[2] for event in events(run)][2:5] == [
+        "TaskScheduled",
+        "TaskStarted",
+        "TaskSucceeded",
+    ]
+
+
+def test_what_is_not_waited_for_may_have_a_token():
+    parameters = {"FunctionName": FN, "InvocationType": "Event"}
+    run = ran(
+        task(f"{INVOKE}.waitForTaskToken", Parameters=parameters),
+        actions={INTEGRATION: {"answer": 42}},
+    )
+
+    assert run.outcome.value == {"answer": 42}
+    (submitted,) = [entry.value for entry in run.history if entry.kind == "StepAccepted"]
+    assert "Payload" not in (submitted or {})
+
+
+@pytest.mark.parametrize("how", [None, "RequestResponse"])
+def test_a_function_is_waited_for_unless_it_is_said(how):
+    assert invoked([1], InvocationType=how).outcome.value["Payload"] == [1]
+
+
+def test_no_other_way_of_invoking_is_known():
+    run = invoked([1], InvocationType="Later")
+
+    assert run.error == {
+        "Error": "Lambda.InvalidParameterValueException",
+        "Cause": 'InvocationType must be one of Event, RequestResponse and DryRun, not "Later".',
+    }
+
+
+def test_an_event_needs_the_name_of_a_function():
+    run = invoked([1], FunctionName="a//b", InvocationType="Event")
+
+    assert run.error["Error"] == "Lambda.ResourceNotFoundException"
 
 
 # --- the end of the log --------------------------------------------------------------------------

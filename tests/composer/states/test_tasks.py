@@ -231,7 +231,7 @@ def test_a_result_is_as_large_as_aws_takes(size, fits):
         assert len(run.outcome.value) == size
     else:
         assert run.error["Error"] == "States.DataLimitExceeded"
-        assert "'A' returned a result with a size exceeding" in run.error["Cause"]
+        assert f"'{FN}' returned a result with a size exceeding" in run.error["Cause"]
         assert types(run)[-2] == "LambdaFunctionFailed"
 
 
@@ -246,7 +246,7 @@ def test_a_results_size_is_that_of_its_text_in_utf_8(size, fits):
     )
 
 
-@pytest.mark.parametrize(("resource", "name"), [(FN, "A"), (INVOKE, "lambda"), (START, "states")])
+@pytest.mark.parametrize(("resource", "name"), [(FN, FN), (INVOKE, "lambda"), (START, "states")])
 def test_a_result_that_its_runner_holds_back_is_too_large(resource, name):
     actions = dict.fromkeys(("/_/fn", "/whisk.system/states/integration"), Fail("PayloadTooLarge"))
     run = ran(task(resource, Parameters={"FunctionName": "fn"}), actions=actions)

@@ -8,7 +8,8 @@ import re
 import anyio.lowlevel
 import pytest
 
-from infra.integrations import Integration
+from composer import Success
+from infra.integrations import Asked, Integration
 from infra.sfn import OPERATIONS
 from tests.infra.http.stepfunctions.clients import MODEL
 from tests.infra.http.stepfunctions.conftest import Machines
@@ -44,8 +45,27 @@ async def test_a_machine_starts_another(aws):
     output = json.loads(found["output"])
     arn = child.replace("stateMachine", "execution") + ":c1"
     assert output["ExecutionArn"] == arn
-    assert output["SdkHttpMetadata"]["HttpStatusCode"] == 200
-    assert output["SdkResponseMetadata"]["RequestId"]
+    assert list(output) == ["ExecutionArn", "SdkHttpMetadata", "SdkResponseMetadata", "StartDate"]
+    told, request = output["SdkHttpMetadata"], output["SdkResponseMetadata"]["RequestId"]
+    assert told["HttpStatusCode"] == 200
+    assert list(told["AllHttpHeaders"]) == [
+        "x-amzn-RequestId",
+        "connection",
+        "Content-Length",
+        "Date",
+        "Content-Type",
+    ]
+    assert list(told["HttpHeaders"]) == [
+        "connection",
+        "Content-Length",
+        "Content-Type",
+        "Date",
+        "x-amzn-RequestId",
+    ]
+    assert told["AllHttpHeaders"] == {name: [text] for name, text in told["HttpHeaders"].items()}
+    assert told["HttpHeaders"]["x-amzn-RequestId"] == request
+    assert int(told["HttpHeaders"]["Content-Length"]) > len(arn)
+    assert told["HttpHeaders"]["Date"].endswith(" GMT")
     begun = await aws.ended(arn)
     assert output["StartDate"] == round(begun["startDate"] * 1000)
     assert begun["input"] == '{"a":1}'
@@ -255,3 +275,66 @@ async def test_a_deployments_own_integration_is_known_to_definitions():
             definition=json.dumps({"StartAt": "T", "States": other}),
         )  # fmt: skip
         assert code == "InvalidDefinition"
+
+
+# --- functions that are not waited for -----------------------------------------------------------
+
+INVOKE = "arn:aws:states:::lambda:invoke"
+
+
+async def test_a_function_that_is_invoked_as_an_event_runs_by_itself(aws, world):
+    await world.put("work", "hold")
+
+    found = await asked(
+        aws, INVOKE, {"FunctionName": "work", "Payload": {"n": 1}, "InvocationType": "Event"}
+    )
+
+    output = json.loads(found["output"])
+    assert (output["StatusCode"], "Payload" in output, "ExecutedVersion" in output) == (
+        202,
+        False,
+        False,
+    )
+    assert output["SdkHttpMetadata"]["HttpStatusCode"] == 202
+    assert list(output["SdkHttpMetadata"]["AllHttpHeaders"]) == [
+        "x-amzn-Remapped-Content-Length", "Connection", "x-amzn-RequestId", "Content-Length", "Date", "X-Amzn-Trace-Id",
+    ]  # fmt: skip
+    name = output["SdkResponseMetadata"]["RequestId"]
+    run = await world.hands.held.get()
+    assert run.params == {"n": 1}
+    begun = await world.engine.executions.found("guest", "work", name)
+    world.hands.answer(run.activation, Success("done"))
+    assert await world.engine.wait("guest", begun.id, 20)
+
+
+async def test_an_event_is_begun_once_however_often_it_is_asked_for(aws, world):
+    await world.put("work", "echo")
+    integration = world.api.integrations.registry.get(("lambda", "invoke"))
+    parameters = {"FunctionName": "work", "Payload": {}, "InvocationType": "Event"}
+    asked_for = Asked(
+        service="lambda", operation="invoke", pattern="", parameters=parameters, namespace="guest", execution="",
+        activation="5" * 32,
+    )  # fmt: skip
+
+    answers = [await integration.ask(asked_for) for _ in range(3)]
+
+    assert [answer["StatusCode"] for answer in answers] == [202] * 3
+    listed = (await world.client.get("/executions", params={"name": "work"})).json()
+    assert len(listed) == 1
+
+
+async def test_a_dry_run_runs_nothing(aws, world):
+    await world.put("work", "hold")
+
+    found = await asked(aws, INVOKE, {"FunctionName": "work", "InvocationType": "DryRun"})
+
+    assert json.loads(found["output"])["StatusCode"] == 204
+    assert (await world.client.get("/executions", params={"name": "work"})).json() == []
+
+
+@pytest.mark.parametrize("how", ["Event", "DryRun"])
+async def test_a_function_that_is_not_there_is_told_so(aws, how):
+    found = await asked(aws, INVOKE, {"FunctionName": "none", "InvocationType": how})
+
+    assert found["error"] == "Lambda.ResourceNotFoundException"
+    assert "function:none:$LATEST (Service: Lambda, Status Code: 404, Request ID:" in found["cause"]
