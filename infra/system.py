@@ -123,7 +123,8 @@ def _echo(params: Params) -> JSON:
 
 
 def _lines(params: Params) -> list[str] | None:
-    lines = params.get("lines")
+    """The lines that are given; none where the parameter is left out or empty, as in OpenWhisk's own catalog."""
+    lines = params.get("lines") or []
     if isinstance(lines, list) and len(lines) <= MAX_LINES:
         return [str(line) for line in lines]
     return None
@@ -138,7 +139,7 @@ def _cat(params: Params) -> JSON:
 
 
 def _head(params: Params) -> JSON:
-    lines, count = _lines(params), params.get("num", 1)
+    lines, count = _lines(params), params.get("num") or 1
     if lines is None or type(count) is not int or count < 0:
         return _NO_LINES if lines is None else {"error": "'num' must be a whole number"}
     return {"lines": lines[:count], "num": count}
