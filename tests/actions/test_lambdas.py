@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+
 import pytest
 
 from actions import FUNCTION, Action, Code, Invocation, Limits, function_of, request_id
-from actions.lambdas import answered, asked, cut_off
+from actions.lambdas import TAIL_BYTES, answered, asked, cut_off, log_tail
 from composer import Failure, Name, Success
 
 ARN = "arn:aws:lambda:eu-west-1:111111111111:function:charge"
@@ -71,3 +73,36 @@ def test_what_else_fails_is_left_as_it_is():
     failure = Failure("Unavailable", "stopping")
 
     assert cut_off(failure, invocation({})) is failure
+
+
+def tail(action, *logs):
+    return b64decode(log_tail(action, ID, 12, logs))
+
+
+def test_the_end_of_a_log_stands_between_lambdas_lines():
+    request = request_id(ID)
+    printed = "2026-01-01T00:00:00.000Z stdout: a: b", "2026-01-01T00:00:01.000Z stderr: c"
+
+    assert tail(ACTION, *printed).decode().splitlines() == [
+        f"START RequestId: {request} Version: $LATEST", "a: b", "c", f"END RequestId: {request}",
+        f"REPORT RequestId: {request}\tDuration: 12.00 ms\tBilled Duration: 12 ms\tMemory Size: 512 MB\t",
+    ]  # fmt: skip
+
+
+def test_the_memory_of_what_is_no_function_is_the_actions():
+    plain = Action(NAME, Code("python:3", "x"), limits=Limits(2500, 128))
+
+    assert b"Memory Size: 128 MB" in tail(plain)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_log_is_told_from_its_end_as_far_as_lambda_does(more):
+    room = TAIL_BYTES - len(tail(ACTION, "TIME stdout: ")) + more
+    told = tail(ACTION, f"TIME stdout: {'x' * room}")
+
+    assert len(told) == TAIL_BYTES
+    assert told.startswith(b"START" if more == 0 else b"TART")
+
+
+def test_half_a_character_does_not_stop_a_log():
+    assert b"?" in tail(ACTION, "TIME stdout: \ud800")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from states.machines import ACTIVITY, INVOKE, events, lowered, machine, ran, task, types
 
-from composer import Execution, Failure, RedriveError, redrive
+from composer import Execution, Failure, RedriveError, machine_frames, redrive
 from composer.commands import Invoke
 from composer.cursor import Limits
 from composer.events import Accepted, Completed, Failed, Heartbeat
@@ -44,6 +44,26 @@ def test_it_goes_on_from_the_task_that_failed():
     ended = execution.deliver("0", Completed(command.turn, {"n": 2}), 61_000)
     assert ended.outcome.value == {"n": 2}
     assert execution.generation == 1
+
+
+def test_the_end_of_the_log_stays_in_a_result_that_is_kept():
+    first = task(INVOKE, Parameters={"FunctionName": "first", "LogType": "Tail"}, Next="B")
+    definition = machine({"A": first, "B": task("second", End=True)})
+    execution = Execution("e" * 32, lowered(definition), Limits())
+    begun = execution.begin({}, 0, frames=machine_frames({}))
+    answered = execution.deliver("0", Completed(1, {"ok": 1}, log="bG9n"), 1_000)
+    failed = execution.deliver("0", Failed(2, Failure("X", {"Error": "Mine"})), 2_000)
+    entries = [
+        entry.to_json(lambda value: value)
+        for changes in (begun, answered, failed)
+        for entry in changes.entries
+    ]
+
+    _, changes = redrive("e" * 32, lowered(definition), entries, Limits(), 60_000)
+
+    ((_, command),) = changes.commands
+    assert (command.action, command.params["Payload"]) == ("/_/second", {"ok": 1})
+    assert command.params["LogResult"] == "bG9n"
 
 
 def test_what_timed_out_and_was_tried_again_is_replayed():
