@@ -118,10 +118,12 @@ async def reseal(store: Rewritable, seal: Seal, keys: Sequence[str], mark: bytes
         return seal.sealed(place, _plain(keys, place, seal.opened(place, body)))
 
     await _put_mark(store, seal, BEGUN)
-    log.info("sealing the rows of the store; that may take a while")
+    if not await _is_new(store):
+        log.info("sealing the rows of the store; that may take a while")
     count = await store.rewrite(change)
     await _put_mark(store, seal, DONE)
-    log.info("sealed %d rows of the store", count)
+    if count:
+        log.info("sealed %d rows of the store", count)
     return count
 
 
@@ -189,6 +191,11 @@ async def _mark(store: Store) -> bytes | None:
     async for document in store.documents(MARK_KIND, MARK_KEY):
         return document.body
     return None
+
+
+async def _is_new(store: Store) -> bool:
+    """Whether a store has never had a server: each server makes namespaces at its first start."""
+    return not [one async for one in store.documents("namespace", limit=1)]
 
 
 async def _put_mark(store: Store, seal: Seal, text: bytes) -> None:
