@@ -42,7 +42,6 @@ from .settings import each
 from .sfn import StepFunctions
 from .stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .system import system_entities
-from .vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -114,14 +113,14 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     sandbox = find_sandbox(settings.isolation, hidden)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
-        store, vault = await _opened(stack, settings, clock)
+        store = await _opened(stack, settings, clock)
         secret = await _secret(store)
-        namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
+        namespaces = Namespaces(store, clock, _quotas(settings), secret)
         await namespaces.load()
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
-        secret_store = await _secrets(store, vault, clock, settings)
+        secret_store = await _secrets(store, clock, settings)
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
         items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
         activities, step_functions = await _activities(store, clock), StepFunctions()
@@ -134,7 +133,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             {kind: invoker for invoker in invokers for kind in invoker.kinds},
             clock=clock,
             ids=RandomIds(),
-            settings=_engine_settings(settings, namespaces, vault),
+            settings=_engine_settings(settings, namespaces),
             secret=secret,
             paused=True,
         )
@@ -227,12 +226,12 @@ async def _machines(store: Store, engine: Engine, settings: Settings) -> Machine
     return machines
 
 
-async def _opened(stack: AsyncExitStack, settings: Settings, clock: Clock) -> tuple[Store, Vault]:
+async def _opened(stack: AsyncExitStack, settings: Settings, clock: Clock) -> Store:
     """The store, sealed; what is gone with this process needs no seal."""
     if settings.dynamodb is None and settings.data is None:
-        return await stack.enter_async_context(MemoryStore()), Vault()
+        return await stack.enter_async_context(MemoryStore())
     store = _lasting(settings, clock)
-    return await sealed(await stack.enter_async_context(store), settings), Vault()
+    return await sealed(await stack.enter_async_context(store), settings)
 
 
 def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
@@ -259,7 +258,7 @@ def _rare_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _engine_settings(settings: Settings, namespaces: Namespaces, vault: Vault) -> EngineSettings:
+def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettings:
     return EngineSettings(
         limits=Limits(
             steps=settings.steps,
@@ -268,7 +267,6 @@ def _engine_settings(settings: Settings, namespaces: Namespaces, vault: Vault) -
         ),
         quotas=namespaces.quotas,
         nesting=settings.nesting,
-        vault=vault,
         result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
         arns=Arns(settings.aws_region, settings.aws_account),
     )
@@ -317,9 +315,9 @@ def _quotas(settings: Settings) -> Quotas:
     )
 
 
-async def _secrets(store: Store, vault: Vault, clock: Clock, settings: Settings) -> SecretStore:
+async def _secrets(store: Store, clock: Clock, settings: Settings) -> SecretStore:
     ambient = frozenset(each(settings.ambient_namespaces))
-    secret_store = SecretStore(store, vault, clock, ambient)
+    secret_store = SecretStore(store, clock, ambient)
     await secret_store.load()
     return secret_store
 

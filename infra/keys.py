@@ -22,7 +22,7 @@ from actions import Document, Write
 
 from .settings import KEY_FILE, each, write_secret
 from .stores import Seal, SealedStore, SealError, document_place, key_bytes, new_key
-from .vault import CREDENTIALS, FIELD, Vault
+from .vault import CREDENTIALS, FIELD, opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,18 +111,19 @@ async def reseal(store: Rewritable, seal: Seal, keys: Sequence[str], mark: bytes
     """
     if mark is not None and seal.is_current(mark) and seal.opened(MARK, mark) == DONE:
         return 0
-    vault = Vault(keys)
 
     def change(place: bytes, body: bytes) -> bytes | None:
         if place == MARK or seal.is_current(body):
             return None
-        return seal.sealed(place, _plain(vault, place, seal.opened(place, body)))
+        return seal.sealed(place, _plain(keys, place, seal.opened(place, body)))
 
     await _put_mark(store, seal, BEGUN)
-    log.info("sealing the rows of the store; that may take a while")
+    if not await _is_new(store):
+        log.info("sealing the rows of the store; that may take a while")
     count = await store.rewrite(change)
     await _put_mark(store, seal, DONE)
-    log.info("sealed %d rows of the store", count)
+    if count:
+        log.info("sealed %d rows of the store", count)
     return count
 
 
@@ -192,6 +193,11 @@ async def _mark(store: Store) -> bytes | None:
     return None
 
 
+async def _is_new(store: Store) -> bool:
+    """Whether a store has never had a server: each server makes namespaces at its first start."""
+    return not [one async for one in store.documents("namespace", limit=1)]
+
+
 async def _put_mark(store: Store, seal: Seal, text: bytes) -> None:
     body = seal.sealed(MARK, text)
     await store.commit([Write(documents=[Document(kind=MARK_KIND, key=MARK_KEY, body=body)])])
@@ -213,10 +219,10 @@ def _missing(settings: Settings, why: str) -> str:
     )
 
 
-def _plain(vault: Vault, place: bytes, body: bytes) -> bytes:
+def _plain(keys: Sequence[str], place: bytes, body: bytes) -> bytes:
     """A body without the seal of its one field."""
     for start, field in ONCE_SEALED.items():
         if place.startswith(start):
             doc = orjson.loads(body)
-            return orjson.dumps(vault.opened(place.removeprefix(start).decode(), doc, field))
+            return orjson.dumps(opened(keys, place.removeprefix(start).decode(), doc, field))
     return body

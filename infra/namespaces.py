@@ -1,6 +1,6 @@
 """Who there is: namespaces, their keys, and what each may use.
 
-A key is kept, sealed when there is something to seal it with: whoever signs requests as AWS' clients do
+A key is kept, and sealed with everything else that is stored: whoever signs requests as AWS' clients do
 shows nothing that a hash could be compared with. Before there were such clients only hashes were kept;
 a namespace of that time keeps its key when it is next shown.
 
@@ -24,13 +24,10 @@ import orjson
 from actions import ConflictError, Document, InvalidError, NotFoundError, Quotas, Write
 from composer import Error, check_part
 
-from .vault import CREDENTIALS
-
 if TYPE_CHECKING:
     from actions import Clock, Store
 
-    from .vault import Vault
-
+CREDENTIALS = "credentials"  # the member of a document that holds the key
 KIND = "namespace"  # documents of namespaces, by uuid
 GUEST = "guest"
 OPERATOR = "whisk.system"
@@ -82,16 +79,12 @@ class Namespaces:
         clock: the time.
         quotas: of a namespace that has none of its own.
         secret: of this service, for its actions' keys.
-        vault: seals what is kept.
     """
 
-    def __init__(
-        self, store: Store, clock: Clock, quotas: Quotas, secret: bytes, vault: Vault
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, quotas: Quotas, secret: bytes) -> None:
         self._store, self._clock, self._defaults, self._secret = store, clock, quotas, secret
-        self._vault = vault
         self._changing = asyncio.Lock()
-        self._seen: set[str] = set()  # names of those whose key is not stored, or not sealed, yet
+        self._seen: set[str] = set()  # names of those whose key is not stored yet
         self._by_uuid: dict[str, Namespace] = {}
         self._by_name: dict[str, Namespace] = {}
         self._quotas: dict[str, Quotas] = {}
@@ -100,9 +93,6 @@ class Namespaces:
         """Reads them from the store."""
         async for document in self._store.documents(KIND):
             doc = orjson.loads(document.body or b"")
-            if self._vault.seals and isinstance(doc.get(CREDENTIALS), str):
-                self._seen.add(doc["name"])  # there was nothing to seal it with when it was stored
-            doc = self._vault.opened(document.key, doc, CREDENTIALS)
             key = doc.pop(CREDENTIALS, None)
             self._take(Namespace(uuid=document.key, key=key, **doc))
 
@@ -262,7 +252,7 @@ class Namespaces:
         }
         if namespace.key is not None:
             doc[CREDENTIALS] = namespace.key
-        body = orjson.dumps(self._vault.sealed(namespace.uuid, doc, CREDENTIALS))
+        body = orjson.dumps(doc)
         write = Write(documents=[Document(kind=KIND, key=namespace.uuid, body=body)])
         before = self._by_name.get(namespace.name)
         if before is not None and before.uuid != namespace.uuid:

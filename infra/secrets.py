@@ -1,6 +1,6 @@
 """Named secrets of namespaces, which actions prove with who asks. They can be set, listed and deleted, never read.
 
-They are sealed before they are stored, as parameters are, when there is a key for it.
+They are sealed with everything else that is stored: see `infra/keys.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from actions import Clock, Store
     from composer import JSON
 
-    from .vault import Vault
-
 KIND = "credential"  # documents of secrets, by namespace and name
 EVERYBODY = "*"
 
@@ -30,19 +28,18 @@ class SecretStore:
 
     Args:
         store: where they are.
-        vault: seals them.
         clock: the time.
         ambient: names of the namespaces that may use what this server itself runs with.
     """
 
-    def __init__(self, store: Store, vault: Vault, clock: Clock, ambient: frozenset[str]) -> None:
-        self._store, self._vault, self._clock, self._ambient = store, vault, clock, ambient
+    def __init__(self, store: Store, clock: Clock, ambient: frozenset[str]) -> None:
+        self._store, self._clock, self._ambient = store, clock, ambient
         self._secrets: dict[tuple[str, str], tuple[JSON, int]] = {}
 
     async def load(self) -> None:
         """Reads them from the store."""
         async for document in self._store.documents(KIND):
-            doc = self._vault.opened(document.key, orjson.loads(document.body or b""))
+            doc = orjson.loads(document.body or b"")
             namespace, _, name = document.key.partition("/")
             self._secrets[namespace, name] = doc["parameters"][0], doc["updated"]
 
@@ -77,8 +74,7 @@ class SecretStore:
             raise InvalidError(str(error)) from None
         now_ms = self._clock.now_ms()
         key = f"{namespace}/{name}"
-        # In a list, as parameters are: the vault takes an object for what it has sealed.
-        doc = self._vault.sealed(key, {"parameters": [secret], "updated": now_ms})
+        doc = {"parameters": [secret], "updated": now_ms}  # the form that older versions read
         document = Document(kind=KIND, key=key, body=orjson.dumps(doc))
         await self._store.commit([Write(documents=[document])])
         self._secrets[namespace, name] = secret, now_ms

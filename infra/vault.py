@@ -1,16 +1,16 @@
-"""What is secret at rest: sealed before it is stored, when there is a key for it."""
+"""Fields that older versions sealed each by itself, with Fernet, before whole stores were sealed."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
 from composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from cryptography.fernet import MultiFernet
 
     from composer import JSON
 
@@ -19,75 +19,32 @@ CREDENTIALS = "credentials"
 
 
 class VaultError(Error):
-    """Something cannot be sealed or opened; the text says why."""
+    """A field cannot be opened; the text says why and what to do."""
 
 
-class Vault:
-    """Seals a field of documents, the parameters of entities above all, with Fernet (AES-128-CBC and HMAC-SHA256), or leaves them be.
+def opened(keys: Sequence[str], key: str, doc: dict[str, JSON], field: str) -> dict[str, JSON]:
+    """A document with its one field in clear; a document without a sealed field is returned as it is.
 
     Args:
-        keys: Fernet keys: the first seals, all of them open, so that a new one can be put before the
-            old. Without any, nothing is sealed.
+        keys: one of which has sealed it.
+        key: what the document is stored under, which was sealed with the field.
+        doc: the document.
+        field: that may be sealed.
 
     Raises:
-        VaultError: when a key is none, or the library for it is not installed.
+        VaultError: when none of the keys has sealed it, or it was sealed under another name.
     """
-
-    def __init__(self, keys: Sequence[str] = ()) -> None:
-        self._fernet = _fernet(keys) if keys else None
-
-    @property
-    def seals(self) -> bool:
-        """Whether there is a key to seal with."""
-        return self._fernet is not None
-
-    def sealed(self, key: str, doc: dict[str, JSON], field: str = FIELD) -> dict[str, JSON]:
-        """A document as it is stored; `key` is what it is stored under."""
-        if self._fernet is None or not doc.get(field):
-            return doc
-        text = json.dumps({"of": key, field: doc[field]}, ensure_ascii=False)
-        return {**doc, field: {"sealed": self._fernet.encrypt(text.encode()).decode()}}
-
-    def opened(self, key: str, doc: dict[str, JSON], field: str = FIELD) -> dict[str, JSON]:
-        """What `sealed` made, as it was.
-
-        Raises:
-            VaultError: when there is no key for it, or it was sealed under another name.
-        """
-        kept = doc.get(field)
-        if not isinstance(kept, dict):
-            return doc
-        if self._fernet is None:
-            raise VaultError(
-                f"the {field} of {key} are sealed: set XINGQIAO_PARAMETER_KEYS to the key"
-            )
-        from cryptography.fernet import InvalidToken  # noqa: PLC0415  it is there only when it is used
-
-        try:
-            made = json.loads(self._fernet.decrypt(kept["sealed"].encode()))
-        except InvalidToken:
-            raise VaultError(
-                f"the {field} of {key} are sealed with a key that is not among "
-                "XINGQIAO_PARAMETER_KEYS"
-            ) from None
-        if made["of"] != key:
-            raise VaultError(f"the {field} of {key} are those of {made['of']}")
-        return {**doc, field: made[field]}
-
-
-def _fernet(keys: Sequence[str]) -> MultiFernet:
+    kept = doc.get(field)
+    if not isinstance(kept, dict):
+        return doc
+    fernet = MultiFernet([Fernet(key) for key in keys])
     try:
-        from cryptography.fernet import Fernet, MultiFernet  # noqa: PLC0415  an optional dependency
-    except ImportError:
+        made = json.loads(fernet.decrypt(kept["sealed"].encode()))
+    except InvalidToken:
         raise VaultError(
-            "XINGQIAO_PARAMETER_KEYS is set, but 'cryptography' is not installed: "
-            "pip install 'xingqiao[encryption]'"
+            f"the {field} of {key} were sealed with a key of XINGQIAO_PARAMETER_KEYS that is not here: "
+            "set it as it was"
         ) from None
-    try:
-        return MultiFernet([Fernet(key) for key in keys])
-    except ValueError:
-        raise VaultError(
-            "XINGQIAO_PARAMETER_KEYS must be Fernet keys (32 bytes in url-safe base64), separated "
-            "by commas; make one with: python -c 'from cryptography.fernet import Fernet; "
-            "print(Fernet.generate_key().decode())'"
-        ) from None
+    if made["of"] != key:
+        raise VaultError(f"the {field} of {key} are those of {made['of']}")
+    return {**doc, field: made[field]}

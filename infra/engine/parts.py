@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from actions import Arns, Quotas, Usage
 from composer import Limits
-from infra.vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +48,6 @@ class EngineSettings:
         limits: of the machine, for each execution.
         quotas: of a namespace, by its name.
         nesting: compositions that invoke compositions.
-        vault: seals parameters before they are stored.
         result_bytes: of results of actions of these kinds, where they may have more than other values.
         arns: how state machines and their executions are called.
     """
@@ -57,7 +55,6 @@ class EngineSettings:
     limits: Limits = field(default_factory=Limits)
     quotas: Callable[[str], Quotas] = lambda _: Quotas()
     nesting: int = 32
-    vault: Vault = field(default_factory=Vault)
     result_bytes: Mapping[str, int] = field(default_factory=dict)
     arns: Arns = field(default_factory=Arns)
 
@@ -76,10 +73,6 @@ class Parts:
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
-
-    @property
-    def vault(self) -> Vault:
-        return self.settings.vault
 
     def used(self, namespace: str) -> Usage:
         """What a namespace uses just now."""

@@ -58,7 +58,7 @@ class Registry:
     async def load(self) -> None:
         """Fills the catalog from the store."""
         async for document in self._parts.store.documents(DEFINITION):
-            doc = self._parts.vault.opened(document.key, orjson.loads(document.body or b""))
+            doc = orjson.loads(document.body or b"")
             entity = entity_from_json(doc)
             self._catalog.apply(Change(entity, (entity,)))
             self._versions[document.key] = document.version
@@ -124,7 +124,7 @@ class Registry:
         key = str(entity.name)
         body = None
         if not gone:
-            body = orjson.dumps(self._parts.vault.sealed(key, entity.to_json()))
+            body = orjson.dumps(entity.to_json())
         expected = self._versions.get(key, 0)
         return Document(kind=DEFINITION, key=key, body=body, expected=expected)
 

@@ -73,13 +73,13 @@ class SealedStore:
         made = Write(forgotten=write.forgotten, dropped=write.dropped, expired=write.expired)
         if write.executions:
             made.executions = [
-                new(ExecutionRow, (*row[:6], seal(execution_place(row[0]), row[6])))
-                for row in write.executions
+                new(ExecutionRow, (id, a, b, c, d, e, seal(execution_place(id), body)))
+                for id, a, b, c, d, e, body in write.executions
             ]
         if write.fibers:
             made.fibers = [
-                new(FiberRow, (*row[:4], seal(fiber_place(row[0], row[1]), row[4])))
-                for row in write.fibers
+                new(FiberRow, (of, id, a, b, seal(fiber_place(of, id), body)))
+                for of, id, a, b, body in write.fibers
             ]
         if write.history:
             made.history = [
@@ -88,8 +88,8 @@ class SealedStore:
             ]
         if write.activations:
             made.activations = [
-                new(ActivationRow, (*row[:6], seal(activation_place(row[0]), row[6]), row[7]))
-                for row in write.activations
+                new(ActivationRow, (id, a, b, c, d, e, seal(activation_place(id), body), kind))
+                for id, a, b, c, d, e, body, kind in write.activations
             ]
         if write.values:
             made.values = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
 import sys
 from contextlib import closing
+from hashlib import sha256
 
 import orjson
 import pytest
@@ -22,7 +24,7 @@ from infra.keys import given_keys, rotate
 from infra.namespaces import new_credentials
 from infra.settings import Settings
 from infra.stores import DynamoStore, SealError, SqliteStore, StoreError, is_sealed, new_key
-from infra.vault import Vault
+from infra.vault import VaultError
 from tests.infra.stores.tables import TABLE, dynamodb
 
 BOUND, SECRET, RESULT = "a-bound-parameter", "the-secret-of-guest", "what-came-of-it"
@@ -121,19 +123,51 @@ async def test_a_store_that_was_written_in_clear_is_sealed_at_the_next_start(tmp
     assert all(map(is_sealed, bodies(tmp_path)))
 
 
+def sealed_field(key, name, doc, field):
+    """A document as older versions stored it when they had a key."""
+    text = json.dumps({"of": name, field: doc[field]}).encode()
+    return {**doc, field: {"sealed": Fernet(key).encrypt(text).decode()}}
+
+
+async def sealed_by_field(data, key, *, name="guest/old"):
+    secret = {"parameters": [SECRET], "updated": 1}
+    user = {"name": "guest", "key_hash": sha256(KEY.encode()).hexdigest(), "limits": {}}
+    documents = [
+        ("credential", "guest/old", sealed_field(key, name, secret, "parameters")),
+        ("namespace", USER, sealed_field(key, USER, {**user, "credentials": KEY}, "credentials")),
+    ]
+    async with SqliteStore(data) as store:
+        made = [Document(kind=kind, key=of, body=orjson.dumps(doc)) for kind, of, doc in documents]
+        await store.commit([Write(documents=made)])
+
+
 async def test_fields_that_were_sealed_by_themselves_are_read_with_their_key(tmp_path):
+    key, newer = Fernet.generate_key().decode(), new_key()
+    await sealed_by_field(tmp_path, key)
+    for keys in (key, f"{newer},{key}", newer):
+        async with open_service(settings(tmp_path, parameter_keys=keys)) as service:
+            assert service.secrets.find("guest", "old") == SECRET
+            assert service.namespaces.signer(USER) == ("guest", KEY)
+
+
+async def test_fields_that_were_sealed_with_a_key_that_is_not_here_are_an_error(tmp_path):
     key = Fernet.generate_key().decode()
-    secret = Vault([key]).sealed("guest/old", {"parameters": [SECRET], "updated": 1})
-    async with SqliteStore(tmp_path) as store:
-        document = Document(kind="credential", key="guest/old", body=orjson.dumps(secret))
-        await store.commit([Write(documents=[document])])
+    await sealed_by_field(tmp_path, key)
+    with pytest.raises(
+        VaultError, match="XINGQIAO_PARAMETER_KEYS that is not here: set it as it was"
+    ):
+        async with open_service(settings(tmp_path)):
+            pass
     async with open_service(settings(tmp_path, parameter_keys=key)) as service:
         assert service.secrets.find("guest", "old") == SECRET
-    newer = new_key()
-    async with open_service(settings(tmp_path, parameter_keys=f"{newer},{key}")) as service:
-        assert service.secrets.find("guest", "old") == SECRET
-    async with open_service(settings(tmp_path, parameter_keys=newer)) as service:
-        assert service.secrets.find("guest", "old") == SECRET
+
+
+async def test_a_field_that_was_sealed_for_another_is_not_taken(tmp_path):
+    key = Fernet.generate_key().decode()
+    await sealed_by_field(tmp_path, key, name="guest/another")
+    with pytest.raises(VaultError, match="of guest/old are those of guest/another"):
+        async with open_service(settings(tmp_path, parameter_keys=key)):
+            pass
 
 
 async def test_a_start_that_was_cut_off_while_it_sealed_is_gone_on_with(tmp_path, monkeypatch):

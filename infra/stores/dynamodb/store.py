@@ -221,15 +221,15 @@ class DynamoStore:
         self._doubts.clear()
 
     async def rewrite(self, change: Change) -> int:
-        """Exchanges bodies, one row at a time. Returns how many."""
+        """Exchanges bodies, a page of rows at a time. Returns how many."""
         changed = 0
         async for items in pages(self._table):
             whole = await self._listing.whole(items)
-            writes = [rewritten(item, body, change) for item, body in whole.values()]
-            for write in writes:
-                if write is not None:
-                    await self.commit([write])
-                    changed += 1
+            made = [rewritten(item, body, change) for item, body in whole.values()]
+            writes = [write for write in made if write is not None]
+            if writes:
+                await self.commit(writes)
+            changed += len(writes)
         return changed
 
     # --- reading -----------------------------------------------------------------------------

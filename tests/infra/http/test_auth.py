@@ -8,13 +8,11 @@ from hashlib import sha256
 
 import orjson
 import pytest
-from cryptography.fernet import Fernet
 
 from actions import Document, Quotas, Write
 from infra.clock import SystemClock
 from infra.namespaces import AuthError, Namespaces, first_namespaces
 from infra.stores import MemoryStore
-from infra.vault import Vault, VaultError
 from tests.infra.http.worlds import KEY, USER
 from tests.infra.http.worlds import world as opened
 
@@ -29,9 +27,9 @@ def basic(text):
     return "Basic " + base64.b64encode(encoded).decode()
 
 
-async def open_namespaces(store, guest, operator="operator:an-operators-key", vault=None):
+async def open_namespaces(store, guest, operator="operator:an-operators-key"):
     """The namespaces of a store, and the credentials of `guest` that are to be shown."""
-    namespaces = Namespaces(store, SystemClock(), Quotas(), b"secret", vault or Vault())
+    namespaces = Namespaces(store, SystemClock(), Quotas(), b"secret")
     await namespaces.load()
     return namespaces, (await first_namespaces(namespaces, guest, operator))[0]
 
@@ -77,33 +75,6 @@ async def test_keys_are_kept_as_they_are_when_there_is_nothing_to_seal_them_with
         "limits": {},
         "credentials": KEY,
     }
-
-
-async def test_keys_are_sealed_when_there_is():
-    store, vault = MemoryStore(), Vault([Fernet.generate_key().decode()])
-    _, made = await open_namespaces(store, None, vault=vault)
-    user, _, key = made.partition(":")
-
-    (document,) = await kept(store)
-    assert key.encode() not in document.body
-    again, _ = await open_namespaces(store, None, vault=vault)
-    assert again.signer(user) == ("guest", key)
-    with pytest.raises(VaultError, match=r"the credentials of .* are sealed: set"):
-        await open_namespaces(store, None)
-
-
-async def test_keys_that_were_not_sealed_are_sealed_as_soon_as_they_can_be():
-    store, vault = MemoryStore(), Vault([Fernet.generate_key().decode()])
-    await open_namespaces(store, CREDENTIALS)
-    namespaces, _ = await open_namespaces(store, None, vault=vault)
-    assert namespaces.unkept
-
-    await namespaces.keep()
-
-    assert not namespaces.unkept
-    (document,) = await kept(store)
-    assert KEY.encode() not in document.body
-    assert (await open_namespaces(store, None, vault=vault))[0].signer(USER) == ("guest", KEY)
 
 
 async def test_credentials_that_are_given_are_not_shown_and_last():

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from cryptography.fernet import Fernet
 from things import StandingClock
 
 import composer
-from actions import REMOTES, Document, InvalidError, Write
+from actions import REMOTES, InvalidError
 from adapters import SecretError
 from infra.secrets import SecretStore
 from infra.stores import MemoryStore
-from infra.vault import Vault, VaultError
 from tests.infra.http.worlds import NAMESPACE
 from tests.rigs.answers import answer
 from tests.rigs.strict_host import strict_host
@@ -124,58 +122,24 @@ async def test_what_uses_a_secret_shows_its_name_only(world, client, host):
 # --- at rest -----------------------------------------------------------------------------------
 
 
-async def stored(store):
-    return b"".join(
-        [document.body async for document in store.documents("credential") if document.body]
-    )
-
-
-async def kept(store, *keys):
-    secrets = SecretStore(store, Vault(keys), StandingClock(), frozenset({"trusted"}))
+async def kept(store):
+    secrets = SecretStore(store, StandingClock(), frozenset({"trusted"}))
     await secrets.load()
     return secrets
 
 
 @pytest.mark.parametrize("secret", [BEARER, f"id:{SECRET}"])
-async def test_a_secret_is_sealed_at_rest_and_read_at_the_next_start(secret):
-    store, old, new = MemoryStore(), *[Fernet.generate_key().decode() for _ in range(2)]
-    before = await kept(store, old)
-    await before.put("guest", "mine", secret, lambda _: None)
-
-    assert SECRET.encode() not in await stored(store)
-    assert (await kept(store, old)).find("guest", "mine") == secret
-    assert (await kept(store, new, old)).find("guest", "mine") == secret
-    for keys in ([], [new]):
-        with pytest.raises(VaultError) as refused:
-            await kept(store, *keys)
-        assert SECRET not in str(refused.value)
-
-
-@pytest.mark.parametrize("secret", [BEARER, f"id:{SECRET}"])
-async def test_without_a_key_a_secret_is_read_at_the_next_start_too(secret):
+async def test_a_secret_is_read_at_the_next_start(secret):
     store = MemoryStore()
     before = await kept(store)
     await before.put("guest", "mine", secret, lambda _: None)
 
     assert (await kept(store)).find("guest", "mine") == secret
-    assert (await kept(store, Fernet.generate_key().decode())).find("guest", "mine") == secret
-
-
-async def test_a_secret_that_is_put_under_another_name_is_not_taken():
-    store, key = MemoryStore(), Fernet.generate_key().decode()
-    secrets = await kept(store, key)
-    await secrets.put("guest", "mine", BEARER, lambda _: None)
-    [document] = [document async for document in store.documents("credential")]
-    moved = Document(kind="credential", key="other/mine", body=document.body)
-    await store.commit([Write(documents=[moved])])
-
-    with pytest.raises(VaultError):
-        await kept(store, key)
 
 
 async def test_what_the_server_runs_with_is_for_whom_the_operator_names():
     secrets = await kept(MemoryStore())
-    everybody = SecretStore(MemoryStore(), Vault(), StandingClock(), frozenset({"*"}))
+    everybody = SecretStore(MemoryStore(), StandingClock(), frozenset({"*"}))
 
     assert [secrets.ambient(name) for name in ("trusted", "guest")] == [True, False]
     assert everybody.ambient("anybody")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from cryptography.fernet import Fernet
 
 from actions import REMOTES, Action, Quotas
 from composer import Name
-from infra.engine import EngineSettings
 from infra.namespaces import Namespaces
 from infra.stores import MemoryStore
-from infra.vault import Vault, VaultError
 from tests.infra.http.worlds import OPERATOR
 from tests.infra.http.worlds import world as opened
 
@@ -131,47 +128,6 @@ async def test_the_key_of_an_action_cannot_be_made_or_lengthened(world):
 
 # --- parameters at rest ------------------------------------------------------------------------
 
-KEYS = [Fernet.generate_key().decode() for _ in range(2)]
-
-
-async def stored(store):
-    return b"".join([doc.body async for doc in store.documents("entity")])
-
-
-async def test_parameters_are_sealed_and_opened_with_a_newer_key_before_the_old():
-    store = MemoryStore()
-    doc = {**CODE, "parameters": [{"key": "password", "value": "open sesame"}]}
-    async with opened(store, EngineSettings(vault=Vault(KEYS[:1]))) as world:
-        for path in ("/actions/a", "/triggers/t", "/packages/p"):
-            assert (await world.client.put(path, json=doc)).status_code == 200
-    assert b"sesame" not in await stored(store)
-
-    async with opened(store, EngineSettings(vault=Vault([KEYS[1], KEYS[0]]))) as world:
-        for path in ("/actions/a", "/triggers/t", "/packages/p"):
-            shown = (await world.client.get(path)).json()
-            assert shown["parameters"] == doc["parameters"]
-
-    for keys, why in (([], "are sealed: set"), (KEYS[1:], "with a key that is not among")):
-        with pytest.raises(VaultError, match=why):
-            async with opened(store, EngineSettings(vault=Vault(keys))):
-                pass
-
-
-def test_what_was_sealed_for_one_is_not_opened_for_another():
-    vault = Vault(KEYS)
-    sealed = vault.sealed("/guest/a", {"parameters": [{"key": "k", "value": 1}]})
-
-    assert vault.opened("/guest/a", sealed) == {"parameters": [{"key": "k", "value": 1}]}
-    with pytest.raises(VaultError, match="are those of /guest/a"):
-        vault.opened("/guest/b", sealed)
-    assert vault.sealed("/guest/a", {"parameters": []}) == {"parameters": []}
-
-
-@pytest.mark.parametrize("key", ["short", "x" * 44, ""])
-def test_a_key_that_is_none_is_refused_with_how_to_make_one(key):
-    with pytest.raises(VaultError, match="make one with"):
-        Vault([key])
-
 
 async def test_namespaces_are_read_again_at_a_start():
     store = MemoryStore()
@@ -179,7 +135,7 @@ async def test_namespaces_are_read_again_at_a_start():
         made = await world.api.namespaces.create("team", {"concurrentInvocations": 3})
         await world.api.namespaces.delete("team")
         kept = await world.api.namespaces.create("more", {"concurrentInvocations": 3})
-    again = Namespaces(store, world.clock, Quotas(), b"secret", Vault())
+    again = Namespaces(store, world.clock, Quotas(), b"secret")
     await again.load()
 
     assert again.quotas("more").concurrent == 3

@@ -29,7 +29,6 @@ from infra.settings import Settings
 from infra.sfn import StepFunctions
 from infra.stores import MemoryStore
 from infra.system import system_entities
-from infra.vault import Vault
 
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
 OPERATOR = "operator:an-operators-key"
@@ -159,12 +158,11 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
     store, clock = store or MemoryStore(), StandingClock()
     hands = Hands(clock)
     async with AsyncExitStack() as stack:
-        vault = settings.vault if settings else Vault()
-        namespaces = Namespaces(store, clock, Quotas(), b"secret", vault)
+        namespaces = Namespaces(store, clock, Quotas(), b"secret")
         await namespaces.load()
         settings = settings or EngineSettings(quotas=namespaces.quotas)
         feeds = await stack.enter_async_context(Feeds(store, clock))
-        secrets = SecretStore(store, Vault(), clock, frozenset({"guest"}))
+        secrets = SecretStore(store, clock, frozenset({"guest"}))
         outside = Settings(egress_allow="127.0.0.1")
         clouds = await stack.enter_async_context(open_clouds(outside, secrets, clock))
         activities, step_functions = Activities(store, clock, POLL_S), StepFunctions()

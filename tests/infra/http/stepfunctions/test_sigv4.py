@@ -9,7 +9,6 @@ import pytest
 
 from actions import Document, Write
 from infra.stores import MemoryStore
-from infra.vault import Vault
 from tests.infra.http.stepfunctions.clients import URL, Aws, told
 from tests.infra.http.worlds import KEY, USER
 from tests.infra.http.worlds import world as opened
@@ -266,4 +265,3 @@ def test_what_is_secret_is_not_shown_by_accident():
     namespace = Namespace(name="guest", uuid=USER, key_hash="0", key=KEY)
 
     assert KEY not in repr(namespace)
-    assert Vault().seals is False
