@@ -92,6 +92,11 @@ class _Collector:
                 "Transactions that an operator had decided otherwise than their coordinators",
             ),
             ("executions_recovered", counters.recovered, "Executions taken up after a start"),
+            (
+                "invocations_sent_again",
+                self._pool.resent,
+                "Invocations whose worker died before user code had begun",
+            ),
         ):
             yield CounterMetricFamily(f"xingqiao_{name}", text, value)
         for name, value in {
