@@ -217,6 +217,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces, vault: Vault) -
         vault=vault,
         result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
         arns=Arns(settings.aws_region, settings.aws_account),
+        letters=settings.dead_letters,
     )
 
 

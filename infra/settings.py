@@ -61,6 +61,7 @@ class Settings:
         concurrent: calls of a namespace under way; None for as many as it likes.
         per_minute: calls of a namespace in a minute; None for as many as it likes.
         fires_per_minute: of triggers of a namespace; None for as many as it likes.
+        dead_letters: that are kept of a namespace; when there are more, the oldest go.
         retention_days: that records of activations and ended executions are kept; 0 for ever.
         prewarmed: workers of each kind that wait for code.
         node_modules: directory in which modules for Node.js are installed; the data directory if None.
@@ -96,6 +97,7 @@ class Settings:
     concurrent: int | None = None
     per_minute: int | None = None
     fires_per_minute: int | None = None
+    dead_letters: int = 1000
     retention_days: float = 30.0
     prewarmed: int = 1
     node_modules: Path | None = None
@@ -168,6 +170,7 @@ _LEAST = {
     "concurrent": 1,
     "per_minute": 1,
     "fires_per_minute": 1,
+    "dead_letters": 1,
     "retention_days": 0,
     "prewarmed": 0,
     "grace_s": 0,

@@ -8,9 +8,11 @@ from .programs import program_document
 from .records import Records
 from .registry import MODIFIED, Beside
 from .timers import Timers
+from .unwaited import EVENT, Unwaited
 from .waiters import Ended
 
 __all__ = [
+    "EVENT",
     "MODIFIED",
     "Beginning",
     "Beside",
@@ -23,5 +25,6 @@ __all__ = [
     "MachineExecution",
     "Records",
     "Timers",
+    "Unwaited",
     "program_document",
 ]

@@ -41,9 +41,11 @@ from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry, tell
+from .resending import DeadLetters
 from .tick import Tick, Unit
 from .timers import Timers
 from .tokens import Tokens
+from .unwaited import INVOKE, SIGNAL, Unwaited
 from .waiters import Ended, Waiters
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ class Engine:
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
+        self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
         self.registry = Registry(self._parts, self._tick)
@@ -131,6 +134,7 @@ class Engine:
         await self._tasks.__aenter__()
         await self.registry.load()
         await self.entities.load()
+        await self._inbox.letters.load()
         self._ticking = self._tasks.create_task(self._tick.run())
         await self._recovery.recover()
         return self
@@ -178,6 +182,7 @@ class Engine:
             "timers": len(self._timers),
             "waiters": len(self._waiters),
             **self.entities.gauges(),
+            "dead_letters": len(self.letters),
             "stuck": len(self._parts.stuck),
             "stuck_longest_s": self._longest(self._parts.stuck.values()),
             "commits": self._tick.commits,
@@ -234,7 +239,10 @@ class Engine:
         now_ms = self._parts.clock.now_ms()
         self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
-        beginning = called(action, call.params, call.namespace, call.trace)
+        unwaited = None
+        if wait_s is None:
+            unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
+        beginning = called(action, call.params, call.namespace, call.trace, unwaited)
         loop = asyncio.get_running_loop()
         if wait_s is None:
             accepted: asyncio.Future[bool] = loop.create_future()
@@ -265,7 +273,7 @@ class Engine:
         gathering = self._tick.gathering
         gathering.write.documents.append(program_document(program))
         gathering.effects.append(partial(tell, accepted, True))
-        self._inbox.begin(id, called(action, params, namespace))
+        self._inbox.begin(id, called(action, params, namespace, unwaited=Unwaited(SIGNAL)))
         await accepted
         return id
 

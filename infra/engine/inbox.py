@@ -49,6 +49,7 @@ from .answers import (
 )
 from .asking import Asks
 from .contexts import context_of, definition_document, definition_of, map_run_documents, named
+from .letters import Letters
 from .programs import program_document
 from .runs import (
     RUNNING,
@@ -97,6 +98,7 @@ class Inbox:
         self._closed = False
         self._defined: set[tuple[str, str]] = set()  # hashes of what is stored
         self._asks = Asks()
+        self.letters = Letters(parts, tick)
         self.stuck: Callable[[Run, list[Entry]], None]  # is told of a saga that cannot go on
 
     def close(self) -> None:
@@ -122,8 +124,11 @@ class Inbox:
             account=Account() if program is CONDUCTING else None,
             trace=beginning.trace or id,
             about=about or None,
+            unwaited=beginning.unwaited,
         )
         run, changes = self._begin(id, program, origin, value)
+        if origin.solo and origin.unwaited is not None:
+            run.given = value
         run.counted = True
         self._settle((run, changes))
         return run
@@ -372,6 +377,8 @@ class Inbox:
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
         self._tick.gathering.effects.append(partial(self._waiters.answer, run.id, Ended(outcome)))
         if parent is None:
+            if isinstance(outcome, Failure):
+                self.letters.ended(run, outcome)
             return []
         return self._child_ended(parent, run, completion)
 

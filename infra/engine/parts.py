@@ -30,6 +30,8 @@ class Counters:
     stale: int = 0  # completions, timers and cancellations that came late or twice
     recovered: int = 0
     damaged: int = 0  # transactions that an operator had decided otherwise
+    letters: int = 0  # calls that became dead letters
+    letters_dropped: int = 0  # dead letters that went for newer ones
 
     def ended(self, status: str) -> None:
         """Counts an execution that has ended like this."""
@@ -52,6 +54,7 @@ class EngineSettings:
         vault: seals parameters before they are stored.
         result_bytes: of results of actions of these kinds, where they may have more than other values.
         arns: how state machines and their executions are called.
+        letters: dead letters that are kept of a namespace.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -60,6 +63,7 @@ class EngineSettings:
     vault: Vault = field(default_factory=Vault)
     result_bytes: Mapping[str, int] = field(default_factory=dict)
     arns: Arns = field(default_factory=Arns)
+    letters: int = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from actions import Action, Completion, Conducted, Opened, Write
     from composer import JSON, Changes, Entry, Execution, Fiber
 
+    from .unwaited import Unwaited
+
 FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
 INLINE_BYTES = 2048  # a larger value is stored by itself
 RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
@@ -81,7 +83,8 @@ class Origin:
     `action` is the action as it was when the execution began, `owner` the namespace that it is in, by whatever
     name it was called. A `solo` execution is that of a single
     action: it has no history, and its activation is the step's. `trace` is the id of the trace that it
-    belongs to. `about` is what else is kept of a state machine's: see `contexts`.
+    belongs to. `about` is what else is kept of a state machine's: see `contexts`. `unwaited` is there when
+    nobody waits for it.
     """
 
     action: Action
@@ -95,6 +98,7 @@ class Origin:
     account: Account | None = None
     trace: str = ""
     about: dict[str, JSON] | None = None
+    unwaited: Unwaited | None = None
 
 
 class _Kept(NamedTuple):
@@ -121,6 +125,7 @@ class Run:
         "entries",
         "execution",
         "flights",
+        "given",
         "id",
         "memory_mb",
         "origin",
@@ -151,6 +156,7 @@ class Run:
             str, str
         ] = {}  # steps whose executions a redrive has taken over: their ids
         self.buffer: list[Entry] = []  # of an express execution
+        self.given: JSON = None  # to a single action that nobody waits for
         self.doubtful = False  # whether a step of it has failed and may have had an effect
         self._large: dict[int, _Kept] = {}
         self._memo: dict[int, _Kept] = {}
@@ -267,6 +273,8 @@ class Run:
             body["owner"] = origin.owner
         if origin.about is not None:
             body["machine"] = origin.about
+        if origin.unwaited is not None:
+            body["unwaited"] = origin.unwaited.to_json()
         if origin.trace != self.id:
             body["trace"] = origin.trace
         if parent is not None:

@@ -15,7 +15,7 @@ import orjson
 
 from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, function_of, request_id
 from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw
-from infra.engine import Beginning
+from infra.engine import EVENT, Beginning, Unwaited
 
 from ..stepfunctions.errors import AwsError
 from .configuration import LATEST, arn_of, missing, named
@@ -54,7 +54,8 @@ async def invoke(asked: Asked, api: Api) -> Answer:
             tail = headers.get("x-amz-log-type") == "Tail"
             return await _waited_for(action, beginning, api, tail=tail)
         case "Event":
-            beginning = Beginning(_machine(action.name, AGAIN), event, asked.namespace)
+            machine, unwaited = _machine(action.name, AGAIN), Unwaited(EVENT)
+            beginning = Beginning(machine, event, asked.namespace, unwaited=unwaited)
             await api.engine.executions.begin(beginning)
             return Answer(b"", 202)
         case "DryRun":

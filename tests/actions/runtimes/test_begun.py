@@ -55,6 +55,10 @@ async def pool():
         yield made
 
 
+def written(file):
+    return Path(file).read_text()
+
+
 def ask(pool, action, **params):
     answers = Answers()
     answers.invoke(pool, invocation(action, params))
@@ -76,7 +80,7 @@ async def test_an_idle_worker_that_is_killed_as_it_is_given_a_call_fails_nothing
 
     assert isinstance(second, Success)
     assert second != first
-    assert Path(file).read_text() == "ran\n" * 2
+    assert written(file) == "ran\n" * 2
     assert pool.size == 1
 
 
@@ -92,7 +96,7 @@ async def test_a_worker_that_is_killed_with_a_call_it_has_not_read_fails_nothing
     second = (await answers.next()).outcome
 
     assert isinstance(second, Success)
-    assert Path(file).read_text() == "ran\n" * 2
+    assert written(file) == "ran\n" * 2
     assert pool.resent == 1
 
 
@@ -103,7 +107,7 @@ async def test_a_worker_that_is_killed_in_user_code_is_not_asked_again(pool, act
 
     assert outcome.code == "Crashed"
     assert FAILURES[outcome.code].ran == "unknown"
-    assert Path(file).read_text() == "ran\n"
+    assert written(file) == "ran\n"
     assert pool.resent == 0
 
 
@@ -114,7 +118,7 @@ async def test_to_load_a_module_is_to_run_user_code(pool, tmp_path):
     outcome = await run(pool, python(code))
 
     assert outcome == Failure("Crashed", "The action did not initialize and exited unexpectedly.")
-    assert file.read_text() == "loaded "
+    assert written(file) == "loaded "
 
 
 async def test_a_worker_that_dies_after_it_has_loaded_is_replaced(pool, tmp_path):
@@ -125,7 +129,7 @@ async def test_a_worker_that_dies_after_it_has_loaded_is_replaced(pool, tmp_path
         os.kill(outcome.value["pid"], signal.SIGKILL)
         assert pool.resent == expected
 
-    assert Path(file).read_text() == "ran\n" * 3
+    assert written(file) == "ran\n" * 3
 
 
 def language(program):
@@ -151,7 +155,7 @@ async def test_when_all_die_the_failure_says_that_nothing_has_run(tmp_path, unti
         "Unavailable", "3 workers in a row died before the action had begun; it has not run."
     )
     assert FAILURES[outcome.code].ran == "no"
-    assert file.read_text() == "x" * MOST_SENT
+    assert written(file) == "x" * MOST_SENT
 
 
 async def test_a_call_may_be_cancelled_while_it_waits_for_its_second_worker(pool, tmp_path):
@@ -168,7 +172,7 @@ async def test_a_call_may_be_cancelled_while_it_waits_for_its_second_worker(pool
     pool.cancel(asked.activation)
 
     assert (await answers.next()).outcome.code == "Cancelled"
-    assert Path(file).read_text() == "ran\n"
+    assert written(file) == "ran\n"
 
 
 def test_a_program_is_told_of_both_descriptors():
