@@ -143,6 +143,8 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
 
     It may nest `depth` levels; what is a `leaf` may stand in it like a scalar.
     """
+    if _is_sound(value, depth):
+        return None
     left: list[tuple[JSON, str, int]] = [(value, "$", 0)]
     while left:
         member, where, level = left.pop()
@@ -158,6 +160,29 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
         elif type(member) is not leaf and (why := _scalar_flaw(member, where)):
             return why
     return None
+
+
+def _is_sound(value: JSON, depth: int) -> bool:
+    """Whether it is a JSON value for sure, which is quicker to tell than what is wrong and where."""
+    level = [value]
+    for _ in range(depth + 1):
+        below: list[JSON] = []
+        for member in level:
+            if type(member) is dict:
+                if not all(map(_is_text, member)):
+                    return False
+                below.extend(member.values())
+            elif type(member) in (list, tuple):
+                below.extend(member)
+            elif type(member) is str:
+                if not _is_text(member):
+                    return False
+            elif _scalar_flaw(member, "") is not None:
+                return False
+        if not below:
+            return True
+        level = below
+    return False
 
 
 def _scalar_flaw(value: JSON, where: str) -> str | None:

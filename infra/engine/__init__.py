@@ -1,5 +1,6 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
+from .aside import LARGE_BYTES, Aside
 from .beginnings import Beginning
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
@@ -13,7 +14,9 @@ from .waiters import Ended
 
 __all__ = [
     "EVENT",
+    "LARGE_BYTES",
     "MODIFIED",
+    "Aside",
     "Beginning",
     "Beside",
     "Counters",

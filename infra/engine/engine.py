@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
+    from .aside import Aside
     from .runs import Run
 
 
@@ -198,6 +199,11 @@ class Engine:
     def catalog(self) -> Catalog:
         """What has a name: to read, not to change; for that there is `registry`."""
         return self._catalog
+
+    @property
+    def aside(self) -> Aside:
+        """Runs what takes long to check or to write."""
+        return self._parts.aside
 
     def register(
         self,

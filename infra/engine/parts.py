@@ -9,6 +9,8 @@ from actions import Arns, Quotas, Usage
 from composer import Limits
 from infra.vault import Vault
 
+from .aside import Aside
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -78,6 +80,7 @@ class Parts:
     runs: dict[str, Run] = field(default_factory=dict)  # those in memory
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
+    aside: Aside = field(default_factory=Aside)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
 
     @property

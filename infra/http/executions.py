@@ -65,7 +65,8 @@ async def resume_execution(request: Request, api: Api) -> Json:
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, MAX_PROGRAM_BYTES)
+    given = await reading.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
+    document = reading.as_object(given)
     await api.engine.redrive(namespace, id, document.get("composition"))
     return await _state(namespace, id, api)
 
