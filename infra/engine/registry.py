@@ -124,7 +124,11 @@ class Registry:
             ConflictError: when another has changed the same in between.
         """
         beside = self.beside(change) if beside is None else beside
-        write = partial(self._documents, change)
+        expected = {  # as of now: others may change them while these are written
+            str(entity.name): self._versions.get(str(entity.name), 0)
+            for entity in (*change.put, *change.gone)
+        }
+        write = partial(self._documents, change, expected)
         if any(map(_is_large, change.put)):
             documents, programs = await self._parts.aside.run(write)
         else:
@@ -136,10 +140,15 @@ class Registry:
             raise ConflictError(otherwise)
         return change.entity
 
-    def _documents(self, change: Change) -> tuple[list[Document], list[Document]]:
+    def _documents(
+        self, change: Change, expected: dict[str, int]
+    ) -> tuple[list[Document], list[Document]]:
         """What is stored of a change: its entities, and the programs of those that are put."""
-        documents = [self._document(entity, gone=False) for entity in change.put]
-        documents += [self._document(entity, gone=True) for entity in change.gone]
+        documents = [
+            self._document(entity, expected, gone=gone)
+            for entities, gone in ((change.put, False), (change.gone, True))
+            for entity in entities
+        ]
         programs = [
             program_document(program)
             for entity in change.put
@@ -148,13 +157,12 @@ class Registry:
         ]
         return documents, programs
 
-    def _document(self, entity: Entity, *, gone: bool) -> Document:
+    def _document(self, entity: Entity, expected: dict[str, int], *, gone: bool) -> Document:
         key = str(entity.name)
         body = None
         if not gone:
             body = orjson.dumps(self._parts.vault.sealed(key, entity.to_json()))
-        expected = self._versions.get(key, 0)
-        return Document(kind=DEFINITION, key=key, body=body, expected=expected)
+        return Document(kind=DEFINITION, key=key, body=body, expected=expected[key])
 
     async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
         """Commits documents and applies what they say; whether their conditions held."""

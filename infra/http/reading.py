@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import ClientDisconnect
 
 from actions import InvalidError, Query, TooLargeError
-from composer import MAX_DEPTH, flaw
+from composer import MAX_DEPTH, nests_deeper
 from infra.engine import LARGE_BYTES
 
 from .members import check_members
@@ -155,7 +155,8 @@ async def parameters(request: Request, limit: int) -> dict[str, JSON]:
     raw = await content(request, limit)
     document = as_object(_parsed(raw))
     may_be_deep = raw.count(b"{") + raw.count(b"[") > MAX_DEPTH
-    if may_be_deep and (why := flaw(document)):
+    if may_be_deep and nests_deeper(document):
+        why = f"it nests deeper than {MAX_DEPTH} levels"
         raise InvalidError(f"The request content was malformed:\n{why}")
     return document
 
