@@ -148,6 +148,8 @@ MAPPED = {
     "components": [{"type": "map", "components": [{"type": "literal", "value": 1}]}],
 }
 
+LOOP = "$sum($map([1..60000], function($v) { $v * 2 + $v }))"
+
 # What is sent, after what has been put for it.
 BOMBS = {
     "a million parts": lambda: [put("bomb", composition(sequence(1_000_000)))],
@@ -176,13 +178,17 @@ BOMBS = {
         put("echo", {"kind": "composition", "composition": {"type": "literal", "value": {}}}),
         ("POST", CALL.format("echo"), json.dumps({"a": [{}] * 250_000}).encode()),
     ],
-    "map of 1,000 x 1,000": lambda: [
+    "a map of 30 maps of 1,000": lambda: [
         put("mapped", composition(MAPPED)),
-        call("mapped", value=[{"value": [0] * 1_000}] * 150),
+        call("mapped", value=[{"value": [0] * 1_000}] * 30),
     ],
     "JSONata, a loop": lambda: [
-        put("jsonata", machine(jsonata("$sum($map([1..60000], function($v) { $v * 2 + $v }))"))),
+        put("jsonata", machine(jsonata(LOOP))),
         call("jsonata"),
+    ],
+    "JSONata, four loops in a state": lambda: [
+        put("four", machine(jsonata("[" + ", ".join([LOOP] * 4) + "]"))),
+        call("four"),
     ],
     "JSONata, without end": lambda: [
         put("endless", machine(jsonata("($f := function($n) { $f($n + 1) }; $f(0))"))),
