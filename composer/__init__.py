@@ -126,6 +126,7 @@ from .values import (
     failure,
     flaw,
     measured,
+    nests_deeper,
     truthy,
 )
 
@@ -237,6 +238,7 @@ __all__ = [
     "measured",
     "merge",
     "mermaid",
+    "nests_deeper",
     "outcome_from_json",
     "outcome_to_json",
     "parallel",

@@ -143,6 +143,8 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
 
     It may nest `depth` levels; what is a `leaf` may stand in it like a scalar.
     """
+    if _is_sound(value, depth):
+        return None
     left: list[tuple[JSON, str, int]] = [(value, "$", 0)]
     while left:
         member, where, level = left.pop()
@@ -158,6 +160,45 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
         elif type(member) is not leaf and (why := _scalar_flaw(member, where)):
             return why
     return None
+
+
+def nests_deeper(value: dict[str, JSON] | list[JSON], depth: int = MAX_DEPTH) -> bool:
+    """Whether what a JSON parser has made nests deeper than so many levels, as `flaw` counts them."""
+    level: list[JSON] = [value]
+    for _ in range(depth):
+        level = [
+            member
+            for container in level
+            for member in (container.values() if type(container) is dict else container)
+            if type(member) is dict or type(member) is list
+        ]
+        if not level:
+            return False
+    return any(level)
+
+
+def _is_sound(value: JSON, depth: int) -> bool:
+    """Whether it is a JSON value for sure, which is quicker to tell than what is wrong and where."""
+    left: list[tuple[JSON, int]] = [([value], -1)]
+    while left:
+        container, level = left.pop()
+        if container and level >= depth:
+            return False
+        members = container
+        if type(container) is dict:
+            if not all(map(_is_text, container)):
+                return False
+            members = container.values()
+        for member in members:
+            kind = type(member)
+            if kind is dict or kind is list or kind is tuple:
+                left.append((member, level + 1))
+            elif kind is str:
+                if not _is_text(member):
+                    return False
+            elif _scalar_flaw(member, "") is not None:
+                return False
+    return True
 
 
 def _scalar_flaw(value: JSON, where: str) -> str | None:

@@ -177,11 +177,11 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        store, vault = await _opened(stack, settings, clock)
+        store = await _opened(stack, settings, clock)
         secret = await _secret(store)
-        namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
+        namespaces = Namespaces(store, clock, _quotas(settings), secret)
         await namespaces.load()
-        engine_settings = _engine_settings(settings, namespaces, vault)
+        engine_settings = _engine_settings(settings, namespaces)
         async with Engine(
             store, {}, clock=clock, ids=RandomIds(), settings=engine_settings, secret=secret,
             paused=True,
@@ -269,6 +269,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
         nesting=settings.nesting,
         result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
         arns=Arns(settings.aws_region, settings.aws_account),
+        letters=settings.dead_letters,
     )
 
 

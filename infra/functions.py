@@ -17,7 +17,7 @@ from actions import MACHINE, Action, Composed, NotFoundError, RefusedError
 from composer import Name, asl
 from composer.states import trace_header
 
-from .engine import Beginning
+from .engine import EVENT, Beginning, Unwaited
 from .integrations import Integration, IntegrationError, came_with
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 AGAIN = (
     '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
 )
-EVENT = "Event"
-STATUS = {EVENT: 202, "DryRun": 204}
+STATUS = {"Event": 202, "DryRun": 204}
 HOOKS = asl.hooks(is_action=lambda _: True, is_integration=lambda _: False)
 
 
@@ -69,10 +68,16 @@ class Functions:
         try:
             name = Name.parse(given["FunctionName"]).within(asked.namespace)
             action = self._engine.catalog.resolve(name, asked.namespace)
-            if given["InvocationType"] == EVENT:
+            if given["InvocationType"] == "Event":
                 # By its name a run that was begun before a crash is found again, and not begun twice.
                 machine = machine_of(action.name, AGAIN)
-                beginning = Beginning(machine, given["Payload"], asked.namespace, name=request)
+                beginning = Beginning(
+                    machine,
+                    given["Payload"],
+                    asked.namespace,
+                    name=request,
+                    unwaited=Unwaited(EVENT),
+                )
                 await self._engine.executions.begin(beginning)
         except NotFoundError as error:
             raise IntegrationError("Lambda.ResourceNotFoundException", str(error)) from None

@@ -213,7 +213,8 @@ class Machines:
             definition = await self.definition(machine, number)
             version = machine.versions[number]
             doc = {"exec": _executed(definition, version.type)}
-            found = define_action(machine.action.name, doc, None, version.created_ms)
+            define = partial(define_action, machine.action.name, doc, None, version.created_ms)
+            found = await self._engine.aside.weigh(definition, define)
             found = replace(found, limits=machine.action.limits, version=f"0.0.{number}")
             # What an execution is pinned to must be there after a crash, whoever compiled it.
             programs = [program_document(program) for program in found.programs]
@@ -253,7 +254,7 @@ class Machines:
         """
         now_ms = self._engine.now_ms
         new = isinstance(given, Record)
-        change = self._engine.catalog.defined(
+        change = await self._engine.registry.defined(
             Action, name, {"exec": exec}, overwrite=not new, now_ms=now_ms
         )
         action: Action = change.entity

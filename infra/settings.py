@@ -69,6 +69,7 @@ class Settings:
             and those that only wait.
         descendants: executions and branches below one execution at the same time.
         paused: whether the server begins without taking anything up or starting anything, until it is told to.
+        dead_letters: that are kept of a namespace; when there are more, the oldest go.
         retention_days: that records of activations and ended executions are kept; 0 for ever.
         prewarmed: workers of each kind that wait for code.
         node_modules: directory in which modules for Node.js are installed; the data directory if None.
@@ -108,6 +109,7 @@ class Settings:
     live: int = 200_000
     descendants: int = 50_000
     paused: bool = False
+    dead_letters: int = 1000
     retention_days: float = 30.0
     prewarmed: int = 1
     node_modules: Path | None = None
@@ -182,6 +184,7 @@ _LEAST = {
     "fires_per_minute": 1,
     "live": 1,
     "descendants": 1,
+    "dead_letters": 1,
     "retention_days": 0,
     "prewarmed": 0,
     "grace_s": 0,

@@ -92,6 +92,21 @@ class _Collector:
                 "Transactions that an operator had decided otherwise than their coordinators",
             ),
             ("executions_recovered", counters.recovered, "Executions taken up after a start"),
+            (
+                "dead_letters_kept",
+                counters.letters,
+                "Calls that nobody waited for and that failed for good",
+            ),
+            (
+                "dead_letters_dropped",
+                counters.letters_dropped,
+                "Dead letters that went for newer ones",
+            ),
+            (
+                "invocations_sent_again",
+                self._pool.resent,
+                "Invocations whose worker died before user code had begun",
+            ),
         ):
             yield CounterMetricFamily(f"xingqiao_{name}", text, value)
         for name, value in {

@@ -6,7 +6,15 @@ commits what it answers together with what it has to write.
 
 from .effects import Answer, Damage, Effect, Gone, Request, Run, Save, Write
 from .entities import EntityType, entity
-from .errors import CONFLICT, LOCKED, MALFORMED, RETRYABLE, VERSION_CONFLICT, refusal
+from .errors import (
+    CONFLICT,
+    LOCKED,
+    MALFORMED,
+    NEWER_STATE,
+    RETRYABLE,
+    VERSION_CONFLICT,
+    refusal,
+)
 from .participant import Participant
 from .protocol import MessageError, Operate, key_of, parsed
 from .records import Forgotten, Prepared, Row, Tombstone
@@ -15,6 +23,7 @@ __all__ = [
     "CONFLICT",
     "LOCKED",
     "MALFORMED",
+    "NEWER_STATE",
     "RETRYABLE",
     "VERSION_CONFLICT",
     "Answer",

@@ -28,7 +28,8 @@ class Language:
 
     Args:
         kind: of the code.
-        program: what to run; the file descriptor to speak over comes after it.
+        program: what to run; the file descriptors to speak over, and to say that user code begins,
+            come after it.
         needs: files and directories that it must see, wherever they are.
         heap: the option that bounds its memory in megabytes, when that must be said at the start.
     """
@@ -38,13 +39,14 @@ class Language:
     needs: tuple[Path, ...] = ()
     heap: str | None = None
 
-    def command(self, fd: int, memory_mb: int) -> list[str]:
-        """The command line of a worker."""
+    def command(self, fds: tuple[int, int], memory_mb: int) -> list[str]:
+        """The command line of a worker that inherits these file descriptors."""
+        inherited = map(str, fds)
         if self.heap is None:
-            return [*self.program, str(fd)]
+            return [*self.program, *inherited]
         interpreter, *rest = self.program
         heap = self.heap.format(memory_mb)
-        return [*_bounds(memory_mb), interpreter, heap, *rest, str(fd)]
+        return [*_bounds(memory_mb), interpreter, heap, *rest, *inherited]
 
 
 def _bounds(memory_mb: int) -> Sequence[str]:

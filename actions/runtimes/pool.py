@@ -90,6 +90,7 @@ class WorkerPool:
         self._waiting: dict[Key, deque[Job]] = {}
         self._jobs: dict[str, Job] = {}
         self._tasks = asyncio.TaskGroup()
+        self.resent = 0  # invocations whose worker died before their code had begun
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -297,6 +298,16 @@ class WorkerPool:
     def _reap(self, worker: Worker, uses: int) -> None:
         if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
             worker.end()
+
+    def again(self, job: Job) -> None:
+        """Has a job run by a worker that is new: those that are idle may have died, too."""
+        self.resent += 1
+        if not self._size:
+            self.finished(job, _STOPPING, None)
+            return
+        job.asked = asyncio.get_running_loop().time()
+        self._waiting.setdefault(job.key, deque()).appendleft(job)
+        self._start(job.key)
 
     def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
         """Hands a job's completion in."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
 GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
 OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
+COUNT_BYTES = 8  # of the number that a worker writes when user code begins
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
 LINE_BYTES = 32 << 10  # a longer line of theirs is taken in pieces
 
@@ -53,6 +54,8 @@ class Process(asyncio.Protocol):
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
         self._process: tuple[subprocess.Popen[bytes], Path] | None = None
+        self._said = 0  # lines
+        self._flag: int | None = None  # a file in which the worker counts the lines it acts on
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
@@ -60,13 +63,17 @@ class Process(asyncio.Protocol):
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             near, far = map(contextlib.closing, socket.socketpair())
             connection, fd = ours.enter_context(near), theirs.enter_context(far).fileno()
+            flag = _nameless_file()
+            ours.callback(os.close, flag)
             reads, writes = zip(os.pipe(), os.pipe(), strict=True)
             for read, write in zip(reads, writes, strict=True):
                 ours.callback(os.close, read)
                 theirs.callback(os.close, write)
             directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
             ours.callback(shutil.rmtree, directory, ignore_errors=True)
-            self._process = sandbox.start(program, fd, directory, (writes[0], writes[1])), directory
+            outputs = (writes[0], writes[1])
+            self._process = sandbox.start(program, (fd, flag), directory, outputs), directory
+            self._flag = flag
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)
@@ -78,6 +85,7 @@ class Process(asyncio.Protocol):
 
     def say(self, line: bytes) -> None:
         """Sends one JSON document, without its newline."""
+        self._said += 1
         self._transport.write(line + b"\n")
 
     def connection_made(self, transport: Any) -> None:
@@ -108,6 +116,17 @@ class Process(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  dead is dead
         self._heard(None)
         self.end()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether user code has begun on what was said last; it is asked when the process has died.
+
+        User code can write there, too: then what is told of its own run is wrong, and nobody else's.
+        """
+        if self._flag is None:
+            return True  # it was ended from here, for what it had said
+        written = os.pread(self._flag, COUNT_BYTES, 0)
+        return int.from_bytes(written, "little") >= self._said
 
     # --- what its children print -------------------------------------------------------------
 
@@ -155,6 +174,9 @@ class Process(asyncio.Protocol):
         self._process = None
         for read in list(self._outputs):
             self._close(read)
+        if self._flag is not None:
+            os.close(self._flag)
+            self._flag = None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if self._transport is not None:
@@ -165,3 +187,11 @@ class Process(asyncio.Protocol):
     def _bury(process: subprocess.Popen[bytes], directory: Path) -> None:
         process.wait()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _nameless_file() -> int:
+    """A file of no name that a worker inherits: in memory where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("begun")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -54,8 +54,8 @@ class Program:
     def needs(self) -> Sequence[Path]:
         return [*self.language.needs, *([self.modules] if self.modules else [])]
 
-    def command(self, fd: int) -> Sequence[str]:
-        return self.language.command(fd, self.memory_mb)
+    def command(self, fds: tuple[int, int]) -> Sequence[str]:
+        return self.language.command(fds, self.memory_mb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,18 @@ class Sandbox:
         return "bubblewrap" if self.bubblewrap else "process"
 
     def start(
-        self, program: Program, fd: int, directory: Path, outputs: tuple[int, int]
+        self, program: Program, fds: tuple[int, int], directory: Path, outputs: tuple[int, int]
     ) -> subprocess.Popen[bytes]:
-        """Starts a worker that speaks over `fd`, works in `directory`, and prints to `outputs`."""
+        """Starts a worker that works in `directory` and prints to `outputs`.
+
+        Of `fds` it speaks over the first, and writes into the second when user code begins.
+        """
         return subprocess.Popen(  # noqa: S603  our own program
-            [*self._wrapped(directory, program.needs), *program.command(fd)],
+            [*self._wrapped(directory, program.needs), *program.command(fds)],
             stdin=subprocess.DEVNULL,
             stdout=outputs[0],
             stderr=outputs[1],
-            pass_fds=(fd,),
+            pass_fds=fds,
             cwd=directory,
             env={**_environment(directory), **program.environment},
             start_new_session=True,

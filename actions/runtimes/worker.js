@@ -1,9 +1,9 @@
 // The program that runs user code in Node.js, in a process of its own. It stands alone: Node's library only.
 //
-//     node worker.js FD
+//     node worker.js FD FLAG
 //
 // It speaks as worker.py does, over the socket that is its file descriptor FD: one JSON document a line,
-// one request at a time. What user code prints is sent line by line as it comes, so that a crash loses none.
+// one request at a time. Just before user code begins on a line, its number is written into the file FLAG. What user code prints is sent line by line as it comes, so that a crash loses none.
 
 'use strict'
 
@@ -19,6 +19,7 @@ const UNPACKED_BYTES = 512 << 20 // of an archive, so that a small one cannot fi
 const BUSY_MS = 1 // before a full socket is written to again
 
 const fd = Number(process.argv[2])
+const flag = Number(process.argv[3])
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 // --- the socket ----------------------------------------------------------------------------------
@@ -34,6 +35,15 @@ function write (line) {
       Atomics.wait(pause, 0, 0, BUSY_MS)
     }
   }
+}
+
+let received = 0
+const count = Buffer.alloc(8)
+
+// User code begins on the line that was received last.
+function begin () {
+  count.writeUInt32LE(received)
+  fs.writeSync(flag, count, 0, count.length, 0)
 }
 
 const send = document => write(JSON.stringify(document))
@@ -313,6 +323,7 @@ async function take ({ init }) {
   budget.limit = budget.left = init.logs_bytes
   limit = init.result_bytes
   Object.assign(process.env, init.env)
+  begin()
   try {
     functions = await load(init)
   } catch (error) {
@@ -326,6 +337,7 @@ async function take ({ init }) {
 
 async function run (request) {
   budget.left = budget.limit
+  begin()
   const line = await answer(functions, request, limit)
   flush()
   write(line)
@@ -346,6 +358,7 @@ function main () {
     if (busy || !lines.length) return
     busy = true
     const document = JSON.parse(lines.shift())
+    received++
     await ('init' in document ? take(document) : run(document))
     busy = false
     next()

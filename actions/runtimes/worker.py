@@ -1,9 +1,11 @@
 """The program that runs user code, in a process of its own. It stands alone: standard library only.
 
-    python -I worker.py FD
+    python -I worker.py FD FLAG
 
 It speaks over the socket that is its file descriptor FD: one JSON document a line, one request at a
-time. It is told first what to run and within what limits, then each time what to run it on.
+time. It is told first what to run and within what limits, then each time what to run it on. Just before
+user code begins on a line, the number of that line is written at the start of the file FLAG, so that
+the server knows, if this process dies, whether it had begun.
 
     {"init": {"code": ... | "functions": ..., "memory_bytes": ..., ...}}
         -> {"ready": true} | {"failed": text}
@@ -35,14 +37,21 @@ HEAD_BYTES = 1024  # of a result that is too long, for the error
 class Channel:
     """The socket to the server, line by line."""
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        os.set_inheritable(fd, False)  # a program that user code starts does not keep it open
+    def __init__(self, fd: int, flag: int) -> None:
+        self.fd, self.flag = fd, flag
+        self.received = 0
+        for each in (fd, flag):  # a program that user code starts does not keep them open
+            os.set_inheritable(each, False)
         self.lines = open(fd, "rb", buffering=1 << 16)  # noqa: SIM115  it lives as long as we
 
     def receive(self) -> Any:
         line = self.lines.readline()
+        self.received += 1
         return json.loads(line) if line else None
+
+    def begin(self) -> None:
+        """User code begins on the line that was received last."""
+        os.pwrite(self.flag, self.received.to_bytes(8, "little"), 0)
 
     def send(self, document: Any) -> None:
         self.write(json.dumps(document).encode())
@@ -315,6 +324,7 @@ def show(error: BaseException) -> None:
 def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budget: Budget) -> None:
     """Takes code in, then answers requests until there are no more."""
     process = os.getpid()
+    channel.begin()
     try:
         runner = Runner(load(init))
     except BaseException as error:  # noqa: BLE001  the user's SystemExit, too
@@ -327,6 +337,7 @@ def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budg
     while (request := channel.receive()) is not None:
         budget.left = budget.limit
         sys.stdout, sys.stderr = streams
+        channel.begin()
         line = answer(runner, request, init["result_bytes"])
         if os.getpid() != process:
             return  # a fork of user code's has come back: the answer is its parent's to give
@@ -347,7 +358,7 @@ def prepare() -> None:
 
 def main() -> None:
     die_with_server()
-    channel = Channel(int(sys.argv[1]))
+    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
     prepare()
     init = channel.receive()["init"]
     budget = Budget(init["logs_bytes"])

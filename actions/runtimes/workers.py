@@ -13,7 +13,15 @@ from composer import TIMEOUT, Failure, Success
 
 from ..kinds import NODE
 from ..lambdas import answered, asked, cut_off, function_of
-from ..outcome import BAD_RESPONSE, CRASHED, EXITED, FAILURES, Completion, outcome_of
+from ..outcome import (
+    BAD_RESPONSE,
+    CRASHED,
+    EXITED,
+    FAILURES,
+    UNAVAILABLE,
+    Completion,
+    outcome_of,
+)
 from .process import Process
 from .sandbox import Program
 
@@ -43,6 +51,7 @@ class Key(NamedTuple):
 
 INIT_S = 10.0  # that Lambda gives a function to get ready
 OUT_OF_HEAP = "JavaScript heap out of memory"  # what Node.js says last
+MOST_SENT = 3  # workers that an invocation is given to, when each dies before its code has begun
 LAST_LINES = 40  # of a log, in which it does
 TRUNCATED = "Logs were truncated because the total bytes size exceeds the limit of {limit} bytes."
 
@@ -70,7 +79,7 @@ class Job:
     """An invocation on its way through a worker."""
 
     __slots__ = ("asked", "code", "done", "function", "init_ms", "invocation", "key", "log_left",
-                 "logs", "started_ms")  # fmt: skip
+                 "logs", "sent", "started_ms")  # fmt: skip
 
     def __init__(
         self, invocation: Invocation, code: Code, done: Callable[[Completion], None]
@@ -81,6 +90,7 @@ class Job:
         inline = invocation.function is not None
         self.function = None if inline else function_of(invocation.action)
         self.asked = 0.0  # on the event loop's clock
+        self.sent = 0  # to how many workers
         self.started_ms = 0
         self.init_ms: int | None = None
         self.logs: list[str] = []
@@ -98,6 +108,9 @@ class Owner(Protocol):
 
     def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
         """A job is done, well or not."""
+
+    def again(self, job: Job) -> None:
+        """A job's worker has died before any of its code had begun: another is to have it."""
 
 
 class Worker:
@@ -141,6 +154,7 @@ class Worker:
     def run(self, job: Job) -> None:
         """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
         self.job, self.uses = job, self.uses + 1
+        job.sent += 1
         job.started_ms = self._clock.now_ms()
         self._limit(job, 0 if job.function is None or self._initialized else INIT_S)
         if self._initialized:
@@ -261,14 +275,31 @@ class Worker:
         self._owner.finished(job, outcome, variables)
 
     def _died(self) -> None:
+        job = self.job
         self._process.drain()
-        last = self.job.logs[-LAST_LINES:] if self.job is not None else []
+        if job is not None and not self._process.has_begun:
+            self.job = None
+            self.end()
+            self._unbegun(job)
+            return
+        last = job.logs[-LAST_LINES:] if job is not None else []
         text = EXITED
         if any(OUT_OF_HEAP in line for line in last):
             text = "The action exhausted its memory and was aborted."
         elif not self._initialized:
             text = "The action did not initialize and exited unexpectedly."
         self.end(Failure(CRASHED, text))
+
+    def _unbegun(self, job: Job) -> None:
+        """Of a job that no code has seen: it can be sent again without doing anything twice."""
+        if job.sent < MOST_SENT:
+            self._owner.again(job)
+            return
+        text = f"{job.sent} workers in a row died before the action had begun; it has not run."
+        told = Failure(UNAVAILABLE, text)
+        self._owner.finished(
+            job, told if job.function is None else cut_off(told, job.invocation), None
+        )
 
     def _expire(self) -> None:
         job = self.job

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RETRIED = ("Task", "Parallel", "Map")
 STEPS = 200_000  # of one JSONata expression: about half a second
-TOGETHER = 1_000_000  # of all that are evaluated at once, so that nobody else waits much longer
+TOGETHER = 250_000  # of all that one state evaluates at once, so that nobody else waits much longer
 
 
 @final

@@ -28,6 +28,7 @@ COMMANDS = {  # and the modules that they are in
     "activation": "activations",
     "execution": "executions",
     "entity": "entities",
+    "dead-letter": "letters",
     "saga": "sagas",
     "transaction": "transactions",
     "adapter": "clouds",
@@ -48,6 +49,7 @@ NAMED = {
     "property": "property_",
     "list": "get",
     "api-host": "api_host",
+    "dead-letter": "dead_letter",
 }  # functions of another name than their command
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 

@@ -1,5 +1,6 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
+from .aside import LARGE_BYTES, Aside
 from .beginnings import Beginning
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
@@ -8,10 +9,14 @@ from .programs import program_document
 from .records import Records
 from .registry import MODIFIED, Beside
 from .timers import Timers
+from .unwaited import EVENT, Unwaited
 from .waiters import Ended
 
 __all__ = [
+    "EVENT",
+    "LARGE_BYTES",
     "MODIFIED",
+    "Aside",
     "Beginning",
     "Beside",
     "Counters",
@@ -23,5 +28,6 @@ __all__ = [
     "MachineExecution",
     "Records",
     "Timers",
+    "Unwaited",
     "program_document",
 ]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from actions import Action
     from composer import JSON
 
+    from .unwaited import Unwaited
+
 
 @frozen
 class Beginning:
@@ -26,6 +28,7 @@ class Beginning:
         name: of a state machine's execution; None for one that tells its id.
         about: what else is kept of that, see `contexts`.
         trace: the id of the trace that it belongs to.
+        unwaited: when nobody waits for it: then it may become a dead letter.
     """
 
     action: Action
@@ -34,6 +37,7 @@ class Beginning:
     name: str | None = None
     about: dict[str, JSON] = field(default_factory=dict)
     trace: str = ""
+    unwaited: Unwaited | None = None
 
     @property
     def key(self) -> str:
@@ -41,7 +45,13 @@ class Beginning:
         return name_key(self.namespace, self.action.listed_as.path, self.name or "")
 
 
-def called(action: Action, params: dict[str, JSON], namespace: str, trace: str = "") -> Beginning:
+def called(
+    action: Action,
+    params: dict[str, JSON],
+    namespace: str,
+    trace: str = "",
+    unwaited: Unwaited | None = None,
+) -> Beginning:
     """What is to begin when an action is called with these parameters."""
     value = params if action.entity is not None else merged(action.parameters, params)
-    return Beginning(action, value, namespace, trace=trace)
+    return Beginning(action, value, namespace, trace=trace, unwaited=unwaited)

@@ -43,9 +43,11 @@ from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry, tell
+from .resending import DeadLetters
 from .tick import Tick, Unit
 from .timers import Timers
 from .tokens import Tokens
+from .unwaited import INVOKE, SIGNAL, Unwaited
 from .waiters import Ended, Waiters
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
+    from .aside import Aside
     from .runs import Flight, Run
 
 
@@ -126,6 +129,7 @@ class Engine:
             self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
         )
         self._redrives = Redrives(self._parts, self._inbox, self._recovery)
+        self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
         self.registry = Registry(self._parts, self._tick)
@@ -146,6 +150,7 @@ class Engine:
         await self._tasks.__aenter__()
         await self.registry.load()
         await self.entities.load()
+        await self._inbox.letters.load()
         self._ticking = self._tasks.create_task(self._tick.run())
         await self._recovery.look()
         self._dispatch.hold()
@@ -202,6 +207,7 @@ class Engine:
             "put_off": self._tick.waiting,
             "waiters": len(self._waiters),
             **self.entities.gauges(),
+            "dead_letters": len(self.letters),
             "stuck": len(self._parts.stuck),
             "stuck_longest_s": self._longest(self._parts.stuck.values()),
             "commits": self._tick.commits,
@@ -217,6 +223,11 @@ class Engine:
     def catalog(self) -> Catalog:
         """What has a name: to read, not to change; for that there is `registry`."""
         return self._catalog
+
+    @property
+    def aside(self) -> Aside:
+        """Runs what takes long to check or to write."""
+        return self._parts.aside
 
     def register(
         self,
@@ -258,7 +269,10 @@ class Engine:
         now_ms = self._parts.clock.now_ms()
         self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
-        beginning = called(action, call.params, call.namespace, call.trace)
+        unwaited = None
+        if wait_s is None:
+            unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
+        beginning = called(action, call.params, call.namespace, call.trace, unwaited)
         loop = asyncio.get_running_loop()
         if wait_s is None:
             accepted: asyncio.Future[bool] = loop.create_future()
@@ -289,7 +303,7 @@ class Engine:
         gathering = self._tick.gathering
         gathering.write.documents.append(program_document(program))
         gathering.effects.append(partial(tell, accepted, True))
-        self._inbox.begin(id, called(action, params, namespace))
+        self._inbox.begin(id, called(action, params, namespace, unwaited=Unwaited(SIGNAL)))
         await accepted
         return id
 

@@ -22,6 +22,8 @@ from actions import (
 
 from .beginnings import called
 from .registry import tell
+from .unwaited import TRIGGER as BY_TRIGGER
+from .unwaited import Unwaited
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,12 +101,14 @@ class Firing:
     def _invoke(self, rule: Rule, params: dict[str, JSON], now_ms: int) -> str:
         """Begins a rule's action. Returns the line that tells what came of it."""
         namespace = rule.name.namespace
+        unwaited = Unwaited(BY_TRIGGER, str(rule.name))
         try:
             action = self._parts.catalog.resolve(rule.action, namespace)
             quotas = self._parts.settings.quotas(namespace)
             self._parts.used(namespace).admit(quotas, now_ms)
         except RefusedError as error:
+            self._inbox.letters.refused(namespace, str(rule.action), unwaited, params, str(error))
             return not_fired(rule, str(error))
         id = self._parts.ids.execution_id(now_ms)
-        self._inbox.begin(id, called(action, params, namespace))
+        self._inbox.begin(id, called(action, params, namespace, unwaited=unwaited))
         return fired(rule, id)

@@ -49,6 +49,7 @@ from .answers import (
 from .asking import Asks
 from .contexts import map_run_documents
 from .fairness import Share
+from .letters import Letters
 from .runs import RUNNING, STUCK, Flight, Parent
 from .starts import Starts
 from .targets import counted, opened, reopened, target
@@ -95,6 +96,7 @@ class Inbox:
         self._share = Share(parts.clock, SHARE_US, SHARE_STARTS)
         self._closed = False
         self._asks = Asks()
+        self.letters = Letters(parts, tick)
         self.stuck: Callable[[Run, list[Entry]], None]  # is told of a saga that cannot go on
 
     def close(self) -> None:
@@ -342,6 +344,8 @@ class Inbox:
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
         self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))
         if parent is None:
+            if isinstance(outcome, Failure):
+                self.letters.ended(run, outcome)
             return []
         return self._child_ended(parent, run, completion)
 

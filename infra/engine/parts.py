@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from actions import Arns, Quotas, Usage
 from composer import Limits
 
+from .aside import Aside
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -29,6 +31,8 @@ class Counters:
     stale: int = 0  # completions, timers and cancellations that came late or twice
     recovered: int = 0
     damaged: int = 0  # transactions that an operator had decided otherwise
+    letters: int = 0  # calls that became dead letters
+    letters_dropped: int = 0  # dead letters that went for newer ones
 
     def ended(self, status: str) -> None:
         """Counts an execution that has ended like this."""
@@ -50,6 +54,7 @@ class EngineSettings:
         nesting: compositions that invoke compositions.
         result_bytes: of results of actions of these kinds, where they may have more than other values.
         arns: how state machines and their executions are called.
+        letters: dead letters that are kept of a namespace.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -57,6 +62,7 @@ class EngineSettings:
     nesting: int = 32
     result_bytes: Mapping[str, int] = field(default_factory=dict)
     arns: Arns = field(default_factory=Arns)
+    letters: int = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,7 @@ class Parts:
     ended: set[str] = field(default_factory=set)  # those whose end is not committed yet
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
+    aside: Aside = field(default_factory=Aside)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
 
     def used(self, namespace: str) -> Usage:

@@ -31,6 +31,7 @@ from .live import live_of
 from .programs import PROGRAM
 from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
+from .unwaited import Unwaited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -349,11 +350,14 @@ class Recovery:
             account=_account(execution),
             trace=body.get("trace", row.id),
             about=body.get("machine"),
+            unwaited=Unwaited(*body["unwaited"]) if "unwaited" in body else None,
         )
         if entries is None:
             last = await self._parts.store.history(row.id, LAST, 1)
             entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
         run = Run(execution, origin, self._parts.clock.now_ms(), entries)
+        if origin.solo and origin.unwaited is not None:
+            run.given = next((fiber.value for fiber in execution.fibers.values()), None)
         run.adopted = body.get("adopted", {})
         run.doubtful = body.get("doubtful", False)
         run.redriven_ms = body.get("redriven", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -43,7 +44,8 @@ class Redrives:
                 raise NotFoundError
             program = None
             if composition is not None:
-                program = _compiled(composition, namespace)
+                compiled = partial(_compiled, composition, namespace)
+                program = await self._parts.aside.weigh(composition, compiled)
             try:
                 redriven = await self._redriven(saved.execution, program)
             except RedriveError as error:

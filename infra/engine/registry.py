@@ -12,6 +12,7 @@ import orjson
 from actions import (
     Action,
     Change,
+    Code,
     ConflictError,
     Document,
     Rule,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from .tick import Tick
 
 DEFINITION = "entity"  # documents of actions, packages, triggers and rules, by full name
+LARGE_CODE = 1 << 20  # characters, and instructions, from which on a thread writes them
+LARGE_PROGRAM = 100
 EXISTS = "resource already exists"
 MODIFIED = "Concurrent modification to resource detected."
 
@@ -69,9 +72,25 @@ class Registry:
         Raises:
             RefusedError: when it is malformed, too large, there already, or changed by another.
         """
-        now_ms = self._parts.clock.now_ms()
-        change = self._catalog.defined(kind, name, doc, overwrite=overwrite, now_ms=now_ms)
+        change = await self.defined(kind, name, doc, overwrite=overwrite)
         return await self.change(change, MODIFIED if overwrite else EXISTS)
+
+    async def defined(
+        self, kind: type[Any], name: Name, doc: JSON, *, overwrite: bool, now_ms: int | None = None
+    ) -> Change:
+        """What a PUT makes of the entity of this kind and name. What is large is read on a thread.
+
+        Raises:
+            RefusedError: when it is malformed, too large, there already, or changed by another meanwhile.
+        """
+        key = str(name)
+        version = self._versions.get(key, 0)
+        now_ms = self._parts.clock.now_ms() if now_ms is None else now_ms
+        read = partial(self._catalog.defined, kind, name, doc, overwrite=overwrite, now_ms=now_ms)
+        change = await self._parts.aside.weigh(doc, read)
+        if self._versions.get(key, 0) != version:
+            raise ConflictError(MODIFIED if overwrite else EXISTS)
+        return change
 
     async def remove(self, kind: type[Any], name: Name, *, force: bool = False) -> Any:
         """Deletes the entity of this kind and name. Returns it.
@@ -105,14 +124,15 @@ class Registry:
             ConflictError: when another has changed the same in between.
         """
         beside = self.beside(change) if beside is None else beside
-        documents = [self._document(entity, gone=False) for entity in change.put]
-        documents += [self._document(entity, gone=True) for entity in change.gone]
-        programs = [
-            program_document(program)
-            for entity in change.put
-            if isinstance(entity, Action)
-            for program in entity.programs
-        ]
+        expected = {  # as of now: others may change them while these are written
+            str(entity.name): self._versions.get(str(entity.name), 0)
+            for entity in (*change.put, *change.gone)
+        }
+        write = partial(self._documents, change, expected)
+        if any(map(_is_large, change.put)):
+            documents, programs = await self._parts.aside.run(write)
+        else:
+            documents, programs = write()
         together = [*documents, *programs, *beside.documents]
         if together and not await self._committed(
             together, partial(self._apply, change, documents, beside)
@@ -120,13 +140,29 @@ class Registry:
             raise ConflictError(otherwise)
         return change.entity
 
-    def _document(self, entity: Entity, *, gone: bool) -> Document:
+    def _documents(
+        self, change: Change, expected: dict[str, int]
+    ) -> tuple[list[Document], list[Document]]:
+        """What is stored of a change: its entities, and the programs of those that are put."""
+        documents = [
+            self._document(entity, expected, gone=gone)
+            for entities, gone in ((change.put, False), (change.gone, True))
+            for entity in entities
+        ]
+        programs = [
+            program_document(program)
+            for entity in change.put
+            if isinstance(entity, Action)
+            for program in entity.programs
+        ]
+        return documents, programs
+
+    def _document(self, entity: Entity, expected: dict[str, int], *, gone: bool) -> Document:
         key = str(entity.name)
         body = None
         if not gone:
             body = orjson.dumps(entity.to_json())
-        expected = self._versions.get(key, 0)
-        return Document(kind=DEFINITION, key=key, body=body, expected=expected)
+        return Document(kind=DEFINITION, key=key, body=body, expected=expected[key])
 
     async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
         """Commits documents and applies what they say; whether their conditions held."""
@@ -146,6 +182,15 @@ class Registry:
             else:
                 self._versions[document.key] = (document.expected or 0) + 1
         beside.applied()
+
+
+def _is_large(entity: Entity) -> bool:
+    """Whether it takes long to write: code is one text, and a program many instructions."""
+    if not isinstance(entity, Action):
+        return False
+    code = entity.exec.text if isinstance(entity.exec, Code) else ""
+    steps = sum(len(program.instructions) for program in entity.programs)
+    return len(code) > LARGE_CODE or steps > LARGE_PROGRAM
 
 
 def tell(future: asyncio.Future[bool], value: bool) -> None:

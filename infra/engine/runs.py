@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from actions import Action, Completion, Conducted, Opened, Write
     from composer import JSON, Changes, Entry, Execution, Fiber
 
+    from .unwaited import Unwaited
+
 FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
 INLINE_BYTES = 2048  # a larger value is stored by itself
 RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
@@ -84,7 +86,7 @@ class Origin:
     name it was called. A `solo` execution is that of a single
     action: it has no history, and its activation is the step's. `trace` is the id of the trace that it
     belongs to, `root` that of the execution at the top of those that have started it, or its own. `about` is
-    what else is kept of a state machine's: see `contexts`.
+    what else is kept of a state machine's: see `contexts`. `unwaited` is there when nobody waits for it.
     """
 
     action: Action
@@ -99,6 +101,24 @@ class Origin:
     account: Account | None = None
     trace: str = ""
     about: dict[str, JSON] | None = None
+    unwaited: Unwaited | None = None
+
+    def beyond_defaults(self, execution: str) -> dict[str, JSON]:
+        """What the row of an execution must say of it: what most have in common is left out."""
+        doc: dict[str, JSON] = {}
+        if self.root != execution:
+            doc["root"] = self.root
+        if self.owner != self.action.listed_as.namespace:
+            doc["owner"] = self.owner
+        if self.about is not None:
+            doc["machine"] = self.about
+        if self.unwaited is not None:
+            doc["unwaited"] = self.unwaited.to_json()
+        if self.trace != execution:
+            doc["trace"] = self.trace
+        if self.parent is not None:
+            doc["parent"] = [self.parent.execution, self.parent.fiber, self.parent.turn]
+        return doc
 
 
 class _Kept(NamedTuple):
@@ -125,6 +145,7 @@ class Run:
         "entries",
         "execution",
         "flights",
+        "given",
         "id",
         "memory_mb",
         "origin",
@@ -163,6 +184,7 @@ class Run:
             str, str
         ] = {}  # steps whose executions a redrive has taken over: their ids
         self.buffer: list[Entry] = []  # of an express execution
+        self.given: JSON = None  # to a single action that nobody waits for
         self.doubtful = False  # whether a step of it has failed and may have had an effect
         self._large: dict[int, _Kept] = {}
         self._memo: dict[int, _Kept] = {}
@@ -257,7 +279,6 @@ class Run:
         """The execution as it is stored."""
         origin = self.origin
         action = origin.action
-        parent = origin.parent
         body: dict[str, JSON] = {
             "program": self.execution.program.hash,
             "action": str(action.listed_as),
@@ -276,16 +297,7 @@ class Run:
             body["doubtful"] = True
         if self.redriven_ms:
             body["redriven"] = self.redriven_ms
-        if origin.root != self.id:
-            body["root"] = origin.root
-        if origin.owner != action.listed_as.namespace:
-            body["owner"] = origin.owner
-        if origin.about is not None:
-            body["machine"] = origin.about
-        if origin.trace != self.id:
-            body["trace"] = origin.trace
-        if parent is not None:
-            body["parent"] = [parent.execution, parent.fiber, parent.turn]
+        body |= origin.beyond_defaults(self.id)
         return ExecutionRow(
             id=self.id,
             namespace=origin.namespace,

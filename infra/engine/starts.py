@@ -55,8 +55,11 @@ class Starts:
             account=Account() if program is CONDUCTING else None,
             trace=beginning.trace or id,
             about=about or None,
+            unwaited=beginning.unwaited,
         )
         run = self._made(id, program, origin, named_as_machine=True)
+        if origin.solo and origin.unwaited is not None:
+            run.given = value
         run.counted = True
         self._bounds.begun(run)
         return run, self._begun(run, value)

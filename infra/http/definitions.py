@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actions import Action, ForbiddenError, Package, Rule, Trigger
@@ -88,7 +89,8 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
         action = catalog.resolve(name, caller)
         if is_hidden(catalog, action, caller):
             return Json(without_code(action))
-        return Json(action.to_json(code=code))
+        shown = action.to_json(code=code)
+        return await api.engine.aside.weigh(shown, partial(Json, shown))
     if collection.kind is Package:
         return Json(_package(catalog.package(name, caller), caller, api))
     if namespace != caller:
@@ -99,9 +101,11 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
 async def put_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
     overwrite = reading.flag(request.query_params, "overwrite")
-    document = await reading.body(request, MAX_BODY_BYTES)
+    aside = api.engine.aside
+    document = await reading.definition(request, MAX_BODY_BYTES, aside)
     entity = await api.engine.registry.put(collection.kind, name, document, overwrite=overwrite)
-    return Json(_shown(entity, api))
+    shown = _shown(entity, api)
+    return await aside.weigh(shown, partial(Json, shown))
 
 
 async def delete_definition(collection: Collection, request: Request, api: Api) -> Json:

@@ -86,8 +86,8 @@ async def resume_execution(request: Request, api: Api) -> Json:
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, MAX_PROGRAM_BYTES)
-    composition = document.get("composition")
+    given = await reading.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
+    composition = reading.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")
     await api.engine.redrive(namespace, id, composition)

@@ -66,6 +66,7 @@ async def delete(request: Request, api: Api) -> Json:
     await api.namespaces.delete(name)
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
     await api.engine.registry.change(Change(None, gone=tuple(entities)))
+    await api.engine.letters.clear(name)
     return Json(_shown(gone))
 
 

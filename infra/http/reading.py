@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
 from starlette.requests import ClientDisconnect
 
 from actions import InvalidError, Query, TooLargeError
-from composer import MAX_DEPTH, flaw
+from composer import MAX_DEPTH, nests_deeper
+from infra.engine import LARGE_BYTES
+
+from .members import check_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from composer import JSON
+    from infra.engine import Aside
 
 MAX_LIST = 200
 DEFAULT_LIST = 30
@@ -113,6 +118,33 @@ async def body(request: Request, limit: int) -> JSON:
     return _parsed(await content(request, limit))
 
 
+async def definition(request: Request, limit: int, aside: Aside) -> JSON:
+    """As `body`, for what may be large: its values are counted first, and a thread parses it then.
+
+    Raises:
+        TooLargeError: also when it has too many values.
+        InvalidError: when it is no JSON.
+    """
+    raw = await content(request, limit)
+    await check_members(raw)
+    if len(raw) > LARGE_BYTES:
+        return await aside.run(partial(_parsed, raw))
+    return _parsed(raw)
+
+
+def as_object(document: JSON) -> dict[str, JSON]:
+    """A document that is an object, or nothing.
+
+    Raises:
+        InvalidError: when it is something else.
+    """
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InvalidError("The request content was malformed:\nthe body must be a JSON object")
+    return document
+
+
 async def parameters(request: Request, limit: int) -> dict[str, JSON]:
     """The request's JSON object; empty when there is nothing.
 
@@ -121,13 +153,10 @@ async def parameters(request: Request, limit: int) -> dict[str, JSON]:
         InvalidError: when it is no object, or one that nests too deep to be kept.
     """
     raw = await content(request, limit)
-    document = _parsed(raw)
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise InvalidError("The request content was malformed:\nthe body must be a JSON object")
+    document = as_object(_parsed(raw))
     may_be_deep = raw.count(b"{") + raw.count(b"[") > MAX_DEPTH
-    if may_be_deep and (why := flaw(document)):
+    if may_be_deep and nests_deeper(document):
+        why = f"it nests deeper than {MAX_DEPTH} levels"
         raise InvalidError(f"The request content was malformed:\n{why}")
     return document
 

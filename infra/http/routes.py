@@ -14,6 +14,7 @@ from . import (
     entities,
     executions,
     lambdas,
+    letters,
     namespaces,
     sagas,
     service,
@@ -37,6 +38,7 @@ NAMESPACED = API + "/namespaces/{namespace}"
 _ACTION = NAMESPACED + "/actions/{name:path}"
 _EXECUTION = NAMESPACED + "/executions/{id}"
 _ACTIVATION = NAMESPACED + "/activations/{id}"
+_LETTER = NAMESPACED + "/dead-letters/{id}"
 _OPERATED = API + "/operator/namespaces"
 
 _COLLECTIONS: list[tuple[str, str, Endpoint]] = [
@@ -87,6 +89,10 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
     ("GET", NAMESPACED + "/entities", entities.list_types),
     *_ENTITIES,
+    ("GET", NAMESPACED + "/dead-letters", letters.list_letters),
+    ("GET", _LETTER, letters.get_letter),
+    ("DELETE", _LETTER, letters.delete_letter),
+    ("POST", _LETTER + "/retry", letters.retry_letter),
     ("GET", NAMESPACED + "/sagas", sagas.list_sagas),
     ("GET", NAMESPACED + "/sagas/{id}", sagas.get_saga),
     ("POST", NAMESPACED + "/sagas/{id}", sagas.resolve_saga),

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 FILE = "xingqiao.db"
 LOCK_LOOKS, LOCK_LOOK_S = 25, 0.02  # at what another has locked
 INLINE_ROWS = 8  # a commit of up to so many rows is waited for where it is asked for
+INLINE_BYTES = 1 << 20  # of documents that are put in without the thread
 CHUNKS = (
     64,
     32,
@@ -139,7 +140,7 @@ class SqliteStore:
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         async with self._turn:
-            refused = self._put(writes)
+            refused = await self._put_all(writes)
             rows = _rows(writes)
             self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
             if rows <= INLINE_ROWS:
@@ -163,6 +164,18 @@ class SqliteStore:
     def _copy(self) -> None:
         _checkpoint(self._copier)
         self._copied = True
+
+    async def _put_all(self, writes: Sequence[Write]) -> list[int]:
+        """Puts everything in; what is large, such as code, by the thread: to copy it takes a while."""
+        if _document_bytes(writes) <= INLINE_BYTES:
+            return self._put(writes)
+        putting = asyncio.get_running_loop().run_in_executor(self._thread, self._put, writes)
+        try:
+            return await asyncio.shield(putting)
+        except asyncio.CancelledError:
+            await asyncio.wait([putting])
+            self._roll_back()
+            raise
 
     def _put(self, writes: Sequence[Write]) -> list[int]:
         """Puts everything in, not yet committed. Returns the indexes of what was refused."""
@@ -323,6 +336,10 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
 
 
 # --- writing -----------------------------------------------------------------------------------
+
+
+def _document_bytes(writes: Sequence[Write]) -> int:
+    return sum(len(doc.body) for w in writes for doc in w.documents if doc.body is not None)
 
 
 def _rows(writes: Sequence[Write]) -> int:

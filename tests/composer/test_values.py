@@ -23,6 +23,7 @@ from composer.values import (
     failure,
     flaw,
     measured,
+    nests_deeper,
     truthy,
 )
 
@@ -156,6 +157,27 @@ def test_nothing_is_coerced_to_be_equal(left, right):
 def test_equality_is_symmetric_and_a_value_equals_its_copy(left, right):
     assert equal(left, copied(left))
     assert equal(left, right) == equal(right, left)
+
+
+# --- depth -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"a": value}])
+@pytest.mark.parametrize("inside", [1, [], {}, "text"])
+@pytest.mark.parametrize("levels", [0, 1, 2, 3])
+def test_how_deep_a_value_nests_is_told_as_its_flaw_is(wrap, inside, levels):
+    value = inside
+    for _ in range(levels):
+        value = wrap(value)
+    if not isinstance(value, (dict, list)):
+        return
+
+    assert nests_deeper(value, 2) == (flaw(value, depth=2) is not None)
+
+
+@given(json_values.filter(lambda value: isinstance(value, (dict, list))))
+def test_a_value_of_few_levels_nests_no_deeper(value):
+    assert nests_deeper(value) == (flaw(value) is not None)
 
 
 # --- copies ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import orjson
 
 from actions import NotFoundError, Query, Write, log_tail, request_id
 from composer import MAX_DEPTH, Failure, activation_id, flaw
-from infra.engine import Beginning
+from infra.engine import EVENT, Beginning, Unwaited
 from infra.functions import AGAIN, machine_of
 
 from ..stepfunctions.errors import AwsError
@@ -49,7 +49,8 @@ async def invoke(asked: Asked, api: Api) -> Answer:
             tail = headers.get("x-amz-log-type") == "Tail"
             return await _waited_for(action, beginning, api, tail=tail)
         case "Event":
-            beginning = Beginning(machine_of(action.name, AGAIN), event, asked.namespace)
+            machine, unwaited = machine_of(action.name, AGAIN), Unwaited(EVENT)
+            beginning = Beginning(machine, event, asked.namespace, unwaited=unwaited)
             await api.engine.executions.begin(beginning)
             return Answer(b"", 202)
         case "DryRun":

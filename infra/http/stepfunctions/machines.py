@@ -47,7 +47,7 @@ async def create(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
         machine = api.machines.find(caller.namespace, name)
         if machine is not None:
             return _again(machine, params, record.configuration, api)
-        definition = checked(params["definition"], type, caller, api)
+        definition = await checked(params["definition"], type, caller, api)
         exec = {"kind": MACHINE, "definition": definition, "type": type}
         full = Name(caller.namespace, None, name)
         try:
@@ -98,7 +98,7 @@ async def update(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
         if publication is not None and not (same and machine.current):
             check_room(machine)
         if not same:
-            definition = checked(definition, machine.type, caller, api)
+            definition = await checked(definition, machine.type, caller, api)
             exec = {"kind": MACHINE, "definition": definition, "type": machine.type}
             machine = await api.machines.define(
                 machine.action.name, exec, configuration, publication

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actions import MACHINE, define_action
@@ -40,12 +41,14 @@ async def test_state(params: dict[str, JSON], caller: Caller, api: Api) -> dict[
         now_ms=api.engine.now_ms,
     )
     try:
-        begun = asl.begin_test(params, execution_input(params.get("input")), around)
+        begin = partial(asl.begin_test, params, execution_input(params.get("input")), around)
+        begun = await api.engine.aside.run(begin)
     except asl.RefusedTestError as error:
         raise AwsError(error.code, str(error)) from error
     if not isinstance(begun, asl.StateTest):
         return begun
-    return begun.finish(await _performed(begun.asked, caller, api))
+    performed = await _performed(begun.asked, caller, api)
+    return await api.engine.aside.run(partial(begun.finish, performed))
 
 
 def _run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actions import RefusedError, is_integration
@@ -38,18 +39,21 @@ def hooks_of(caller: Caller, api: Api, *, deployed: bool = False) -> asl.Hooks:
     return asl.hooks(is_action=is_action, is_integration=is_known)
 
 
-def diagnosed(definition: str, type: JSON, caller: Caller, api: Api) -> list[asl.Diagnostic]:
+async def diagnosed(
+    definition: str, type: JSON, hooks: asl.Hooks, api: Api
+) -> list[asl.Diagnostic]:
     """All that is found in a definition's text, by what its names stand for here; errors first."""
-    return asl.diagnose(definition, type=type, hooks=hooks_of(caller, api))
+    diagnose = partial(asl.diagnose, definition, type=type, hooks=hooks)
+    return await api.engine.aside.weigh(definition, diagnose)
 
 
-def checked(definition: str, type: JSON, caller: Caller, api: Api) -> str:
+async def checked(definition: str, type: JSON, caller: Caller, api: Api) -> str:
     """A definition that a machine can be made of, as it is.
 
     Raises:
         AwsError: InvalidDefinition.
     """
-    findings = asl.diagnose(definition, type=type, hooks=hooks_of(caller, api, deployed=True))
+    findings = await diagnosed(definition, type, hooks_of(caller, api, deployed=True), api)
     if asl.errors(findings):
         raise AwsError("InvalidDefinition", asl.refusal(definition, findings))
     return definition
@@ -57,7 +61,8 @@ def checked(definition: str, type: JSON, caller: Caller, api: Api) -> str:
 
 async def validate(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
     """What is found in a definition: errors, and warnings if they are asked for."""
-    findings = diagnosed(params["definition"], params.get("type", STANDARD), caller, api)
+    hooks, type = hooks_of(caller, api), params.get("type", STANDARD)
+    findings = await diagnosed(params["definition"], type, hooks, api)
     wrong = asl.errors(findings)
     told = findings if params.get("severity") == "WARNING" else wrong
     most = params.get("maxResults") or MOST

@@ -418,7 +418,7 @@ async def state(world, key="a"):
 def figure(world, name):
     """A figure that the service tells Prometheus."""
     clouds = SimpleNamespace(ended={}, repeats={}, under_way=(0, 0))
-    write = metrics_of(world.engine, SimpleNamespace(size=0, waiting=0), clouds)
+    write = metrics_of(world.engine, SimpleNamespace(size=0, waiting=0, resent=0), clouds)
     lines = write().decode().splitlines()
     return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 

@@ -1,0 +1,54 @@
+"""What takes long to check or to write runs on a thread, so that nobody else waits for it.
+
+It is Python all the same, of which only one thread runs at a time: the event loop gets its turn after each
+`TURN_S`. Such work is done one piece after another, so that a hundred requests at once cost others no more
+of each turn than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from composer import measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from composer import JSON
+
+T = TypeVar("T")
+
+LARGE_BYTES: Final = 16 << 10  # of a definition: it may take more than a few milliseconds to check
+TURN_S: Final = 0.001  # after which a thread lets another have its turn
+
+
+class Aside:
+    """Runs functions beside the event loop. They must not change what others see."""
+
+    def __init__(self) -> None:
+        self._turns = asyncio.Lock()
+        self.done = 0
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """What a function returns or raises; the loop goes on meanwhile."""
+        async with self._turns:
+            usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(TURN_S)
+            try:
+                return await asyncio.to_thread(function)
+            finally:
+                sys.setswitchinterval(usual_s)
+                self.done += 1
+
+    async def weigh(self, given: JSON, function: Callable[[], T]) -> T:
+        """As `run`, if what the function is given is large; else at once."""
+        if is_large(given):
+            return await self.run(function)
+        return function()
+
+
+def is_large(value: JSON) -> bool:
+    """Whether a value is so large that it should not be gone over in the event loop."""
+    return measured(value, LARGE_BYTES) > LARGE_BYTES

@@ -1,0 +1,247 @@
+"""Dead letters: calls that nobody waits for, and that failed for good by no fault of their action.
+
+Nobody hears of such a failure, so it is kept: what was called with what, why it failed, and how often it
+was tried. A letter is committed together with what closes the failed call. What an action answers itself,
+an error or a result that cannot be taken, is no dead letter: its activation has it. Only of events of
+Lambda's, which have been tried again by then, any failure is one, as of AWS' dead-letter queues.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from actions import (
+    CRASHED,
+    FAILURES,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    LOST,
+    NOT_FOUND,
+    PERMISSION,
+    THROTTLED,
+    UNAVAILABLE,
+    Document,
+    NotFoundError,
+)
+from composer import CANCELLED, LIMIT_EXCEEDED, Failure, frozen
+from transactions import LOCKED, NEWER_STATE, RETRYABLE
+
+from .unwaited import EVENT, Unwaited
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+    from .parts import Parts
+    from .runs import Run
+    from .tick import Tick
+
+log = logging.getLogger(__name__)
+
+LETTER = "dead-letter"  # documents, by namespace and id
+CONTENT = "dead-letter-content"  # what each was called with and failed with: it may be large
+TEXT = 500  # characters of an error that are shown in lists
+
+GIVEN_UP: Final = frozenset({
+    CRASHED, INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, LOCKED, LOST, NEWER_STATE, NOT_FOUND, PERMISSION,
+    THROTTLED, UNAVAILABLE, *RETRYABLE,
+})  # fmt: skip
+"""Codes of failures that are not the action's own answer."""
+
+
+@frozen
+class Letter:
+    """A dead letter.
+
+    Args:
+        id: its own.
+        namespace: that the call was made in.
+        at_ms: when it was given up.
+        target: the full name of the action.
+        how: `signal`, `invoke`, `trigger` or `event`.
+        rule: that called, if one did.
+        activation: of the call; None when it was refused before it began.
+        execution: whether that is an execution, which can be redriven; else it is a single action.
+        code: of the failure.
+        message: the beginning of its text.
+        ran: whether the action may have run: `no`, `yes` or `unknown`.
+        attempts: how often it has been tried.
+    """
+
+    id: str
+    namespace: str
+    at_ms: int
+    target: str
+    how: str
+    rule: str
+    activation: str | None
+    execution: bool
+    code: str
+    message: str
+    ran: str
+    attempts: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.id}"
+
+    @property
+    def unwaited(self) -> Unwaited:
+        """How it is called when it is tried again."""
+        return Unwaited(self.how, self.rule, self.attempts + 1)
+
+    def to_json(self) -> dict[str, JSON]:
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    def shown(self) -> dict[str, JSON]:
+        """As its namespace sees it; what is not there is left out."""
+        doc: dict[str, JSON] = {
+            "id": self.id,
+            "at": self.at_ms,
+            "kind": self.how,
+            "target": self.target,
+            "rule": self.rule,
+            "executionId" if self.execution else "activationId": self.activation,
+            "code": self.code,
+            "message": self.message,
+            "mayHaveRun": self.ran,
+            "attempts": self.attempts,
+        }
+        return {name: value for name, value in doc.items() if value not in (None, "")}
+
+
+_FIELDS = (
+    "id", "namespace", "at_ms", "target", "how", "rule", "activation", "execution", "code", "message",
+    "ran", "attempts",
+)  # fmt: skip
+
+
+class Letters:
+    """Keeps dead letters, so many of each namespace; then the oldest goes."""
+
+    def __init__(self, parts: Parts, tick: Tick) -> None:
+        self._parts, self._tick = parts, tick
+        self._kept: dict[str, dict[str, Letter]] = {}  # by namespace and id, the oldest first
+
+    async def load(self) -> None:
+        """Reads them from the store, but for what they were called with."""
+        async for document in self._parts.store.documents(LETTER):
+            letter = Letter(**orjson.loads(document.body or b""))
+            self._kept.setdefault(letter.namespace, {})[letter.id] = letter
+
+    def __len__(self) -> int:
+        return sum(map(len, self._kept.values()))
+
+    # --- they come ---------------------------------------------------------------------------
+
+    def ended(self, run: Run, failed: Failure) -> None:
+        """Keeps a call that has ended so, if nobody waits for it and that is not its own answer."""
+        unwaited = run.origin.unwaited
+        if unwaited is None or failed.code == CANCELLED:
+            return
+        if failed.code not in GIVEN_UP and unwaited.how != EVENT:
+            return
+        unwaited = unwaited.tried(run.execution.generation)
+        action = run.origin.action.listed_as
+        letter = self._letter(run.origin.namespace, str(action), unwaited, failed)
+        letter["activation"], letter["execution"] = run.id, not run.origin.solo
+        self._keep(Letter(**letter), run.given, failed.error)
+
+    def refused(
+        self, namespace: str, target: str, unwaited: Unwaited, params: JSON, why: str
+    ) -> None:
+        """Keeps a call that could not even begin."""
+        failed = Failure(UNAVAILABLE, why)
+        letter = self._letter(namespace, target, unwaited, failed)
+        self._keep(Letter(**letter), params, failed.error)
+
+    def _letter(
+        self, namespace: str, target: str, unwaited: Unwaited, failed: Failure
+    ) -> dict[str, Any]:
+        now_ms = self._parts.clock.now_ms()
+        kind = FAILURES.get(failed.code)
+        return {
+            "id": self._parts.ids.execution_id(now_ms),
+            "namespace": namespace,
+            "at_ms": now_ms,
+            "target": target,
+            "how": unwaited.how,
+            "rule": unwaited.rule,
+            "activation": None,
+            "execution": False,
+            "code": failed.code,
+            "message": _text(failed.error)[:TEXT],
+            "ran": kind.ran if kind is not None else "unknown",
+            "attempts": unwaited.attempts,
+        }
+
+    def _keep(self, letter: Letter, params: JSON, error: JSON) -> None:
+        log.warning(
+            "dead letter %s of namespace %s: %s failed by %s after %d attempts",
+            letter.id, letter.namespace, letter.target, letter.code, letter.attempts,
+        )  # fmt: skip
+        self._parts.counters.letters += 1
+        gathering = self._tick.gathering
+        gathering.write.documents += [
+            Document(kind=LETTER, key=letter.key, body=orjson.dumps(letter.to_json())),
+            Document(kind=CONTENT, key=letter.key, body=orjson.dumps([params, error])),
+        ]
+        gathering.effects.append(partial(self._kept_now, letter))
+
+    def _kept_now(self, letter: Letter) -> None:
+        """It is durable: it can be seen. The oldest go, if there are too many."""
+        kept = self._kept.setdefault(letter.namespace, {})
+        kept[letter.id] = letter
+        surplus = list(kept)[: max(0, len(kept) - self._parts.settings.letters)]
+        if surplus:
+            log.warning("namespace %s has too many dead letters: the oldest go", letter.namespace)
+            self._parts.counters.letters_dropped += len(surplus)
+        for id in surplus:
+            self.remove(letter.namespace, id)
+
+    # --- they are seen, and go -----------------------------------------------------------------
+
+    def listed(self, namespace: str) -> list[Letter]:
+        """Those of a namespace, the newest first."""
+        return list(reversed(self._kept.get(namespace, {}).values()))
+
+    def found(self, namespace: str, id: str) -> Letter:
+        """One of a namespace.
+
+        Raises:
+            NotFoundError: when there is none of this id there.
+        """
+        letter = self._kept.get(namespace, {}).get(id)
+        if letter is None:
+            raise NotFoundError
+        return letter
+
+    async def content(self, letter: Letter) -> tuple[JSON, JSON]:
+        """What it was called with, and the whole error. An execution's input is in its history.
+
+        Raises:
+            NotFoundError: when it has gone meanwhile.
+        """
+        async for document in self._parts.store.documents(CONTENT, letter.key, limit=1):
+            params, error = orjson.loads(document.body or b"")
+            return params, error
+        raise NotFoundError
+
+    def remove(self, namespace: str, id: str) -> None:
+        """Removes one with the commit that gathers; it is not seen any more from now on."""
+        letter = self._kept[namespace].pop(id)
+        if not self._kept[namespace]:
+            del self._kept[namespace]
+        self._tick.gathering.write.documents += [
+            Document(kind=kind, key=letter.key, body=None) for kind in (LETTER, CONTENT)
+        ]
+        self._tick.wake()
+
+
+def _text(error: JSON) -> str:
+    """What an error says: its message, if it has one."""
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else orjson.dumps(error).decode()

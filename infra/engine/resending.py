@@ -1,0 +1,108 @@
+"""Dead letters as their namespace deals with them: they are seen, sent again, and removed."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from composer import Name
+
+from .beginnings import called
+from .registry import tell
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+    from .inbox import Inbox
+    from .letters import Letter
+    from .parts import Parts
+    from .redrives import Redrives
+    from .tick import Tick
+
+
+class DeadLetters:
+    """What can be asked about the dead letters of a namespace."""
+
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, redrives: Redrives) -> None:
+        self._parts, self._tick = parts, tick
+        self._inbox, self._redrives = inbox, redrives
+        self._letters = inbox.letters
+
+    def __len__(self) -> int:
+        return len(self._letters)
+
+    def list(self, namespace: str) -> list[dict[str, JSON]]:
+        """Those of a namespace, the newest first."""
+        return [letter.shown() for letter in self._letters.listed(namespace)]
+
+    async def get(self, namespace: str, id: str) -> dict[str, JSON]:
+        """One, with what it was called with.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+        """
+        letter = self._letters.found(namespace, id)
+        params, error = await self._letters.content(letter)
+        shown = {**letter.shown(), "error": error}
+        return shown if letter.execution else {**shown, "params": params}
+
+    async def retry(self, namespace: str, id: str) -> str:
+        """Sends one again, by which it is none any more. Returns the activation, which is durable.
+
+        An execution is redriven from where it failed. Anything else is invoked anew, in the commit
+        that removes the letter.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace, or its action is gone.
+            RefusedError: when it may not run now; then it stays.
+        """
+        letter = self._letters.found(namespace, id)
+        if letter.execution and letter.activation is not None:
+            await self._redrives.redrive(namespace, letter.activation, None)
+            self._gone(letter)
+            await self._tick.settled()
+            return letter.activation
+        params, _ = await self._letters.content(letter)
+        letter = self._letters.found(namespace, id)  # nobody has sent it again meanwhile
+        action = self._parts.catalog.resolve(Name.parse(letter.target), namespace)
+        now_ms = self._parts.clock.now_ms()
+        self._parts.used(namespace).admit(self._parts.settings.quotas(namespace), now_ms)
+        activation = self._parts.ids.execution_id(now_ms)
+        self._letters.remove(namespace, id)
+        accepted = self._accepted()
+        self._inbox.begin(activation, called(action, params, namespace, unwaited=letter.unwaited))
+        await accepted
+        return activation
+
+    async def remove(self, namespace: str, id: str) -> dict[str, JSON]:
+        """Removes one; that is durable when this returns. Returns what it was.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+        """
+        letter = self._letters.found(namespace, id)
+        accepted = self._accepted()
+        self._letters.remove(namespace, id)
+        await accepted
+        return letter.shown()
+
+    async def clear(self, namespace: str) -> None:
+        """Removes all of a namespace, which is to be no more."""
+        letters = self._letters.listed(namespace)
+        if letters:
+            accepted = self._accepted()
+            for letter in letters:
+                self._letters.remove(namespace, letter.id)
+            await accepted
+
+    def _gone(self, letter: Letter) -> None:
+        """Removes one, unless somebody else has."""
+        if any(other.id == letter.id for other in self._letters.listed(letter.namespace)):
+            self._letters.remove(letter.namespace, letter.id)
+
+    def _accepted(self) -> asyncio.Future[bool]:
+        """Is done when what gathers now is durable."""
+        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._tick.gathering.effects.append(partial(tell, accepted, True))
+        return accepted

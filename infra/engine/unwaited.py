@@ -1,0 +1,28 @@
+"""Calls that nobody waits for: a signal to an entity, an asynchronous invocation, a rule's, an event of Lambda's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from composer import frozen
+
+if TYPE_CHECKING:
+    from composer import JSON
+
+SIGNAL, INVOKE, TRIGGER, EVENT = "signal", "invoke", "trigger", "event"
+
+
+@frozen
+class Unwaited:
+    """A call that nobody waits for: how it was made, by which rule, and the how-manieth attempt it is."""
+
+    how: str
+    rule: str = ""
+    attempts: int = 1
+
+    def tried(self, more: int) -> Unwaited:
+        """The same, tried so many times more."""
+        return Unwaited(self.how, self.rule, self.attempts + more)
+
+    def to_json(self) -> list[JSON]:
+        return [self.how, self.rule, self.attempts]

@@ -1,0 +1,42 @@
+"""Dead letters over HTTP: calls that nobody waited for, and that failed for good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import reading
+from .responses import Json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from .api import Api
+
+
+async def list_letters(request: Request, api: Api) -> Json:
+    """Those of the caller's namespace, the newest first, without what they were called with."""
+    namespace, query = api.auth.own(request), request.query_params
+    found = api.engine.letters.list(namespace)
+    if reading.flag(query, "count"):
+        return Json({"dead-letters": len(found)})
+    skip, limit = reading.page(query, "dead letters")
+    return Json(found[skip : skip + limit])
+
+
+async def get_letter(request: Request, api: Api) -> Json:
+    """One, with what it was called with: `params`, and the whole `error`."""
+    namespace = api.auth.own(request)
+    return Json(await api.engine.letters.get(namespace, request.path_params["id"]))
+
+
+async def retry_letter(request: Request, api: Api) -> Json:
+    """Sends one again; by then it is no dead letter any more. 202 with the activation's id."""
+    namespace = api.auth.own(request)
+    activation = await api.engine.letters.retry(namespace, request.path_params["id"])
+    return Json({"activationId": activation}, 202, {"x-openwhisk-activation-id": activation})
+
+
+async def delete_letter(request: Request, api: Api) -> Json:
+    """Removes one, and shows it once more."""
+    namespace = api.auth.own(request)
+    return Json(await api.engine.letters.remove(namespace, request.path_params["id"]))
