@@ -389,9 +389,11 @@ class Engine:
     # --- inside ------------------------------------------------------------------------------
 
     def _fire(self, execution: str, fiber: str) -> None:
-        self._recovery.visit(
-            execution, partial(self._inbox.deliver, fiber=fiber, event=TimerFired())
-        )
+        """In turn with others: many timers may be due at the same time."""
+        run = self._parts.runs.get(execution)
+        fired = partial(self._inbox.deliver, fiber=fiber, event=TimerFired())
+        visit = partial(self._recovery.visit, execution, fired)
+        self._tick.later("" if run is None else run.origin.namespace, visit)
 
     def _alarm(self, run: Run, entries: list[Entry]) -> None:
         """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""

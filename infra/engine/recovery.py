@@ -237,10 +237,8 @@ class Recovery:
             if run is None:
                 self._parts.counters.stale += 1
             else:
-                try:
-                    visit(run)
-                except Exception:
-                    log.exception("execution %s was not told what has happened", execution)
+                again = partial(self.visit, execution, visit)
+                self._tick.later(run.origin.namespace, again)
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         self._visitors -= 1
 
