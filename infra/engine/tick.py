@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the next commit may begin
 TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
-TURNS_US, TURNS = 6_000.0, 2_000  # of it, before what has gathered is committed
+TURNS_US, TURNS = 4_000.0, 2_000  # of it, before what has gathered is committed
 CROWDED = 2_000  # effects that wait: then none is added by what was put off
 RETRY_S = 1.0  # between attempts to commit, when the store fails
 
