@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """The time. Law: `now_ms` never goes back by more than the machine's own clock does."""
+    """The time.
+
+    Laws: `now_ms` goes back only when the machine's own clock is set back; `elapsed_us` never does, and counts
+    on while the machine sleeps, if the machine can tell.
+    """
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
 
     def elapsed_us(self) -> float:
-        """Microseconds since some instant; for durations."""
+        """Microseconds since some instant, whatever the clock is set to; for durations."""
 
 
 class Ids(Protocol):

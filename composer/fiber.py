@@ -171,9 +171,10 @@ class Invoking:
 
 @frozen
 class Sleeping:
-    """For an instant."""
+    """For an instant: one that the machine's clock shows (`by_clock`), or one that is so long after now."""
 
     until_ms: int
+    by_clock: bool = False
 
 
 @frozen
@@ -236,11 +237,26 @@ class Fiber:
     @property
     def due_ms(self) -> int | None:
         """When a timer must fire for it: at the end of its sleep or at its nearest deadline."""
-        due = self.wait.until_ms if type(self.wait) is Sleeping else None
+        due = self.deadline_ms
+        if type(self.wait) is Sleeping:
+            until = self.wait.until_ms
+            return until if due is None else min(due, until)
+        return due
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """Its nearest deadline."""
+        due = None
         for frame in self.frames:
             if type(frame) is Deadline and frame.at_ms is not None:
                 due = frame.at_ms if due is None else min(due, frame.at_ms)
         return due
+
+    @property
+    def by_clock_ms(self) -> int | None:
+        """The instant of the machine's clock that it sleeps until, if it does."""
+        wait = self.wait
+        return wait.until_ms if type(wait) is Sleeping and wait.by_clock else None
 
     @property
     def active(self) -> bool:
@@ -354,11 +370,13 @@ def outcome_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Out
     return Success(load(doc["value"]))
 
 
-def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: C901, PLR0911  a case a kind
+def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: C901, PLR0911, PLR0912  a case a kind
     kind: dict[str, JSON] = {"is": type(item).__name__}
     match item:
         case Invoking(ticket, polled):
             return {**kind, "ticket": ticket, **({"polled": True} if polled else {})}
+        case Sleeping(until_ms, by_clock):
+            return {**kind, "until_ms": until_ms, **({"by_clock": True} if by_clock else {})}
         case Variables(variables):
             return {**kind, "variables": {name: keep(value) for name, value in variables.items()}}
         case Saved(value):

@@ -344,7 +344,7 @@ def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
         return failure(LIMIT_EXCEEDED, "wait: more than a year")
     if cursor.count_steps():
         cursor.turn += 1
-        cursor.wait = Sleeping(until_ms)
+        cursor.wait = Sleeping(until_ms, i.until)
         cursor.note(history.TIMER_STARTED, {"path": i.path, "until": until_ms})
     return None
 

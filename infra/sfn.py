@@ -47,6 +47,13 @@ OPERATIONS = (
     "updateMapRun", "updateStateMachine", "updateStateMachineAlias", "validateStateMachineDefinition",
 )  # fmt: skip
 LOOK_S = 3600.0
+AT_ONCE = (
+    4  # requests of one namespace: a machine that starts others must not keep the rest waiting
+)
+LONG = (
+    "getActivityTask",
+    "startSyncExecution",
+)  # operations that take as long as what they wait for
 TEXTS = ("input", "output", "definition")  # members that are JSON text: a state may give the value
 DATES = ("Date", "timestamp")  # how the names of members end that are instants
 
@@ -73,6 +80,7 @@ class StepFunctions:
     def __init__(self) -> None:
         self._served = asyncio.Event()
         self._functions = Functions()
+        self._turns: dict[str, asyncio.Semaphore] = {}
         self._call: Call
         self._engine: Engine
 
@@ -98,7 +106,11 @@ class StepFunctions:
         await self._served.wait()
         request = str(UUID(asked.activation))
         name = operation[0].upper() + operation[1:]
-        return await self._call(asked.namespace, request, name, params)
+        if operation in LONG:
+            return await self._call(asked.namespace, request, name, params)
+        turn = self._turns.setdefault(asked.namespace, asyncio.Semaphore(AT_ONCE))
+        async with turn:
+            return await self._call(asked.namespace, request, name, params)
 
     # --- by way of the SDK -------------------------------------------------------------------
 

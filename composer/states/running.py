@@ -186,12 +186,15 @@ def _prepare(cursor: Cursor, i: instructions.PrepareState) -> Reaction:
         return fault(cursor, state, frame.event, error)
 
 
+_INSTANTS = frozenset({"Timestamp", "TimestampPath"})
+
+
 def _prepare_wait(cursor: Cursor, view: View, value: JSON) -> Reaction:
     until_ms = wait_until_ms(view, value, cursor.now_ms)
     cursor.value = value
     if cursor.count_steps():
         cursor.turn += 1
-        cursor.wait = Sleeping(until_ms)
+        cursor.wait = Sleeping(until_ms, not _INSTANTS.isdisjoint(view.state.doc))
     return None
 
 

@@ -25,7 +25,7 @@ from actions import (
     RefusedError,
     check_call,
 )
-from composer import STUCK, Name, TimerFired, compile
+from composer import STUCK, Name, compile
 
 from .answering import Answering
 from .beginnings import called
@@ -45,7 +45,7 @@ from .redrives import Redrives
 from .registry import Registry, tell
 from .resending import DeadLetters
 from .tick import Tick, Unit
-from .timers import Timers
+from .timers import Elapsed, Timers
 from .tokens import Tokens
 from .unwaited import INVOKE, SIGNAL, Unwaited
 from .waiters import Ended, Waiters
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
     from .aside import Aside
+    from .inbox import Timer
+    from .recovery import Visit
     from .runs import Flight, Run
 
 
@@ -108,11 +110,13 @@ class Engine:
         self._waiters = Waiters()
         self._tick = Tick(store, clock)
         self._bounds = Bounds(self._parts)
-        self._timers = Timers(clock, self._fire)
+        self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
+        self._alarms: Timers[str] = Timers(clock, self._shown)
         self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
         self._inbox = Inbox(
-            self._parts, self._tick, self._bounds, self._timers, self._waiters, self._dispatch
-        )
+            self._parts, self._tick, self._bounds, self._timers, self._alarms, self._waiters,
+            self._dispatch,
+        )  # fmt: skip
         self._dispatch.completed = self._inbox.completed
         self._tasks = asyncio.TaskGroup()
         self.recovery = self._recovery = Recovery(
@@ -163,6 +167,7 @@ class Engine:
         """Commits what has happened. What is under way goes on after the next start."""
         self._dispatch.hold()
         self._timers.stop()
+        self._alarms.stop()
         self._recovery.stop()
         self.endings.stop()
         self.entities.stop()
@@ -201,7 +206,7 @@ class Engine:
         return {
             "executions_in_memory": len(self._parts.runs),
             "steps_under_way": self._dispatch.under_way,
-            "timers": len(self._timers),
+            "timers": len(self._timers) + len(self._alarms),
             "live": self._bounds.live,
             "recovery_left": self._recovery.left,
             "put_off": self._tick.waiting,
@@ -404,10 +409,17 @@ class Engine:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _fire(self, execution: str, fiber: str) -> None:
-        self._recovery.visit(
-            execution, partial(self._inbox.deliver, fiber=fiber, event=TimerFired())
-        )
+    def _passed(self, execution: str, timer: Timer) -> None:
+        self._due(execution, partial(self._inbox.passed, timer=timer))
+
+    def _shown(self, execution: str, fiber: str) -> None:
+        self._due(execution, partial(self._inbox.shown, fiber=fiber))
+
+    def _due(self, execution: str, visit: Visit) -> None:
+        """In turn with others: many timers may be due at the same time."""
+        run = self._parts.runs.get(execution)
+        visit_later = partial(self._recovery.visit, execution, visit)
+        self._tick.later("" if run is None else run.origin.namespace, visit_later)
 
     def _alarm(self, run: Run, entries: list[Entry]) -> None:
         """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""

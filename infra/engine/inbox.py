@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from actions import (
     Completion,
@@ -32,6 +32,7 @@ from composer import (
     Failure,
     Invoke,
     Success,
+    TimerFired,
 )
 from composer import STUCK as STUCK_ENTRY
 
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actions import Document
-    from composer import JSON, Event, Outcome, Resolved, Resumed, Spawn
+    from composer import JSON, Event, Fiber, Outcome, Resolved, Resumed, Spawn
 
     from .beginnings import Beginning
     from .bounds import Bounds
@@ -73,6 +74,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Timer: TypeAlias = tuple[str, int, int]
+"""A fiber, the instant of its execution's time that it waits for, and how far that time was ahead."""
+
 _PAUSING = (PAUSED_ENTRY, STUCK_ENTRY, RESUMED, RESOLVED)
 SHARE_US, SHARE_STARTS = 3_000.0, 64  # that one event may start, before others have their turn
 
@@ -85,11 +89,12 @@ class Inbox:
         parts: Parts,
         tick: Tick,
         bounds: Bounds,
-        timers: Timers,
+        timers: Timers[Timer],
+        alarms: Timers[str],
         waiters: Waiters,
         starter: Starter,
     ) -> None:
-        self._parts, self._tick, self._timers = parts, tick, timers
+        self._parts, self._tick, self._timers, self._alarms = parts, tick, timers, alarms
         self._waiters, self._starter = waiters, starter
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._bounds, self._starts = bounds, Starts(parts, tick, bounds)
@@ -113,23 +118,44 @@ class Inbox:
 
     def deliver(self, run: Run, fiber: str, event: Event) -> None:
         """Hands an event to a fiber."""
-        self._do(run, partial(run.execution.deliver, fiber, event, self._clock.now_ms()))
+        self._do(run, partial(run.execution.deliver, fiber, event, run.now_ms(self._clock)))
+
+    def passed(self, run: Run, timer: Timer) -> None:
+        """So much time has passed as a fiber was to wait."""
+        fiber, due_ms, ahead_ms = timer
+        if run.offset_ms is None:
+            run.offset_ms = ahead_ms  # it was not in memory: its time goes on
+        standing = run.execution.fibers.get(fiber)
+        named_ms = None if standing is None else standing.by_clock_ms
+        if named_ms == due_ms and due_ms > self._clock.now_ms():
+            self._alarms.arm(due_ms, run.id, fiber)  # it was set back since the start
+            return
+        run.now_ms(self._clock, due_ms)
+        self.deliver(run, fiber, TimerFired())
+
+    def shown(self, run: Run, fiber: str) -> None:
+        """The machine's clock shows the instant that a fiber may wait for."""
+        standing = run.execution.fibers.get(fiber)
+        named_ms = None if standing is None else standing.by_clock_ms
+        if named_ms is not None and named_ms <= self._clock.now_ms():
+            run.now_ms(self._clock, named_ms)
+            self.deliver(run, fiber, TimerFired())
 
     def proceed(self, run: Run) -> None:
         """Lets an execution do what it can without an event."""
         if self._runs.get(run.id) is run:
-            self._do(run, partial(run.execution.proceed, self._clock.now_ms()))
+            self._do(run, partial(run.execution.proceed, run.now_ms(self._clock)))
 
     def cancel(self, run: Run) -> None:
         """Asks an execution to stop."""
-        self._do(run, partial(run.execution.cancel, self._clock.now_ms()))
+        self._do(run, partial(run.execution.cancel, run.now_ms(self._clock)))
 
     def terminate(self, run: Run, error: str | None = None, cause: str | None = None) -> None:
         """Stops an execution without finalizers; a state machine's tells why."""
         named = {"Error": error, "Cause": cause}
         about = {name: text for name, text in named.items() if text is not None}
         run.terminated = True
-        self._do(run, partial(run.execution.terminate, self._clock.now_ms(), **about))
+        self._do(run, partial(run.execution.terminate, run.now_ms(self._clock), **about))
 
     def end(self, run: Run) -> None:
         """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
@@ -142,7 +168,7 @@ class Inbox:
         self, run: Run, event: Resumed | Resolved | None = None, fiber: str | None = None
     ) -> None:
         """Lets a paused execution go on: try again, or as the event says; one fiber of it, or all."""
-        self._do(run, partial(run.execution.resume, self._clock.now_ms(), event, fiber))
+        self._do(run, partial(run.execution.resume, run.now_ms(self._clock), event, fiber))
 
     def take_up(self, redriven: list[Work], program: Document | None) -> None:
         """Takes executions up that were redriven together, by a new program if there is one."""
@@ -274,9 +300,7 @@ class Inbox:
         for fiber in changes.fibers.values():
             due_ms = fiber.due_ms
             if due_ms is not None:
-                self._tick.gathering.effects.append(
-                    partial(self._timers.arm, due_ms, run.id, fiber.id)
-                )
+                self._arm(run, fiber, due_ms)
         if changes.more:
             self._tick.later(run.origin.namespace, partial(self.proceed, run))
         if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
@@ -288,6 +312,16 @@ class Inbox:
                 alarm = partial(self.stuck, run, changes.entries)
                 self._tick.gathering.effects.append(alarm)
             self._note_stuck(run.id, stuck=status == STUCK)
+
+    def _arm(self, run: Run, fiber: Fiber, due_ms: int | None) -> None:
+        effects, named_ms = self._tick.gathering.effects, fiber.by_clock_ms
+        if named_ms is not None:
+            effects.append(partial(self._alarms.arm, named_ms, run.id, fiber.id))
+            due_ms = fiber.deadline_ms
+        if due_ms is not None:
+            ahead_ms = run.ahead_ms(self._clock)
+            timer = (fiber.id, due_ms, ahead_ms)
+            effects.append(partial(self._timers.arm, due_ms - ahead_ms, run.id, timer))
 
     def _note_stuck(self, id: str, *, stuck: bool) -> None:
         if stuck:
@@ -365,7 +399,7 @@ class Inbox:
             completion = replace(completion, ran="unknown")
             run.doubt(self._tick.gathering.write)
         event = taken_or_done(parent.turn, run, flight, completion)
-        return [(run, run.execution.deliver(parent.fiber, event, self._clock.now_ms()))]
+        return [(run, run.execution.deliver(parent.fiber, event, run.now_ms(self._clock)))]
 
     # --- steps begin and end -----------------------------------------------------------------
 
@@ -381,7 +415,7 @@ class Inbox:
         action = counted(run, action, command)
         if isinstance(action, Failure):
             event = Failed(command.turn, in_doubt(run, fiber, command.turn, action))
-            return [(run, run.execution.deliver(fiber, event, self._clock.now_ms()))]
+            return [(run, run.execution.deliver(fiber, event, run.now_ms(self._clock)))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
         if nested or action.at_most_once:
@@ -433,7 +467,7 @@ class Inbox:
                 event = replace(event, ran="yes")  # what it has not answered it has not done
             elif may_have_run(event):
                 run.doubt(self._tick.gathering.write)
-        return run.execution.deliver(fiber, event, self._clock.now_ms())
+        return run.execution.deliver(fiber, event, run.now_ms(self._clock))
 
     def _abandon(self, run: Run, fiber: str, command: Abandon) -> None:
         """A step that nobody waits for any more is closed as cancelled, and stopped."""

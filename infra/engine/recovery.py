@@ -23,7 +23,7 @@ from actions import (
     RefusedError,
 )
 from actions import Limits as ActionLimits
-from composer import CONDUCTING, Execution, Failure, Name, Program, TimerFired
+from composer import CONDUCTING, Execution, Failure, Name, Program
 
 from . import slots
 from .fairness import FairQueue
@@ -31,6 +31,7 @@ from .live import live_of
 from .programs import PROGRAM
 from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
+from .timers import Elapsed
 from .unwaited import Unwaited
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from composer import JSON, Invoke
 
     from .bounds import Bounds
-    from .inbox import Inbox
+    from .inbox import Inbox, Timer
     from .live import Live
     from .parts import Parts
     from .tick import Tick
@@ -56,7 +57,7 @@ CROWDED_S = 0.01  # between executions, when much waits to be carried out
 AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
 
 Visit: TypeAlias = "Callable[[Run], None]"
-Late: TypeAlias = tuple[str, str | None]  # an execution, and the fiber whose timer was due
+Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that was due
 
 
 class Recovery:
@@ -73,7 +74,7 @@ class Recovery:
         tick: Tick,
         bounds: Bounds,
         inbox: Inbox,
-        timers: Timers,
+        timers: Timers[Timer],
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
@@ -119,12 +120,19 @@ class Recovery:
         self._parts.runs.clear()
         now_ms, timers = self._parts.clock.now_ms(), self._timers_found
         self._timers_found = []
+        ahead_ms = now_ms - Elapsed(self._parts.clock).now_ms()
         for execution in self._left:
             self._late.add(self._home(execution), (execution, None))
         for due_ms, execution, fiber in timers:
             if due_ms <= now_ms:
-                self._late.add(self._home(execution), (execution, fiber))
-        self._timers.arm_all([timer for timer in timers if timer[0] > now_ms])
+                self._late.add(self._home(execution), (execution, (fiber, due_ms, ahead_ms)))
+        self._timers.arm_all(
+            [
+                (due_ms - ahead_ms, execution, (fiber, due_ms, ahead_ms))
+                for due_ms, execution, fiber in timers
+                if due_ms > now_ms
+            ]
+        )
         self._tasks.create_task(self._recover())
 
     @property
@@ -167,11 +175,11 @@ class Recovery:
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
 
-    async def _take_late(self, execution: str, fiber: str | None) -> None:
+    async def _take_late(self, execution: str, timer: Timer | None) -> None:
         run = await self.found(execution)
         await asyncio.sleep(0)  # noqa: TID251  it has taken some time
-        if run is not None and fiber is not None:
-            self.visit(execution, partial(self._inbox.deliver, fiber=fiber, event=TimerFired()))
+        if run is not None and timer is not None:
+            self.visit(execution, partial(self._inbox.passed, timer=timer))
 
     async def _unadopted(self, run: Run) -> list[tuple[str, Invoke]]:
         """Steps under way that are no executions of their own that still are, too."""
@@ -241,10 +249,8 @@ class Recovery:
             if run is None:
                 self._parts.counters.stale += 1
             else:
-                try:
-                    visit(run)
-                except Exception:
-                    log.exception("execution %s was not told what has happened", execution)
+                again = partial(self.visit, execution, visit)
+                self._tick.later(run.origin.namespace, again)
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         self._visitors -= 1
 

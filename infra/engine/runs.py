@@ -29,7 +29,7 @@ from .slots import SEEN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Action, Completion, Conducted, Opened, Write
+    from actions import Action, Clock, Completion, Conducted, Opened, Write
     from composer import JSON, Changes, Entry, Execution, Fiber
 
     from .unwaited import Unwaited
@@ -148,6 +148,7 @@ class Run:
         "given",
         "id",
         "memory_mb",
+        "offset_ms",
         "origin",
         "paused",
         "put_off",
@@ -175,6 +176,7 @@ class Run:
         )  # steps that begin when others have had their turn
         self.terminated = False  # what it has started ends as it does: at once
         self.width = 0  # what it counts: see `bounds`
+        self.offset_ms: int | None = None  # what its time is ahead of the machine's elapsed time
         self.stuck_ms = 0  # since when
         self.redriven_ms = 0  # when it was taken up again for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
@@ -208,6 +210,20 @@ class Run:
     def standing(self) -> str:
         """Its status while it is under way."""
         return STUCK if self.execution.stuck else PAUSED if self.paused else RUNNING
+
+    # --- its time ----------------------------------------------------------------------------
+
+    def ahead_ms(self, clock: Clock) -> int:
+        """What its time is ahead of the elapsed time: what the machine's was when it came into memory."""
+        if self.offset_ms is None:
+            self.offset_ms = clock.now_ms() - int(clock.elapsed_us() // 1000)
+        return self.offset_ms
+
+    def now_ms(self, clock: Clock, least_ms: int = 0) -> int:
+        """Its time. It goes on whatever the clock is set to, and is not before what it has waited for."""
+        elapsed_ms, ahead_ms = int(clock.elapsed_us() // 1000), self.ahead_ms(clock)
+        self.offset_ms = max(ahead_ms, least_ms - elapsed_ms)
+        return elapsed_ms + self.offset_ms
 
     # --- writing -----------------------------------------------------------------------------
 

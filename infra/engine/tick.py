@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the next commit may begin
 TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
-TURNS_US, TURNS = 10_000.0, 2_000  # of it, before what has gathered is committed
+TURNS_US, TURNS = 4_000.0, 2_000  # of it, before what has gathered is committed
 CROWDED = 2_000  # effects that wait: then none is added by what was put off
 RETRY_S = 1.0  # between attempts to commit, when the store fails
 
@@ -80,8 +80,9 @@ class Tick:
 
     def later(self, namespace: str, work: Callable[[], None]) -> None:
         """Puts work off until the others have had their turn, those of other namespaces first."""
-        self._put_off.add(namespace, work)
-        self.wake()
+        if not self._ending:
+            self._put_off.add(namespace, work)
+            self.wake()
 
     async def durable(self) -> None:
         """Waits until what has gathered by now is committed."""
@@ -105,8 +106,13 @@ class Tick:
         await self._rest.wait()
 
     async def end(self) -> None:
-        """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks."""
+        """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks.
+
+        What was put off, and would be without end, is left to the next start.
+        """
         self._ending = True
+        self._put_off.clear()
+        self.wake()
         if self.healthy:
             await self._rest.wait()
 

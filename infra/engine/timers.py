@@ -1,10 +1,14 @@
-"""Timers: one alarm of the event loop for the nearest of them all."""
+"""Timers: one alarm of the event loop for the nearest of them all.
+
+Those that wait for an instant follow the machine's clock, also when it is set. Those that wait for so long
+follow `Elapsed`: they are what an execution waits for unless it names an instant.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,27 +16,47 @@ if TYPE_CHECKING:
     from actions import Clock
 
 AT_ONCE = 500  # timers that fire before the others of the event loop have their turn
-LONGEST_S = 3600.0  # the machine's clock may be set: look at least so often
+LONGEST_S = (
+    10.0  # the machine's clock may be set, and the machine may sleep: look at least so often
+)
+
+T = TypeVar("T")
 
 
-class Timers:
+class Shows(Protocol):
+    """What timers follow."""
+
+    def now_ms(self) -> int: ...
+
+
+class Elapsed:
+    """Shows how long the machine has run: nobody can set it. A `Shows`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def now_ms(self) -> int:
+        return int(self._clock.elapsed_us() // 1000)
+
+
+class Timers(Generic[T]):
     """Calls `fire(execution, fiber)` when the time has come. One that is stale fires in vain."""
 
-    def __init__(self, clock: Clock, fire: Callable[[str, str], None]) -> None:
+    def __init__(self, clock: Shows, fire: Callable[[str, T], None]) -> None:
         self._clock, self._fire = clock, fire
-        self._heap: list[tuple[int, str, str]] = []
+        self._heap: list[tuple[int, str, T]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def arm(self, due_ms: int, execution: str, fiber: str) -> None:
+    def arm(self, due_ms: int, execution: str, fiber: T) -> None:
         """Adds one timer."""
         heapq.heappush(self._heap, (due_ms, execution, fiber))
         self._set()
 
-    def arm_all(self, timers: list[tuple[int, str, str]]) -> None:
+    def arm_all(self, timers: list[tuple[int, str, T]]) -> None:
         """Adds many at once."""
         self._heap += timers
         heapq.heapify(self._heap)

@@ -158,6 +158,7 @@ class World:
         self.engine._inbox.close()
         self.engine._dispatch.hold()
         self.engine._timers.stop()
+        self.engine._alarms.stop()
         self.engine.recovery.stop()
         self.engine.endings.stop()
         self.engine.entities.stop()

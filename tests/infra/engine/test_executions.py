@@ -222,7 +222,7 @@ async def test_an_execution_whose_own_time_is_up_has_timed_out():
         await made.put(main=machine({**WAIT, "TimeoutSeconds": 1}))
         execution, _ = await made.engine.executions.begin(beginning(made))
         made.clock.ms += 1000
-        made.engine._fire(execution.id, "0")
+        made.engine._passed(execution.id, ("0", 0, 0))
 
         assert (await ended(made, execution)).status == "timed_out"
 

@@ -218,12 +218,12 @@ async def test_a_heartbeat_puts_the_deadline_off():
         made.clock.ms += 9_000
         await made.engine.executions.heartbeat("guest", token)
         made.clock.ms += 9_000
-        made.engine._fire(execution.id, "0")
+        made.engine._passed(execution.id, ("0", 0, 0))
         await made.settle()
         assert "TaskTimedOut" not in await events(made, execution)
 
         made.clock.ms += 2_000
-        made.engine._fire(execution.id, "0")
+        made.engine._passed(execution.id, ("0", 0, 0))
 
         assert (await outcome(made, execution)).error == {"Error": "States.Timeout"}
         with pytest.raises(ConflictError):

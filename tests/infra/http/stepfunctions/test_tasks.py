@@ -108,10 +108,10 @@ async def test_a_heartbeat_puts_the_end_off(aws, machine, activity, world):
     world.clock.ms += 8000
     await aws("SendTaskHeartbeat", taskToken=token)
     world.clock.ms += 8000
-    world.engine._fire(execution.id, "0")
+    world.engine._passed(execution.id, ("0", 0, 0))
     assert (await aws("DescribeExecution", executionArn=arn))["status"] == "RUNNING"
     world.clock.ms += 3000
-    world.engine._fire(execution.id, "0")
+    world.engine._passed(execution.id, ("0", 0, 0))
 
     found = await aws.ended(arn)
 
@@ -123,11 +123,11 @@ async def test_a_task_that_nobody_takes_is_not_late(aws, machine, activity, worl
     arn = await aws.start(machine)
     execution = await world.engine.executions.found("guest", "main", arn.rpartition(":")[2])
     world.clock.ms += 60_000
-    world.engine._fire(execution.id, "0")
+    world.engine._passed(execution.id, ("0", 0, 0))
 
     token = (await work(aws, activity))["taskToken"]
     world.clock.ms += 8000
-    world.engine._fire(execution.id, "0")
+    world.engine._passed(execution.id, ("0", 0, 0))
     await aws("SendTaskSuccess", taskToken=token, output="1")
 
     assert (await aws.ended(arn))["output"] == "1"

@@ -1,0 +1,190 @@
+"""After a start: what is late is taken up beside what is due, each namespace's in turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+import orjson
+from engines import CODE, GUEST, HELD, begun
+from infra_clock import FastClock
+
+import composer
+from actions import (
+    Action,
+    Call,
+    Change,
+    Document,
+    ExecutionRow,
+    Query,
+    Rule,
+    Schedule,
+    Trigger,
+    Write,
+)
+from composer import Name
+from infra.engine import recovery
+from infra.feeds import SCHEDULE, Feeds
+from infra.stores import MemoryStore
+from infra.system import system_entities
+
+LATE = 300
+MAIN = composer.sequence("a", "a")
+
+
+class Tallying(MemoryStore):
+    """Knows how many executions have been loaded, and can fail to load one."""
+
+    def __init__(self):
+        super().__init__()
+        self.loaded, self.broken = [], set()
+
+    async def load(self, execution):
+        self.loaded.append(execution)
+        if execution in self.broken:
+            self.broken.discard(execution)
+            raise OSError("slow disk")
+        return await super().load(execution)
+
+
+async def of(made, namespace, count, composition=MAIN):
+    """Starts so many executions in a namespace; their first step is held."""
+    name = Name(namespace, None, "main")
+    document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
+    await made.engine.registry.put(Action, Name(namespace, None, "a"), CODE, overwrite=True)
+    await made.engine.registry.put(Action, name, document, overwrite=True)
+    call = Call(name=name, params={}, namespace=namespace)
+    return [(await made.engine.invoke(call)).activation for _ in range(count)]
+
+
+async def test_each_namespace_is_recovered_in_turn():
+    store = Tallying()
+    made = await begun(store, {"a": HELD})
+    many = await of(made, GUEST, LATE)
+    few = await of(made, "other", 3)
+    await made.until(lambda: len(made.hands.done) == LATE + 3)
+    await made.settle()
+    await made.kill()
+    store.loaded.clear()
+
+    again = await begun(store, {"a": HELD})
+    await again.settle()
+
+    taken = [id for id in store.loaded if id in {*many, *few}]
+    assert max(taken.index(id) for id in few) <= 6
+    assert len(taken) == LATE + 3
+    assert again.engine.gauges()["recovery_left"] == 0
+    assert again.engine.counters.recovered == LATE + 3
+    await again.kill()
+
+
+async def test_a_call_is_answered_before_all_is_recovered():
+    store = Tallying()
+    made = await begun(store, {"a": HELD})
+    await of(made, GUEST, LATE)
+    await made.until(lambda: len(made.hands.done) == LATE)
+    await made.kill()
+
+    again = await begun(store, {"a": {"n": 1}})
+    assert again.engine.gauges()["recovery_left"] == LATE
+    call = Call(name=Name(GUEST, None, "a"), params={}, namespace=GUEST)
+    answered = await again.engine.invoke(call, wait_s=20)
+
+    assert answered.ended.outcome.value == {"n": 1}
+    assert again.engine.gauges()["recovery_left"] > 0
+    await again.settle()
+    await again.until(lambda: again.engine.gauges()["live"] == 0)
+    await again.kill()
+
+
+async def test_an_alarm_that_is_due_goes_before_what_is_late():
+    clock, store = FastClock(), Tallying()
+    made = await begun(store, {"a": HELD}, clock=clock)
+    for entity in system_entities(clock):
+        made.engine.catalog.apply(Change(entity, (entity,)))
+    await of(made, GUEST, LATE)
+    trigger = Name(GUEST, None, "t")
+    await made.engine.registry.put(Trigger, trigger, {}, overwrite=False)
+    rule = {"trigger": "/_/t", "action": "/_/a"}
+    await made.engine.registry.put(Rule, Name(GUEST, None, "r"), rule, overwrite=False)
+    await made.until(lambda: len(made.hands.done) == LATE)
+    due = Schedule(feed="once", params={"date": "2026-01-01"}, due_ms=clock.now_ms())
+    await made.engine.commit(_schedule(trigger, due))
+    await made.settle()
+    await made.kill()
+
+    again = await begun(store, {"a": {"n": 1}}, clock=clock)
+    async with Feeds(store, clock) as feeds:
+        await feeds.begin(again.engine)
+        async with asyncio.timeout(20):
+            while not [row for row in await again.activations() if row.name == "t"]:
+                await asyncio.to_thread(lambda: None)
+        left = again.engine.gauges()["recovery_left"]
+        feeds.end()
+
+    assert left > 0
+    await again.settle()
+    await again.kill()
+
+
+def _schedule(trigger, schedule):
+    body = orjson.dumps(schedule.to_json())
+    return Write(documents=[Document(kind=SCHEDULE, key=str(trigger), body=body)])
+
+
+async def test_a_child_that_ends_at_once_finds_its_parent_whichever_is_loaded_first():
+    store = Tallying()
+    made = await begun(store, {"a": HELD})
+    await made.put(a=None, inner=composer.sequence("a"), outer=composer.sequence("inner"))
+    await made.put(main=composer.parallel("outer", "outer"))
+    id = await made.start("main")
+    await made.until(lambda: len(made.hands.done) == 2)
+    await made.settle()
+    await made.kill()
+    rows = await store.find(*_all())
+    deepest = [row.id for row in rows if row.name == "inner"]
+
+    again = await begun(store, {"a": {"n": 1}}, paused=True)
+    again.engine.recovery.begin()
+    found = await asyncio.gather(*(again.engine.recovery.found(id) for id in deepest))
+
+    assert all(found)
+    assert await again.result(id) == {"value": [{"n": 1}] * 2}
+    assert again.hands.names == ["a", "a"]
+    await again.kill()
+
+
+def _all():
+    return ExecutionRow, Query(namespace=GUEST, limit=100)
+
+
+async def test_what_cannot_be_loaded_is_tried_again(monkeypatch):
+    monkeypatch.setattr(recovery, "AGAIN_S", 0.0)
+    store = Tallying()
+    made = await begun(store, {"a": HELD})
+    (id,) = await of(made, GUEST, 1)
+    await made.until(lambda: made.hands.done)
+    await made.kill()
+    store.broken.add(id)
+
+    again = await begun(store, {"a": {"n": 1}})
+
+    assert await again.result(id) == {"n": 1}
+    await again.kill()
+
+
+async def test_timers_that_were_due_before_the_start_are_late_too():
+    store, clock = Tallying(), FastClock()
+    made = await begun(store, {}, clock=clock)
+    waits = composer.sequence(composer.wait(0.001))
+    made.engine._timers.stop()
+    ids = await of(made, GUEST, 20, waits)
+    made.engine._timers.stop()
+    await made.kill()
+
+    again = await begun(store, {}, clock=clock)
+
+    for id in ids:
+        assert await again.result(id) == {}
+    await again.settle()
+    assert again.engine.gauges()["recovery_left"] == again.engine.gauges()["live"] == 0
+    await again.kill()

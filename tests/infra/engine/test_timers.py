@@ -1,0 +1,121 @@
+"""Waits while the machine's clock is set: so long is so long, and an instant is what the clock shows."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from engines import GUEST, begun, world
+
+import composer
+from infra.clock import SystemClock
+from infra.engine import timers
+from infra.stores import MemoryStore
+
+HOUR_MS = 3_600_000
+SOON = composer.sequence(composer.wait(0.05), "a")
+ANSWERS = {"a": {"n": 1}}
+
+
+class SetClock(SystemClock):
+    """The machine's clock, which somebody sets."""
+
+    shift_ms = 0
+
+    def now_ms(self):
+        return super().now_ms() + self.shift_ms
+
+
+@pytest.fixture
+def clock():
+    return SetClock()
+
+
+@pytest.fixture
+def looks_often(monkeypatch):
+    monkeypatch.setattr(timers, "LONGEST_S", 0.01)
+
+
+async def status(made, id):
+    return (await made.engine.records.execution(GUEST, id))["status"]
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+async def test_a_wait_takes_as_long_whatever_the_clock_is_set_to(clock, hours):
+    twice = composer.sequence(composer.wait(0.1), composer.wait(0.05), "a")
+    async with world(answers=ANSWERS, clock=clock) as made:
+        await made.put(a=None, twice=twice, long=composer.sequence(composer.wait(3600)), soon=SOON)
+        id, long = await made.start("twice"), await made.start("long")
+        await made.settle()
+
+        clock.shift_ms = hours * HOUR_MS
+
+        assert await made.result(id) == {"n": 1}
+        assert await made.run("soon") == {"n": 1}
+        assert await status(made, long) == "running"
+
+
+async def test_a_deadline_is_as_far_away_whatever_the_clock_is_set_to(clock):
+    slow = composer.timeout(0.2, composer.sequence(composer.wait(3600)))
+    fits = composer.timeout(60, composer.sequence(composer.wait(0.1), "a"))
+    for shift_ms in (-2 * HOUR_MS, 2 * HOUR_MS):
+        clock.shift_ms = 0
+        async with world(answers=ANSWERS, clock=clock) as made:
+            await made.put(a=None, slow=slow, fits=fits)
+            late, early = await made.start("slow"), await made.start("fits")
+            await made.settle()
+
+            clock.shift_ms = shift_ms
+
+            assert (await made.result(late))["error"]["code"] == "Timeout"
+            assert await made.result(early) == {"n": 1}
+
+
+async def test_an_instant_comes_when_the_clock_shows_it(clock, looks_often):
+    until = composer.sequence(composer.wait(until=composer.path("$.at")), composer.wait(0.01), "a")
+    async with world(answers=ANSWERS, clock=clock) as made:
+        await made.put(a=None, until=until, soon=SOON)
+        id = await made.start("until", {"at": clock.now_ms() / 1000 + 3600})
+        await made.settle()
+        assert await status(made, id) == "running"
+
+        clock.shift_ms = 2 * HOUR_MS
+
+        assert await made.result(id) == {"n": 1}
+
+
+async def test_an_instant_comes_later_when_the_clock_is_set_back(clock, looks_often):
+    until = composer.timeout(60, composer.sequence(composer.wait(until=composer.path("$.at")), "a"))
+    async with world(answers=ANSWERS, clock=clock) as made:
+        await made.put(a=None, until=until, soon=SOON)
+        id = await made.start("until", {"at": clock.now_ms() / 1000 + 0.05})
+        clock.shift_ms = -2 * HOUR_MS
+
+        assert await made.run("soon") == {"n": 1}
+        assert await status(made, id) == "running"
+        clock.shift_ms = 0
+
+        assert await made.result(id) == {"n": 1}
+
+
+async def test_after_a_restart_an_instant_is_still_what_the_clock_shows(clock, looks_often):
+    store = MemoryStore()
+    made = await begun(store, ANSWERS, clock=clock)
+    until = composer.sequence(composer.wait(until=composer.path("$.at")), "a")
+    await made.put(a=None, until=until, soon=SOON)
+    instant = await made.start("until", {"at": clock.now_ms() / 1000 + 0.4})
+    wait = await made.start("soon")
+    await made.settle()
+    await made.kill()
+
+    again = await begun(store, ANSWERS, clock=clock)
+    assert await again.result(wait) == {"n": 1}
+    clock.shift_ms = -2 * HOUR_MS
+    async with asyncio.timeout(20):
+        while not len(again.engine._alarms):  # its timer has come, and was not what the clock shows
+            await asyncio.to_thread(lambda: None)
+    assert await status(again, instant) == "running"
+    clock.shift_ms = 0
+
+    assert await again.result(instant) == {"n": 1}
+    await again.kill()
