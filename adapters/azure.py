@@ -54,10 +54,6 @@ class AzureAdapter:
             made = self._identity(f"{target.option('host')}/.default")
         return made
 
-    def keyed(self, target: Remote) -> bool:
-        """An orchestration is started under our key, and so only once; an event may arrive twice."""
-        return target.kind == DURABLE and target.option("operation") != "raise"
-
     async def invoke(self, request: Request) -> Answer:
         if request.target.kind == DURABLE:
             return await self._start(request)

@@ -220,7 +220,6 @@ class CloudInvoker:
         """Asks for it, again where that may help and cannot do anything twice."""
         remote, action = job.request.target, job.invocation.action
         adapter = self._adapters[remote.kind]
-        repeatable = action.idempotent or adapter.keyed(remote)
         if len(self._budgets) >= MAX_BUDGETS:
             self._budgets.clear()  # most are of actions that nobody asks for any more
         budget = self._budgets.setdefault(str(action.name), Budget())
@@ -236,7 +235,7 @@ class CloudInvoker:
             doubted = answer.ran != "no"
             seed = f"{job.invocation.activation}/{job.attempts}"
             wait_ms = wait_before_retry(
-                answer, job.attempts, remote.retrying, repeatable=repeatable, seed=seed
+                answer, job.attempts, remote.retrying, repeatable=action.repeatable, seed=seed
             )
             if wait_ms is None or self._left_ms(job) <= wait_ms or not budget.spend():
                 return answer

@@ -167,9 +167,6 @@ class Adapter(Protocol):
     def ambient(self, target: Remote) -> Authorizer | None:
         """Who asks with what this server itself runs with; None if nothing proves that here."""
 
-    def keyed(self, target: Remote) -> bool:
-        """Whether the cloud itself runs what has the same key only once."""
-
     async def invoke(self, request: Request) -> Answer:
         """Runs it."""
 

@@ -142,6 +142,8 @@ class Engine:
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
+        self._inbox.note_held()
+        await self._tick.end()
         self._waiters.close()
         self._ticking.cancel()
         await self._tasks.__aexit__(None, None, None)

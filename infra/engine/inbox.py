@@ -204,9 +204,20 @@ class Inbox:
         self._do(run, change)
 
     def fly(self, run: Run, fiber: str, command: Invoke) -> None:
-        """Sends a step again after a crash."""
-        run.resent.add((fiber, command.turn))
+        """Sends a step again after a crash, or for the first time if it was held back at the last stop."""
+        if run.held and (place := f"{fiber}:{command.turn}") in run.held:
+            run.held.discard(place)
+            self._tick.gathering.write.executions.append(run.row(run.standing, None))
+        else:
+            run.resent.add((fiber, command.turn))
         self._settle((run, Changes(commands=[(fiber, command)])))
+
+    def note_held(self) -> None:
+        """Writes down which steps were committed but not sent, so that the next start knows they have not run."""
+        for run in self._runs.values():
+            if run.held and not (run.origin.express and not run.origin.solo):
+                self._tick.gathering.write.executions.append(run.row(run.standing, None))
+                self._tick.wake()
 
     # --- what comes of it --------------------------------------------------------------------
 
@@ -398,7 +409,7 @@ class Inbox:
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
         nested = command.action is not None and action.program is not None
-        if nested or action.at_most_once:
+        if nested or action.asked_once:
             # It must be known after a crash, though its fiber has only just begun: a child is stored,
             # and would begin again; what may run once would run again.
             run.write(run.execution.release(fiber), self._tick.gathering.write)

@@ -121,6 +121,7 @@ class Run:
         "entries",
         "execution",
         "flights",
+        "held",
         "id",
         "memory_mb",
         "origin",
@@ -146,6 +147,7 @@ class Run:
         self.redriven_ms = 0  # when it was taken up again for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
         self.counted = False  # as one of its namespace's calls under way
+        self.held: set[str] = set()  # steps that were not sent because the server was stopping
         self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[
             str, str
@@ -259,6 +261,8 @@ class Run:
             body["stuck"] = self.stuck_ms
         if self.adopted:
             body["adopted"] = self.adopted
+        if self.held:
+            body["held"] = sorted(self.held)
         if self.doubtful:
             body["doubtful"] = True
         if self.redriven_ms:
