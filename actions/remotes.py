@@ -88,11 +88,11 @@ class Remote:
     def keyed(self) -> bool:
         """Whether the cloud itself runs only once what has the same idempotency key."""
         if self.kind == LAMBDA:
-            return self.option("mode") == "durable"
+            return bool(self.option("mode") == "durable")
         if (
             self.kind == DURABLE
         ):  # an orchestration is started under our key; an event may arrive twice
-            return self.option("operation") != "raise"
+            return bool(self.option("operation") != "raise")
         return self.kind == STATES
 
     @property

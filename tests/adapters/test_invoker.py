@@ -14,7 +14,6 @@ from things import Answers, invocation, until
 
 import composer
 from actions import Action, ActivationRow, Query, parsed_remote
-from adapters.azure import AzureAdapter
 from composer import Name, Success
 from infra.clock import RandomIds, SystemClock
 from infra.engine import Engine, EngineSettings
