@@ -49,18 +49,18 @@ from .messages import (
     replied,
     timer_note,
 )
-from .ports import Invocation, Note, Record
+from .ports import Invocation, Note, Record, TooLargeError
 from .programs import Programs, is_program
 from .states import MARGIN_MS, PATIENCE_MS, State, plain
 from .views import closing, look
-from .writing import bound, change_of, timers
+from .writing import change_of, excess, give_up, timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from composer import JSON
 
-    from .ports import Clock, Deployed, Outbox, Table
+    from .ports import Change, Clock, Deployed, Outbox, Table
 
 Place: TypeAlias = "tuple[str, int]"
 
@@ -254,18 +254,30 @@ class Conductor:
     def _follow(self, state: State) -> bool:
         """Runs what runs here, commits, sends. False when another has written this version."""
         self._run(state)
-        now_ms = self._clock.now_ms()
-        bound(state)
-        sends = self._sends(state, now_ms)
         commands = {(fiber, step.turn): step for fiber, step in state.invokes()}
-        change = change_of(state, now_ms, sends, self._patience_ms)
-        if not self._table.save(change):
+        change = self._change(state)
+        try:
+            saved = self._table.save(change)
+        except TooLargeError as error:
+            give_up(state, str(error))
+            change = self._change(state)
+            saved = self._table.save(change)
+        if not saved:
             return False
         state.committed(change)
-        if sends:
-            self._send(state.record, sends, commands)
+        if change.unsent:
+            self._send(state.record, change.unsent, commands)
             self._table.sent(change.id, change.version)
         return True
+
+    def _change(self, state: State) -> Change:
+        """The next version. An execution that takes more than can be written has failed in it."""
+        now_ms = self._clock.now_ms()
+        sends = self._sends(state, now_ms)
+        if (why := excess(state, sends)) is not None:
+            give_up(state, why)
+            sends = self._sends(state, now_ms)
+        return change_of(state, now_ms, sends, self._patience_ms)
 
     def _run(self, state: State) -> None:
         """Runs what needs nobody else: inline functions, and whatever is ready."""
@@ -296,9 +308,8 @@ class Conductor:
             if command.action in self._deployed.programs
         ]
         if outcome is not None:
-            if (reply := record.about["reply"]) is not None:
-                notes.append(replied(reply, outcome))
-            return [{"note": note} for note in notes]
+            reply = [{"reply": True}] if record.about["reply"] is not None else []
+            return [*({"note": note} for note in notes), *reply]
         if state.more:
             notes.append({"is": "again", "execution": record.id})
         return [
@@ -318,12 +329,16 @@ class Conductor:
             match send:
                 case {"note": message}:
                     made.append(Note(message=message))
+                case {"reply": True}:
+                    made.append(Note(message=replied(record.about["reply"], record.outcome)))
                 case {"timer": fiber, "at": at}:
                     made.append(timer_note(record.id, fiber, at, now_ms))
                 case {"invoke": fiber, "turn": turn} if (fiber, turn) in commands:
                     made.append(self._asking(record, fiber, commands[fiber, turn], now_ms))
         if len(made) == 1 and isinstance(invocation := made[0], Invocation):
-            state = carried(record)  # nothing else is under way that only the table knows
+            state = carried(
+                record, invocation
+            )  # nothing else is under way that only the table knows
             if state is not None:
                 invocation.message["carried"] = state
         self._outbox.send(made)

@@ -98,11 +98,16 @@ class Change:
     ended_ms: int | None = None
 
 
+class TooLargeError(Exception):
+    """A change takes more than the table can write at once. Nothing has been written."""
+
+
 class Table(Protocol):
     """Where executions are kept.
 
     Laws: `load` sees every `save` and `sent` that has returned. Of several saves of one version one
-    succeeds. A save that raises may have been done.
+    succeeds. A save that raises may have been done, unless it raises TooLargeError. A fiber or an outcome
+    of `writing.ROW_BYTES` fits, and so does `unsent` of `writing.SENDS_BYTES` beside it.
     """
 
     def load(self, id: str) -> Record | None:

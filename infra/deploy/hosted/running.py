@@ -108,7 +108,10 @@ def _written(answer: dict[str, Any]) -> dict[str, JSON]:
 def _raised(error: Exception) -> dict[str, JSON]:
     """As OpenWhisk's Python runtime has it: the traceback in the log, the text as the error."""
     traceback.print_exception(error)
-    return _failure(APPLICATION_ERROR, (_said(error) or type(error).__name__)[:VALUE_BYTES])
+    text = (_said(error) or type(error).__name__)[:VALUE_BYTES]
+    while len(json.dumps(text)) > VALUE_BYTES:  # what is no ASCII takes more
+        text = text[: len(text) // 2]
+    return _failure(APPLICATION_ERROR, text)
 
 
 def _said(error: Exception) -> str:

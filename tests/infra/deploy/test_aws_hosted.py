@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 import composer
 from composer import compile
 from infra.deploy.hosted import Change, Invocation, Note
-from infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host
+from infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host, SystemClock
 from infra.deploy.hosted.aws_actions import wrapped
 
 
@@ -42,9 +42,8 @@ class Functions:
 
 
 def outbox(queues=None, functions=None):
-    return AwsOutbox(
-        functions or Functions(), queues or Queues(), "url", lambda name: f"stage-{name}"
-    )
+    clients = functions or Functions(), queues or Queues()
+    return AwsOutbox(clients, "url", lambda name: f"stage-{name}", None, SystemClock())
 
 
 def test_actions_are_invoked_and_not_waited_for():

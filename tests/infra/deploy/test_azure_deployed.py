@@ -51,6 +51,13 @@ COMPOSITIONS = {
     "crashes": composer.do("crash", composer.literal({"crashed": True}), errors="Crashed"),
     "crashes_once": composer.do("crash_once", composer.literal({"crashed": True})),
     "nested": composer.sequence("line", "add"),
+    "spawns": composer.let(
+        {"held": "x" * 60_000},
+        composer.sequence(
+            *[composer.retain(composer.asynchronous("add")), composer.select(path("$.params"))] * 9,
+            "add",
+        ),
+    ),
 }
 ONCE = [{"key": "at-most-once", "value": True}]
 MUCH = "x" * 100_000  # more than a queue takes
@@ -154,6 +161,14 @@ def test_members_of_a_map_run_each_by_itself(app):
 
     assert without_runs(ended["result"]) == {"value": [{"n": n} for n in range(1, 6)]}
     assert len(app.runs[1]) == 5
+
+
+def test_parts_that_begin_by_themselves_take_a_large_state_with_them(app):
+    """What is to be sent then takes several rows of the table."""
+    status, _, _ = app.run("spawns", n=1)
+
+    assert status == "succeeded"
+    assert len(app.runs[0]) == 10
 
 
 # --- what comes twice, and who dies ----------------------------------------------------------------

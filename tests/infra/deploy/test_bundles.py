@@ -19,7 +19,11 @@ from infra.deploy.yaml import to_yaml
 ROOT = Path(__file__).parents[3]
 HOSTED = ROOT / "infra/deploy/hosted"
 CODE = {"exec": {"kind": "python:3", "code": "def main(p):\n    return p\n"}}
-OWN = {"aws": {"boto3", "botocore"}, "aws_actions": {"boto3", "botocore"}}
+OWN = {
+    "aws_table": {"botocore"},
+    "aws": {"boto3", "botocore"},
+    "aws_actions": {"boto3", "botocore"},
+}
 
 
 def source(composition=None, *, name="main", actions=None, **others):
