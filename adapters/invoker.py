@@ -29,7 +29,7 @@ from composer import CANCELLED, TIMEOUT, Failure, Success, boxed
 
 from .credentials import SecretError
 from .port import Done, Fault, Pending, Request
-from .retrying import Budget, wait_before_retry
+from .retrying import POLL_MS, Budget, wait_before_poll, wait_before_retry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-POLL_MS, POLL_MOST_MS, POLL_GROWTH = 250, 30_000, 1.6
 CHECK_MS = 20_000
 MAX_BUDGETS = 10_000
 STOP_MS = 20_000  # that stopping what nobody waits for any more may take
@@ -257,16 +256,13 @@ class CloudInvoker:
                 self._tasks.create_task(self._stop(job, ticket))
                 text = "it had not ended by its deadline, and was told to stop"
                 return Fault.saying(TIMEOUT, text, "unknown")
-            asked_ms = (
-                answer.after_ms if isinstance(answer, Pending) else answer.retry_after_ms or 0
-            )
-            wait_ms = min(wait_ms * POLL_GROWTH, POLL_MOST_MS)
-            until_ms = max(wait_ms, asked_ms)
+            wait_ms, until_ms = wait_before_poll(wait_ms, answer)
 
     async def _looked(self, job: _Job, adapter: Adapter, ticket: dict[str, JSON]) -> Answer:
         """Asks after it, and waits for the answer for some time also when its deadline has come."""
         least_ms = self._clock.now_ms() + STOP_MS
-        request = replace(job.request, deadline_ms=max(job.request.deadline_ms, least_ms))
+        deadline_ms = max(job.request.deadline_ms, least_ms)
+        request = replace(job.request, deadline_ms=deadline_ms, token="", callback="")
         return await self._asked(
             replace(job, request=request), partial(adapter.poll, ticket=ticket)
         )
@@ -287,7 +283,8 @@ class CloudInvoker:
 
     async def _stop(self, job: _Job, ticket: dict[str, JSON]) -> None:
         """Stops what nobody waits for any more; what comes of that concerns nobody, either."""
-        request = replace(job.request, deadline_ms=self._clock.now_ms() + STOP_MS)
+        deadline_ms = self._clock.now_ms() + STOP_MS
+        request = replace(job.request, deadline_ms=deadline_ms, token="", callback="")
         stopping = replace(job, request=request)
         adapter = self._adapters[request.target.kind]
         try:

@@ -141,14 +141,15 @@ class Fault:
 
 @frozen
 class Pending:
-    """It was taken in, and is to be asked after with this ticket, not before so long.
+    """It was taken in, and is to be asked after with this ticket, not before `after_ms`.
 
-    A ticket is stored. What is secret in it stands under `secret`, and is shown nowhere.
+    `most_ms` is the longest wait between two polls, for a cloud that names an interval which is no lower bound. A ticket is stored. What is secret in it stands under `secret`, and is shown nowhere.
     """
 
     ticket: dict[str, JSON] = field(repr=False)
     after_ms: int = 0
     report: Report = NOTHING_TOLD
+    most_ms: int | None = None
 
 
 Answer: TypeAlias = Done | Fault | Pending

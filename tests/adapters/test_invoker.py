@@ -707,6 +707,15 @@ async def test_what_has_ended_by_the_deadline_is_heard_of_all_the_same(host):
     assert run.outcome == Success({"late": 1})
 
 
+async def test_a_short_orchestration_is_not_waited_for_as_long_as_durable_functions_says(host):
+    api = Durable(host, key=SECRET, retry_after=3_600)
+    api.expect("main", output={"n": 1}, polls=2)
+    async with opened(SECRETS) as invoker:
+        run = await ended(invoker, invocation(action(durable(host)["exec"], timeout_ms=60_000)))
+
+    assert run.outcome == Success({"n": 1})
+
+
 async def test_a_secret_that_is_gone_for_a_moment_does_not_end_what_was_taken_in(host):
     takes_in(host, PENDING, ENDED)
     secrets = dict(SECRETS)

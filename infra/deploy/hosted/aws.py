@@ -224,6 +224,9 @@ def message_of(body: dict[str, Any]) -> dict[str, JSON]:
     """The message in the body of a queue's: a conductor's, a wrapper's, or Lambda's of a function that died."""
     if "requestPayload" not in body:
         return body
-    told = body.get("responsePayload") or {}
-    text = str(told.get("errorMessage") or body["requestContext"]["condition"])
-    return crashed(body["requestPayload"], timed_out="Task timed out" in text, error=text)
+    told, context = body.get("responsePayload") or {}, body["requestContext"]
+    text = str(told.get("errorMessage") or context["condition"])
+    ran = context.get("approximateInvokeCount") != 0
+    if not ran:
+        text = f"Lambda had no room to run it for as long as its event may wait ({context['condition']})"
+    return crashed(body["requestPayload"], timed_out="Task timed out" in text, error=text, ran=ran)

@@ -32,8 +32,10 @@ have failed as timed out. An action is invoked at least once, so it may see a ke
 
 from __future__ import annotations
 
+import json
 import logging
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 from composer import TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
@@ -86,6 +88,10 @@ class LaterError(Exception):
         self.delay_s = delay_s
 
 
+class OtherParametersError(Exception):
+    """An execution of this id has begun with other parameters."""
+
+
 class Conductor:
     """Conducts the executions of a bundle.
 
@@ -103,8 +109,35 @@ class Conductor:
     # --- what comes in -----------------------------------------------------------------------
 
     def begin(self, id: str, composition: str, params: dict[str, JSON]) -> None:
-        """Begins an execution of a composition (`/_/name`); if there is one of this id, nothing."""
+        """Begins an execution of a composition (`/_/name`)."""
         self._begin({"execution": id, "composition": composition, "params": params, "depth": 0})
+
+    def join(self, id: str, composition: str, params: dict[str, JSON]) -> None:
+        """Begins an execution; if there is one of this id, it is meant, however far it has come.
+
+        Raises:
+            OtherParametersError: when that one was given other parameters.
+        """
+        digest = sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:32]
+        if not self._joined(id, digest):
+            message = {"execution": id, "composition": composition, "params": params, "depth": 0}
+            self._begin({**message, "given": digest})
+
+    def _joined(self, id: str, digest: str) -> bool:
+        """Whether there is an execution of this id. What it may not have sent is sent, now or a little later."""
+        record = self._table.load(id)
+        if record is None:
+            return False
+        if record.about.get("given", digest) != digest:
+            raise OtherParametersError(id)
+        try:
+            self._mend(record)
+        except (
+            LaterError
+        ) as later:  # whoever has begun it may be about to send its first step, or has died
+            message = {"is": "again", "execution": id}
+            self._outbox.send([Note(message=message, delay_s=later.delay_s)])
+        return True
 
     def receive(self, *messages: dict[str, JSON]) -> None:
         """Does what messages say; they may be forgotten when this returns.
@@ -185,6 +218,7 @@ class Conductor:
             "started_ms": now_ms,
             "reply": message.get("reply"),
             "depth": message["depth"],
+            **({"given": message["given"]} if "given" in message else {}),
         }
         is_here = partial(self._programs.answers, about)
         state = State.begun(id, self._programs.of(about), about, is_here)
@@ -194,8 +228,12 @@ class Conductor:
         else:
             changes = state.execution.begin(message["params"], now_ms)
         state.take(changes)
-        if not self._follow(state):
-            self._happen(id, _nothing)  # it has begun before: see that all was sent
+        if self._follow(state):
+            return  # else it has begun before: see that all was sent
+        if "given" in message:
+            self._joined(id, message["given"])
+        else:
+            self._happen(id, _nothing)
 
     def _complete(self, id: str, messages: list[dict[str, JSON]]) -> None:
         """Hands answers to an execution. Which of them are stale is only known when it has changed."""

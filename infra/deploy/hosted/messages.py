@@ -19,7 +19,7 @@ from composer import (
 
 from .ports import Invocation, Note, Record
 from .running import BAD_RESPONSE, PAYLOAD_TOO_LARGE, VALUE_BYTES
-from .states import ROOT, plain
+from .states import MARGIN_MS, ROOT, plain
 
 if TYPE_CHECKING:
     from composer import JSON, Invoke, Spawn
@@ -45,6 +45,7 @@ def invocation_of(
         "activation": command.activation,
         "key": command.key or command.activation,
         "deadline": now_ms + settings.timeout_ms,
+        "until": now_ms + settings.timeout_ms + MARGIN_MS,
     }
     if (size := len(json.dumps(message))) > MESSAGE_BYTES:
         text = (

@@ -58,7 +58,8 @@ class Record:
     """An execution as the table has it.
 
     version: counts its transitions, from 1.
-    about: what never changes: `{"composition", "program", "started_ms", "reply", "depth"}`.
+    about: what never changes: `{"composition", "program", "started_ms", "reply", "depth", "given"?}`; `given` is a
+        digest of the parameters, where the id stands for a key of the caller's.
     fibers: by id, `{"fiber": {...}, "asked": ms, "tries": n}`; some that are gone may still be there.
     unsent: by version, `{"at": ms, "sends": [...]}`: what may not have been sent yet.
     outcome: `{"value": ...}` or `{"code": ..., "error": ...}` once it has ended, with `ended_ms`.

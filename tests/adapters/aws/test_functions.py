@@ -234,6 +234,7 @@ async def test_an_event_has_its_token_in_its_parameters(host, lambdas):
     assert seen.headers["x-amz-log-type"] == "None"
     context = json.loads(base64.b64decode(seen.headers["x-amz-client-context"]))
     assert context["custom"]["completion_token"] == "a-token"
+    assert not {"x-completion-token", "x-callback-url"} & set(seen.headers), "that is AWS' API"
     assert (done.value, done.report.request) == (None, "r-2")
     assert not Remote(LAMBDA, "hello", {"mode": "event"}).keyed
 

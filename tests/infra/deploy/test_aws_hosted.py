@@ -221,3 +221,19 @@ def test_an_action_sends_what_came_of_it(tmp_path, monkeypatch):
     assert queues.messages == [
         ("q", {"is": "completed", "token": token, "outcome": {"value": {"n": 8}}})
     ]
+
+
+def test_an_action_whose_message_comes_after_the_conductor_gave_up_does_not_run(
+    tmp_path, monkeypatch, caplog
+):
+    queues = Queues()
+    monkeypatch.setattr(boto3, "client", lambda *_, **__: queues)
+    monkeypatch.setenv("QUEUE", "q")
+    file = tmp_path / "never.py"
+    file.write_text("def main(params):\n    raise SystemExit\n")
+    message = {"token": {"execution": "e"}, "action": "/_/never", "until": 5}
+
+    wrapped(file, "main")(message, None)
+
+    assert queues.messages == []
+    assert "it is not run" in caplog.text

@@ -16,6 +16,7 @@ from tables import LAWS
 import composer
 from composer import path
 from infra.deploy import Source, bundle
+from infra.deploy.azure import storage_of
 
 # Each notes that it runs, with the key by which it would know that it had run before.
 CODE = """
@@ -299,8 +300,8 @@ def test_functions_are_bound_to_what_triggers_them(app):
 
     assert json.loads(json.dumps(bound)) == {
         "http": [["httpTrigger", "{*path}", "FUNCTION"]],
-        "conductor": [["queueTrigger", "xingqiao-completions", "AzureWebJobsStorage"]],
-        "action": [["queueTrigger", "xingqiao-actions", "AzureWebJobsStorage"]],
+        "conductor": [["queueTrigger", f"{storage_of('ours')}-completions", "AzureWebJobsStorage"]],
+        "action": [["queueTrigger", f"{storage_of('ours')}-actions", "AzureWebJobsStorage"]],
         "sweep": [["timerTrigger", "0 * * * * *", None]],
     }
 
