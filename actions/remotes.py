@@ -85,6 +85,13 @@ class Remote:
         return self.kind == LAMBDA and self.options.get("mode") == "event"
 
     @property
+    def region(self) -> str:
+        """Where it is on AWS, as its ARN or its options say; "" when they do not."""
+        parts = self.function.split(":")
+        named = parts[3] if self.function.startswith("arn:") else self.option("region", "")
+        return str(named)
+
+    @property
     def keyed(self) -> bool:
         """Whether the cloud itself runs only once what has the same idempotency key."""
         if self.kind == LAMBDA:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -49,6 +49,29 @@ CALLBACK = "/api/v1/completions/"
 
 
 @dataclass(slots=True)
+class _Spent:
+    """What the attempts of a run have cost: an attempt that was refused costs nothing."""
+
+    billed_ms: float = 0.0
+    ran_ms: float = 0.0
+    charged: int = 0
+    untold: int = 0
+    waited_ms: float = 0.0
+    memory_mb: int | None = None
+
+    def count(self, answer: Done | Fault) -> None:
+        """Counts an attempt that has ended."""
+        if isinstance(answer, Fault) and answer.ran == "no":
+            return
+        report = answer.report
+        self.charged += 1
+        self.untold += report.billed_ms is None
+        self.billed_ms += report.billed_ms or 0
+        self.ran_ms += report.ran_ms or 0
+        self.memory_mb = report.memory_mb or self.memory_mb
+
+
+@dataclass(slots=True)
 class _Job:
     """One run: what it is, and how far it has come."""
 
@@ -60,6 +83,7 @@ class _Job:
     attempts: int = 0
     ticket: dict[str, JSON] | None = field(default=None, repr=False)
     from_ms: int = 0  # before which it is not to be asked after
+    spent: _Spent = field(default_factory=_Spent)
     asked_as: str | None = None  # what the cloud called the request that it took in
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -138,6 +162,7 @@ class CloudInvoker:
         job = _Job(request, invocation, ticket["owner"], ticket["started"], done)
         job.attempts, job.ticket = ticket["attempts"], ticket["ticket"]
         job.from_ms, job.asked_as = ticket["from"], ticket["request"]
+        job.spent = _Spent(**ticket.get("spent", {}))
         self._begin(job)
 
     def cancel(self, activation: str) -> None:
@@ -182,6 +207,7 @@ class CloudInvoker:
         if job.task is not None:
             job.task.cancel()
         if self._leaves(job):
+            job.spent.count(answer)
             self._finish(job, answer)
 
     def _request(self, remote: Remote, invocation: Invocation, deadline_ms: int) -> Request:
@@ -206,6 +232,7 @@ class CloudInvoker:
                 answer = await self._invoked(job)
             else:
                 answer = await self._polled(job, job.ticket)
+                job.spent.count(answer)
         except Exception:
             log.exception(
                 "the adapter of '%s' has failed by a mistake of ours", job.request.target.kind
@@ -227,6 +254,8 @@ class CloudInvoker:
         while True:
             job.attempts += 1
             answer = await self._asked(job, adapter.invoke)
+            if not isinstance(answer, Pending):
+                job.spent.count(answer)
             if not isinstance(answer, Fault):
                 return answer
             if doubted:
@@ -239,8 +268,9 @@ class CloudInvoker:
             if wait_ms is None or self._left_ms(job) <= wait_ms or not budget.spend():
                 return answer
             await self._pause(wait_ms)
+            job.spent.waited_ms += wait_ms
 
-    async def _polled(self, job: _Job, ticket: dict[str, JSON]) -> Answer:
+    async def _polled(self, job: _Job, ticket: dict[str, JSON]) -> Done | Fault:
         """Asks after it until it has ended or its deadline has come."""
         adapter = self._adapters[job.request.target.kind]
         wait_ms: float = POLL_MS
@@ -308,12 +338,19 @@ class CloudInvoker:
             kind = job.request.target.kind
             self.ended[kind, answer.code if isinstance(answer, Fault) else "Success"] += 1
             self.repeats[kind] += job.attempts - 1
+        target, spent = job.request.target, job.spent
+        told = spent.untold < spent.charged
         remote = Remoted(
-            self._adapters[job.request.target.kind].cloud,
+            self._adapters[target.kind].cloud,
             job.asked_as or report.request,
-            report.ran_ms,
-            0.0 if isinstance(answer, Fault) and answer.ran == "no" else report.billed_ms,
+            spent.ran_ms if told and report.ran_ms is not None else report.ran_ms,
+            spent.billed_ms if told or not spent.charged else None,
             job.attempts,
+            charged=spent.charged,
+            untold=spent.untold,
+            waited_ms=spent.waited_ms,
+            memory_mb=spent.memory_mb,
+            region=target.region,
         )
         completion = Completion(
             Success({}) if isinstance(answer, Pending) else outcome_told(answer),
@@ -340,6 +377,7 @@ class CloudInvoker:
             "attempts": job.attempts,
             "from": self._clock.now_ms() + answer.after_ms,
             "request": answer.report.request,
+            "spent": asdict(job.spent),
             "ticket": answer.ticket,
         }
 

@@ -87,6 +87,7 @@ class Report:
     ran_ms: float | None = None
     billed_ms: float | None = None
     cold_ms: float | None = None
+    memory_mb: int | None = None
 
 
 NOTHING_TOLD = Report()

@@ -347,6 +347,75 @@ async def test_what_a_stop_had_held_back_is_lost_by_a_crash_once_it_was_sent(hos
     assert len(posts(host)) == 2
 
 
+# --- what it costs -----------------------------------------------------------------------------
+
+
+def ran(ms, status=200):
+    """An activation of OpenWhisk that has taken so long."""
+    response = {"success": status == 200, "statusCode": 0 if status == 200 else 3, "result": {}}
+    return answer({"activationId": "c3" * 16, "response": response, "duration": ms}, status)
+
+
+def whisk(server, **options):
+    where = {"kind": "openwhisk:action", "function": "fn", "host": server.url}
+    return http(server, **where, **options)["exec"]
+
+
+async def spent(exec):
+    async with opened({}) as invoker:
+        found = await ended(invoker, invocation(action(exec, idempotent=True)))
+    return found.completion.remote
+
+
+async def test_every_attempt_is_billed_and_what_was_refused_is_not(host):
+    script = [ran(1_000, 502), throttled(0), ran(1_000, 502), ran(1_007)]
+    host.on("POST", "/api/v1/namespaces/_/actions/fn", *script)
+
+    told = await spent(whisk(host, retry={"attempts": 4, "delay_ms": 1}))
+
+    assert (told.attempts, told.charged, told.untold) == (4, 3, 0)
+    assert told.billed_ms == told.ran_ms == 3_007
+    assert told.waited_ms > 0
+    assert told.to_json(5_000)["charged"] == 3
+
+
+async def test_an_attempt_that_was_cut_off_may_be_billed_and_is_not_told(host):
+    host.on("POST", "/api/v1/namespaces/_/actions/fn", cut(), ran(500))
+
+    told = await spent(whisk(host, retry={"attempts": 4, "delay_ms": 1}))
+
+    assert (told.billed_ms, told.charged, told.untold) == (500, 2, 1)
+    assert told.to_json(1_000)["untold"] == 1
+
+
+async def test_what_was_only_refused_costs_nothing(host):
+    host.on("POST", "/api/v1/namespaces/_/actions/fn", throttled(0), throttled(0))
+
+    told = await spent(whisk(host, retry={"attempts": 2, "delay_ms": 1}))
+
+    assert (told.billed_ms, told.charged) == (0, 0)
+
+
+async def test_waiting_between_attempts_is_not_counted_as_running(host):
+    """A function whose bill nobody tells is counted by how long it took from here."""
+    host.on("POST", "/fn", throttled(1), answer({"n": 1}))
+    async with running(MemoryStore()) as world:
+        await world.put(fn=http(host), all=composer.sequence("fn"))
+        id = await world.start("all")
+        await world.result(id)
+        cost = await world.engine.records.cost(GUEST, id)
+
+    (share,), (usage,) = cost["clouds"], cost["steps"]
+    assert share["took"] >= 1_000
+    assert share["billed"] <= share["took"] - 1_000
+    assert (usage["step"], usage["kind"], usage["requests"], usage["untold"]) == (
+        "fn",
+        "http",
+        1,
+        1,
+    )
+
+
 # --- to cancel, and deadlines ------------------------------------------------------------------
 
 
