@@ -52,6 +52,39 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
     assert done.stdout.startswith(str(tmp_path / "code.zip")), done.stderr
 
 
+UNNEEDED = (
+    "asyncio",
+    "composer.diagram",
+    "composer.combinators",
+    "composer.languages.asl.diagnostics",
+)
+
+
+def test_a_cold_start_imports_what_the_conductor_needs(tmp_path):
+    write(source(composer.sequence("a")), tmp_path)
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import hosted.conducting, hosted.serving; "
+        f"print([name for name in {UNNEEDED} if name in sys.modules])"
+    )
+    names = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import composer; "
+        "print([name for name in composer.__all__ if getattr(composer, name).__class__.__name__ == 'module'], "
+        "hasattr(composer, 'nothing'), set(composer.__all__) <= set(dir(composer)))"
+    )
+
+    assert alone(program) == "[]"
+    assert alone(names) == "['asl'] False True", (
+        "a door hands on what it says, once it is asked for"
+    )
+
+
+def alone(program):
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
 def test_what_is_there_says_what_is_deployed(tmp_path):
     document = {**CODE, "limits": {"timeout": 5_000}, "parameters": [{"key": "k", "value": 1}],
                 "annotations": [{"key": "at-most-once", "value": True}]}  # fmt: skip
