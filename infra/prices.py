@@ -1,13 +1,15 @@
 """What the runs of an execution cost in money: list prices, without free tiers, discounts and taxes.
 
-The built-in table is of the date that it names. It holds what could be sourced:
+The built-in table was compiled on the date that it names, from what could be found then, and was not checked against a bill:
 
-- AWS Lambda: requests and GB-seconds in us-east-1 (aws.amazon.com/lambda/pricing, and guides that quote it); regions
-  whose GB-seconds cost more, by the table that the open-source `aws-cost-cli` family of tools keeps of that page.
-- Step Functions, standard workflows: state transitions by region (aws.amazon.com/step-functions/pricing).
-- Azure Functions, consumption plan, East US: executions and GB-seconds (modal.com's guide of 2025 to
-  azure.microsoft.com/pricing/details/functions, which shows its prices by script only).
-- Cloud Functions, first generation, tier 1: invocations, GB-seconds and GHz-seconds (cloud.google.com/functions/pricing).
+- AWS Lambda: requests and GB-seconds of the first tier in us-east-1, as aws.amazon.com/lambda/pricing and guides that quote it have
+  them; regions whose GB-seconds cost more, as a table in open-source software has them that cites the same page. All other
+  regions are taken to cost what us-east-1 does.
+- Step Functions, standard workflows: state transitions by region, aws.amazon.com/step-functions/pricing.
+- Azure Functions, consumption plan, East US: modal.com/blog/azure-function-pricing-guide (Azure's own page shows its prices
+  by script only).
+- Cloud Functions, first generation: invocations and GB-seconds, cloud.google.com/functions/pricing and
+  modal.com/blog/google-cloud-function-pricing-guide.
 
 Prices change: `xingqiao execution cost ID --prices FILE` puts your own in place of these. What a cloud does not tell (memory,
 architecture, transitions) is listed as unknown, or assumed where the table says what to assume; then that is listed, too.
