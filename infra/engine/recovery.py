@@ -122,6 +122,9 @@ class Recovery:
         if isinstance(action, Action) and action.asked_once and sent:
             now_ms = self._parts.clock.now_ms()
             lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)
+            log.warning(
+                "execution %s: %s may have run before the crash; it is lost", run.id, action.name
+            )
             step = opened(run, action, command, now_ms)
             self._inbox.answered(run, fiber, command.turn, step, lost)
         else:
