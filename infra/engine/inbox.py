@@ -212,13 +212,6 @@ class Inbox:
             run.resent.add((fiber, command.turn))
         self._settle((run, Changes(commands=[(fiber, command)])))
 
-    def note_held(self) -> None:
-        """Writes down which steps were committed but not sent, so that the next start knows they have not run."""
-        for run in self._runs.values():
-            if run.held and not (run.origin.express and not run.origin.solo):
-                self._tick.gathering.write.executions.append(run.row(run.standing, None))
-                self._tick.wake()
-
     # --- what comes of it --------------------------------------------------------------------
 
     def _do(self, run: Run, change: Callable[[], Changes]) -> None:
