@@ -195,6 +195,20 @@ class Action(Named):
         """Whether a run that a crash has interrupted must not be run again."""
         return self.marked("at-most-once")
 
+    @cached_property
+    def repeatable(self) -> bool:
+        """Whether a function elsewhere may be invoked again although it may have run."""
+        return self.idempotent or (isinstance(self.exec, Remote) and self.exec.repeatable)
+
+    @cached_property
+    def asked_once(self) -> bool:
+        """Whether a step that was under way at a crash is lost, not sent again.
+
+        True for functions elsewhere unless they are `repeatable`. Code that runs here is sent again with the same
+        idempotency key unless it is annotated `at-most-once`.
+        """
+        return self.at_most_once or (isinstance(self.exec, Remote) and not self.repeatable)
+
     @property
     def express(self) -> bool:
         """Whether it keeps its execution in memory only, with one record at the end."""

@@ -83,8 +83,13 @@ class Remoted:
         cloud: `aws`, `azure`, `gcp`, `openwhisk`, `http`, `cloudevents`, or `here`.
         request: what the cloud calls it, to find it in the cloud's own logs.
         ran_ms: how long the function itself took, if the cloud says so.
-        billed_ms: what the cloud bills, if it says so.
+        billed_ms: what the cloud bills for all attempts, as far as it says so.
         attempts: how often it was asked for.
+        charged: how many of the attempts may have run, so that the cloud bills them.
+        untold: of how many of those the cloud does not say what it bills.
+        waited_ms: how long was waited between attempts: nothing ran then.
+        memory_mb: what the function has, if the cloud says so.
+        region: where it is, if its name or its options say so.
         later: it answered by its completion trigger: between its run and its answer nothing ran.
     """
 
@@ -94,16 +99,27 @@ class Remoted:
     billed_ms: float | None = None
     attempts: int = 1
     later: bool = False
+    charged: int = 1
+    untold: int = 0
+    waited_ms: float = 0.0
+    memory_mb: int | None = None
+    region: str = ""
 
     def to_json(self, took_ms: int) -> dict[str, JSON]:
         """As histories and records show it, of what has taken so long from here."""
         doc: dict[str, JSON] = {"cloud": self.cloud, "attempts": self.attempts, "took": took_ms}
         told = {"request": self.request, "ran": self.ran_ms, "billed": self.billed_ms}
         doc |= {name: value for name, value in told.items() if value is not None}
+        told = {"memory": self.memory_mb, "region": self.region, "waited": round(self.waited_ms, 3)}
+        doc |= {name: value for name, value in told.items() if value}
+        if self.charged != 1:
+            doc["charged"] = self.charged
+        if self.untold and self.billed_ms is not None:
+            doc["untold"] = self.untold
         if self.later:
             doc["later"] = True
         elif self.ran_ms is not None:
-            doc["overhead"] = round(max(0.0, took_ms - self.ran_ms), 3)
+            doc["overhead"] = round(max(0.0, took_ms - self.ran_ms - self.waited_ms), 3)
         return doc
 
 

@@ -44,6 +44,7 @@ LONGEST_MS = {  # that an action of a kind may take
     CLOUDEVENTS: HOUR_MS,
 }
 REMOTES = tuple(LONGEST_MS)
+READING = ("GET", "HEAD")  # methods that have no effect (RFC 9110, section 9.2.1)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 MAX_TEXT = 2048
 
@@ -82,6 +83,29 @@ class Remote:
     def calls_back(self) -> bool:
         """Whether its answer comes by a completion trigger of its own accord."""
         return self.kind == LAMBDA and self.options.get("mode") == "event"
+
+    @property
+    def region(self) -> str:
+        """Where it is on AWS, as its ARN or its options say; "" when they do not."""
+        parts = self.function.split(":")
+        named = parts[3] if self.function.startswith("arn:") else self.option("region", "")
+        return str(named)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the cloud itself runs only once what has the same idempotency key."""
+        if self.kind == LAMBDA:
+            return bool(self.option("mode") == "durable")
+        if (
+            self.kind == DURABLE
+        ):  # an orchestration is started under our key; an event may arrive twice
+            return bool(self.option("operation") != "raise")
+        return self.kind == STATES
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether invoking it twice is harmless, as far as its kind and its options tell."""
+        return self.keyed or self.option("method") in READING
 
     def to_json(self) -> dict[str, JSON]:
         return {"kind": self.kind, "function": self.function, **self.options, "binary": False}

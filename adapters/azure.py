@@ -54,10 +54,6 @@ class AzureAdapter:
             made = self._identity(f"{target.option('host')}/.default")
         return made
 
-    def keyed(self, target: Remote) -> bool:
-        """An orchestration is started under our key, and so only once; an event may arrive twice."""
-        return target.kind == DURABLE and target.option("operation") != "raise"
-
     async def invoke(self, request: Request) -> Answer:
         if request.target.kind == DURABLE:
             return await self._start(request)
@@ -67,10 +63,19 @@ class AzureAdapter:
             return response
         status = _status_address(response, ask.url) if isinstance(ask, Ask) else None
         if status is not None:
-            return Pending(
-                status, retry_after_ms(response, self._channel.now_ms) or 0, report_of(response)
-            )
+            return self._pending(status, response)
         return self._read(response)
+
+    def _pending(self, ticket: dict[str, JSON], response: Response) -> Pending:
+        """What is asked after later.
+
+        A function app says when. Durable Functions' own API says the same interval for every run, however short: it
+        is the longest wait between two polls.
+        """
+        later_ms = retry_after_ms(response, self._channel.now_ms)
+        if DURABLE_API in ticket["url"]:
+            return Pending(ticket, 0, report_of(response), later_ms or None)
+        return Pending(ticket, later_ms or 0, report_of(response))
 
     async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
         url = ticket["url"]
@@ -84,8 +89,7 @@ class AzureAdapter:
         if response.status == ACCEPTED or (
             request.target.kind == DURABLE and response.status in (MISSING, GONE)
         ):  # it may not be written down yet
-            later = retry_after_ms(response, self._channel.now_ms) or 0
-            return Pending(ticket, later, report_of(response))
+            return self._pending(ticket, response)
         return self._read(response, ticket)
 
     def _read(self, response: Response, ticket: dict[str, JSON] | None = None) -> Answer:
@@ -124,13 +128,13 @@ class AzureAdapter:
         report = report_of(response)
         if response.status not in (ACCEPTED, CONFLICT):  # a conflict: it runs under our key already
             return fault_of(response, self._channel.now_ms, report)
-        later = retry_after_ms(response, self._channel.now_ms) or 0
         begun = Done({"instanceId": instance}, report)
-        return begun if operation == "start" else Pending(ticket, later, report)
+        return begun if operation == "start" else self._pending(ticket, response)
 
     async def _looked_up(self, request: Request, url: str) -> Response | Fault:
         """What is known of an instance, be it nothing; a Fault when that cannot be told."""
-        found = await self._channel.send(request, Ask(method="GET", url=url))
+        asked = replace(request, token="", callback="")
+        found = await self._channel.send(asked, Ask(method="GET", url=url))
         if isinstance(found, Fault) or found.status in (*OK, *LACKING):
             return found
         return fault_of(found, self._channel.now_ms, report_of(found))

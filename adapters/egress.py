@@ -15,6 +15,7 @@ import re
 import socket
 import ssl
 from dataclasses import replace
+from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urljoin, urlsplit
@@ -63,6 +64,7 @@ FRAMING = (
     "transfer-encoding",
     "upgrade",
 )
+OURS = {"Accept-Encoding": "identity", "User-Agent": f"xingqiao/{version('xingqiao')}"}
 OK = range(200, 300)
 PIECE_BYTES = 1 << 16  # what is larger is sent in pieces, so that others have their turn
 _KEPT = ("accept", "content-type", "traceparent", "idempotency-key")  # for another origin
@@ -353,7 +355,7 @@ class Egress:
 
     async def _sent(self, ask: Ask, most_bytes: int, sending: _Sending) -> Response | Fault:
         url = URL(ask.url, encoded=True)
-        headers = merged({"Accept-Encoding": "identity"}, ask.headers, ask.secrets)
+        headers = merged(OURS, ask.headers, ask.secrets)
         if not all(_speakable(text) for text in headers.values()):
             raise _UnspeakableError("a header holds what HTTP does not allow, such as a line's end")
         for name in headers:

@@ -59,9 +59,6 @@ class HttpAdapter:
             made = self._identity(target.option("audience") or target.function)
         return made
 
-    def keyed(self, _target: Remote) -> bool:
-        return False
-
     async def invoke(self, request: Request) -> Answer:
         ask = self._dialect.asked(request, self._channel.now_ms)
         response = ask if isinstance(ask, Fault) else await self._channel.send(request, ask)

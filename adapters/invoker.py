@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -29,7 +29,7 @@ from composer import CANCELLED, TIMEOUT, Failure, Success, boxed
 
 from .credentials import SecretError
 from .port import Done, Fault, Pending, Request
-from .retrying import Budget, wait_before_retry
+from .retrying import POLL_MS, Budget, wait_before_poll, wait_before_retry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -42,11 +42,33 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-POLL_MS, POLL_MOST_MS, POLL_GROWTH = 250, 30_000, 1.6
 CHECK_MS = 20_000
 MAX_BUDGETS = 10_000
 STOP_MS = 20_000  # that stopping what nobody waits for any more may take
 CALLBACK = "/api/v1/completions/"
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What the attempts of a run have cost: an attempt that was refused costs nothing."""
+
+    billed_ms: float = 0.0
+    ran_ms: float = 0.0
+    charged: int = 0
+    untold: int = 0
+    waited_ms: float = 0.0
+    memory_mb: int | None = None
+
+    def count(self, answer: Done | Fault) -> None:
+        """Counts an attempt that has ended."""
+        if isinstance(answer, Fault) and answer.ran == "no":
+            return
+        report = answer.report
+        self.charged += 1
+        self.untold += report.billed_ms is None
+        self.billed_ms += report.billed_ms or 0
+        self.ran_ms += report.ran_ms or 0
+        self.memory_mb = report.memory_mb or self.memory_mb
 
 
 @dataclass(slots=True)
@@ -61,6 +83,7 @@ class _Job:
     attempts: int = 0
     ticket: dict[str, JSON] | None = field(default=None, repr=False)
     from_ms: int = 0  # before which it is not to be asked after
+    spent: _Spent = field(default_factory=_Spent)
     asked_as: str | None = None  # what the cloud called the request that it took in
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -139,6 +162,7 @@ class CloudInvoker:
         job = _Job(request, invocation, ticket["owner"], ticket["started"], done)
         job.attempts, job.ticket = ticket["attempts"], ticket["ticket"]
         job.from_ms, job.asked_as = ticket["from"], ticket["request"]
+        job.spent = _Spent(**ticket.get("spent", {}))
         self._begin(job)
 
     def cancel(self, activation: str) -> None:
@@ -183,6 +207,7 @@ class CloudInvoker:
         if job.task is not None:
             job.task.cancel()
         if self._leaves(job):
+            job.spent.count(answer)
             self._finish(job, answer)
 
     def _request(self, remote: Remote, invocation: Invocation, deadline_ms: int) -> Request:
@@ -207,6 +232,7 @@ class CloudInvoker:
                 answer = await self._invoked(job)
             else:
                 answer = await self._polled(job, job.ticket)
+                job.spent.count(answer)
         except Exception:
             log.exception(
                 "the adapter of '%s' has failed by a mistake of ours", job.request.target.kind
@@ -220,7 +246,6 @@ class CloudInvoker:
         """Asks for it, again where that may help and cannot do anything twice."""
         remote, action = job.request.target, job.invocation.action
         adapter = self._adapters[remote.kind]
-        repeatable = action.idempotent or adapter.keyed(remote)
         if len(self._budgets) >= MAX_BUDGETS:
             self._budgets.clear()  # most are of actions that nobody asks for any more
         budget = self._budgets.setdefault(str(action.name), Budget())
@@ -229,6 +254,8 @@ class CloudInvoker:
         while True:
             job.attempts += 1
             answer = await self._asked(job, adapter.invoke)
+            if not isinstance(answer, Pending):
+                job.spent.count(answer)
             if not isinstance(answer, Fault):
                 return answer
             if doubted:
@@ -236,13 +263,14 @@ class CloudInvoker:
             doubted = answer.ran != "no"
             seed = f"{job.invocation.activation}/{job.attempts}"
             wait_ms = wait_before_retry(
-                answer, job.attempts, remote.retrying, repeatable=repeatable, seed=seed
+                answer, job.attempts, remote.retrying, repeatable=action.repeatable, seed=seed
             )
             if wait_ms is None or self._left_ms(job) <= wait_ms or not budget.spend():
                 return answer
             await self._pause(wait_ms)
+            job.spent.waited_ms += wait_ms
 
-    async def _polled(self, job: _Job, ticket: dict[str, JSON]) -> Answer:
+    async def _polled(self, job: _Job, ticket: dict[str, JSON]) -> Done | Fault:
         """Asks after it until it has ended or its deadline has come."""
         adapter = self._adapters[job.request.target.kind]
         wait_ms: float = POLL_MS
@@ -258,16 +286,13 @@ class CloudInvoker:
                 self._tasks.create_task(self._stop(job, ticket))
                 text = "it had not ended by its deadline, and was told to stop"
                 return Fault.saying(TIMEOUT, text, "unknown")
-            asked_ms = (
-                answer.after_ms if isinstance(answer, Pending) else answer.retry_after_ms or 0
-            )
-            wait_ms = min(wait_ms * POLL_GROWTH, POLL_MOST_MS)
-            until_ms = max(wait_ms, asked_ms)
+            wait_ms, until_ms = wait_before_poll(wait_ms, answer)
 
     async def _looked(self, job: _Job, adapter: Adapter, ticket: dict[str, JSON]) -> Answer:
         """Asks after it, and waits for the answer for some time also when its deadline has come."""
         least_ms = self._clock.now_ms() + STOP_MS
-        request = replace(job.request, deadline_ms=max(job.request.deadline_ms, least_ms))
+        deadline_ms = max(job.request.deadline_ms, least_ms)
+        request = replace(job.request, deadline_ms=deadline_ms, token="", callback="")
         return await self._asked(
             replace(job, request=request), partial(adapter.poll, ticket=ticket)
         )
@@ -288,7 +313,8 @@ class CloudInvoker:
 
     async def _stop(self, job: _Job, ticket: dict[str, JSON]) -> None:
         """Stops what nobody waits for any more; what comes of that concerns nobody, either."""
-        request = replace(job.request, deadline_ms=self._clock.now_ms() + STOP_MS)
+        deadline_ms = self._clock.now_ms() + STOP_MS
+        request = replace(job.request, deadline_ms=deadline_ms, token="", callback="")
         stopping = replace(job, request=request)
         adapter = self._adapters[request.target.kind]
         try:
@@ -312,12 +338,19 @@ class CloudInvoker:
             kind = job.request.target.kind
             self.ended[kind, answer.code if isinstance(answer, Fault) else "Success"] += 1
             self.repeats[kind] += job.attempts - 1
+        target, spent = job.request.target, job.spent
+        told = spent.untold < spent.charged
         remote = Remoted(
-            self._adapters[job.request.target.kind].cloud,
+            self._adapters[target.kind].cloud,
             job.asked_as or report.request,
-            report.ran_ms,
-            0.0 if isinstance(answer, Fault) and answer.ran == "no" else report.billed_ms,
+            spent.ran_ms if told and report.ran_ms is not None else report.ran_ms,
+            spent.billed_ms if told or not spent.charged else None,
             job.attempts,
+            charged=spent.charged,
+            untold=spent.untold,
+            waited_ms=spent.waited_ms,
+            memory_mb=spent.memory_mb,
+            region=target.region,
         )
         completion = Completion(
             Success({}) if isinstance(answer, Pending) else outcome_told(answer),
@@ -344,6 +377,7 @@ class CloudInvoker:
             "attempts": job.attempts,
             "from": self._clock.now_ms() + answer.after_ms,
             "request": answer.report.request,
+            "spent": asdict(job.spent),
             "ticket": answer.ticket,
         }
 

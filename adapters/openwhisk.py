@@ -40,9 +40,6 @@ class WhiskAdapter:
     def ambient(self, _target: Remote) -> None:
         return None
 
-    def keyed(self, _target: Remote) -> bool:
-        return False
-
     async def invoke(self, request: Request) -> Answer:
         blocking = "true" if request.target.option("wait", "blocking") == "blocking" else "false"
         url = f"{_action(request.target)}?blocking={blocking}&result=false"

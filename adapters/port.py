@@ -87,6 +87,7 @@ class Report:
     ran_ms: float | None = None
     billed_ms: float | None = None
     cold_ms: float | None = None
+    memory_mb: int | None = None
 
 
 NOTHING_TOLD = Report()
@@ -141,14 +142,15 @@ class Fault:
 
 @frozen
 class Pending:
-    """It was taken in, and is to be asked after with this ticket, not before so long.
+    """It was taken in, and is to be asked after with this ticket, not before `after_ms`.
 
-    A ticket is stored. What is secret in it stands under `secret`, and is shown nowhere.
+    `most_ms` is the longest wait between two polls, for a cloud that names an interval which is no lower bound. A ticket is stored. What is secret in it stands under `secret`, and is shown nowhere.
     """
 
     ticket: dict[str, JSON] = field(repr=False)
     after_ms: int = 0
     report: Report = NOTHING_TOLD
+    most_ms: int | None = None
 
 
 Answer: TypeAlias = Done | Fault | Pending
@@ -166,9 +168,6 @@ class Adapter(Protocol):
 
     def ambient(self, target: Remote) -> Authorizer | None:
         """Who asks with what this server itself runs with; None if nothing proves that here."""
-
-    def keyed(self, target: Remote) -> bool:
-        """Whether the cloud itself runs what has the same key only once."""
 
     async def invoke(self, request: Request) -> Answer:
         """Runs it."""

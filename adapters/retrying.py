@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from composer import RetryPolicy
 
+from .port import Pending
+
 if TYPE_CHECKING:
     from actions import Retrying
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 JITTER = 0.5
 SHARE = 0.2  # of all requests to one function that may be repeats
 RESERVE = 10.0  # repeats that a function may always have had more
+
+
+POLL_MS, POLL_MOST_MS, POLL_GROWTH = 250, 30_000, 1.6
 
 
 class Budget:
@@ -70,3 +75,24 @@ def wait_before_retry(
     if fault.retry_after_ms > retrying.max_delay_ms:
         return None
     return max(waits_ms, fault.retry_after_ms)
+
+
+def wait_before_poll(backoff_ms: float, answer: Pending | Fault) -> tuple[float, float]:
+    """How long to wait before asking after a run again.
+
+    Args:
+        backoff_ms: the backoff before the last poll.
+        answer: what that poll was answered.
+
+    Returns:
+        The next backoff, and the wait: the backoff, or longer if the cloud demands it (429, `Retry-After`).
+    """
+    most_ms, asked_ms = float(POLL_MOST_MS), 0
+    if not isinstance(answer, Pending):
+        asked_ms = answer.retry_after_ms or 0
+    else:
+        asked_ms = answer.after_ms
+        if answer.most_ms is not None:
+            most_ms = min(most_ms, max(POLL_MS, answer.most_ms))
+    backoff_ms = min(backoff_ms * POLL_GROWTH, most_ms)
+    return backoff_ms, max(backoff_ms, asked_ms)

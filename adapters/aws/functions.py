@@ -67,10 +67,6 @@ class LambdaAdapter:
     def ambient(self, _target: Remote) -> Chain:
         return self._chain
 
-    def keyed(self, target: Remote) -> bool:
-        """A durable function is started under our key, and so only once."""
-        return _mode(target) == DURABLE
-
     async def invoke(self, request: Request) -> Answer:
         mode = _mode(request.target)
         params = {**request.params, TOKEN: request.token} if mode == "event" else request.params

@@ -50,9 +50,6 @@ class StatesAdapter:
     def ambient(self, _target: Remote) -> Chain:
         return self._chain
 
-    def keyed(self, _target: Remote) -> bool:
-        return True
-
     async def invoke(self, request: Request) -> Answer:
         body = encoded(request.params, MAX_BYTES)
         if isinstance(body, Fault):

@@ -26,7 +26,8 @@ MAX_MESSAGE, MAX_STACK = 10_000, 100  # characters, lines
 MAX_MS = 1e12  # more than any run takes
 _PLATFORM = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ", "INIT_START ")
 _FIGURE = re.compile(
-    r"(?:^|\t)(Duration|Billed Duration|Init Duration|Restore Duration): (\d{1,12}(?:\.\d+)?) ms"
+    r"(?:^|\t)(Duration|Billed Duration|Init Duration|Restore Duration|Memory Size): "
+    r"(\d{1,12}(?:\.\d+)?) (?:ms|MB)"
 )
 
 # What Lambda itself calls errors: code, whether the handler ran. Others of `Runtime.` are crashes.
@@ -96,6 +97,7 @@ def report_of_run(response: Response) -> Report:
         ran_ms=figures.get("Duration"),
         billed_ms=figures.get("Billed Duration"),
         cold_ms=figures.get("Init Duration", figures.get("Restore Duration")),
+        memory_mb=int(figures["Memory Size"]) if "Memory Size" in figures else None,
     )
 
 
@@ -127,4 +129,5 @@ _FIELDS = {
     "Billed Duration": "billedDurationMs",
     "Init Duration": "initDurationMs",
     "Restore Duration": "restoreDurationMs",
+    "Memory Size": "memorySizeMB",
 }

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from infra.prices import PricesError, priced, read_prices
+
 from . import files, offline, output
 from .options import FILE, as_json, connected, connected_or_offline
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from infra.prices import Prices
 
     from .client import Client
 
@@ -110,11 +114,20 @@ def history(client: Client, id: str, *, as_json: bool) -> None:
 
 @execution.command()
 @click.argument("id")
+@click.option(
+    "--prices", type=FILE, help="TOML or JSON file of prices that replace the built-in ones."
+)
 @as_json
 @connected
-def cost(client: Client, id: str, *, as_json: bool) -> None:
-    """Show what the steps of the execution ID cost, by cloud, and that waiting cost nothing."""
+def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None:
+    """Show what the steps of the execution ID cost, in time and in money.
+
+    Money is at list prices, without free tiers and discounts. What a cloud does not tell is listed as unknown.
+    """
+    table = _prices(prices)
     found = client.ask("GET", f"executions/{id}/cost")
+    if table is not None:
+        found["money"] = priced(found["steps"], table)
     if as_json:
         output.write_json(found)
         return
@@ -126,6 +139,35 @@ def cost(client: Client, id: str, *, as_json: bool) -> None:
     rows.append(("conductor", "", conducted, conducted, ""))
     rows.append(("waiting", "", _ms(0), _ms(found["waited"]), ""))
     output.table(("", "steps", "billed", "took", ""), rows, "")
+    _show_money(found["money"])
+
+
+def _prices(file: Path | None) -> Prices | None:
+    if file is None:
+        return None
+    try:
+        return read_prices(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, PricesError) as error:
+        raise click.UsageError(f"--prices {file}: {error}") from error
+
+
+def _show_money(money: dict[str, Any]) -> None:
+    if not money["steps"]:
+        return
+    currency = money["currency"]
+    rows = [
+        (step["step"], step["kind"], step["requests"], f"{step['amount']:.9f}", _notes(step))
+        for step in money["steps"]
+    ]
+    rest = "" if money["complete"] else "and what is unknown"
+    rows.append(("total", "", "", f"{money['total']:.9f}", rest))
+    output.console().print(f"\nlist prices of {money['date']}, without free tiers and discounts")
+    output.table(("step", "kind", "requests", currency, ""), rows, "")
+
+
+def _notes(step: dict[str, Any]) -> str:
+    told = [f"unknown: {text}" for text in step["unknown"]]
+    return "; ".join([*told, *(f"assumed: {text}" for text in step["assumed"])])
 
 
 def _ms(value: float) -> str:

@@ -6,6 +6,7 @@ cannot be dealt with, and a rule for the clock. Each function may do what it doe
 
 from __future__ import annotations
 
+import json
 import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from actions import Code
 
 from .bundles import BundleError, checked, write_core, write_zip
+from .hosted.states import MARGIN_MS
+from .hosted.writing import ROW_BYTES
 from .yaml import to_yaml
 
 if TYPE_CHECKING:
@@ -28,13 +31,23 @@ ARCHIVE = "code.zip"
 CONDUCTOR_S, CONDUCTOR_MB = 28, 512
 VISIBILITY_S = 6 * CONDUCTOR_S  # as AWS advises: a message is not seen twice while it is dealt with
 DELIVERIES = 10  # of a message, then it is put aside
-EVENT_AGE_S = 3600  # an invocation waits so long for a place to run
+# An invocation waits so long for a place to run: then its action still ends before the conductor gives up.
+EVENT_AGE_S = (MARGIN_MS - 60_000) // 1000
+# Conductors that the queue starts at a time: fewer than are reserved for the function, or messages that find no room
+# count as failed deliveries and are put aside. The rest is for requests and the clock.
+CONDUCTORS = 8
 MAX_NAME = 40  # of a service: Lambda's names have 64 characters, with the stage and the function
 
 
 def write(name: str, source: Source, folder: Path) -> list[str]:
     """Writes `serverless.yml`, `code/` and the same zipped. See `targets.bundle`."""
     parts = checked(source, "AWS")
+    for full, program in parts.programs.items():
+        if (size := len(json.dumps({"program": program.to_json()}))) > ROW_BYTES:
+            raise BundleError(
+                f"composition {full.removeprefix('/_/')}: it compiles to {size} bytes, and an item of a table "
+                f"on AWS holds {ROW_BYTES}: make a part of it a composition of its own"
+            )
     keys = _keys(parts)
     code = folder / "code"
     write_core(code, {**parts.deployed(), "functions": keys}, MODULES)
@@ -147,7 +160,8 @@ def _conductor(parts: Parts) -> dict[str, Any]:
             *({"httpApi": {"method": method, "path": path, "authorizer": {"type": "aws_iam"}}}
               for method, path in routes),
             {"sqs": {"arn": _arn("Completions"), "batchSize": 10,
-                     "functionResponseType": "ReportBatchItemFailures"}},
+                     "functionResponseType": "ReportBatchItemFailures",
+                     "maximumConcurrency": CONDUCTORS}},
             {"schedule": {"rate": ["rate(1 minute)"], "input": {"is": "minute"}}},
         ],
     }  # fmt: skip

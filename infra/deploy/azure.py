@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from actions import Code
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from .bundles import Parts, Source
 
-STORAGE = "xingqiao"  # what the names of its tables and queues begin with
+MAX_STORAGE = 24  # characters that the names of its tables and queues begin with
 MAX_PROGRAM = 480_000  # a row holds 1 MiB of UTF-16
 LIMIT = "00:10:00"  # of a function; an action's own is at most half of that
 
@@ -83,7 +85,7 @@ _README = """\
 Compositions: {names}.
 
 Made by `xingqiao bundle --target azure`: a function app in the Python v2 programming model, for Python 3.11
-or later. It needs one storage account of its own, and nothing else. Deploy, in this folder, with Azure's
+or later. It needs a storage account, and nothing else. Deploy, in this folder, with Azure's
 command line and the Functions Core Tools (the names of the group, the account and the app are yours):
 
 ```
@@ -94,7 +96,10 @@ az functionapp create --name APP --resource-group GROUP --storage-account ACCOUN
 func azure functionapp publish APP
 ```
 
-Tables and queues are made when they are first used. To run it here, start `azurite`, copy
+Tables and queues are made when they are first used. Their names begin with `{storage}`, so that several
+bundles can share an account. The app setting `XINGQIAO_STORAGE` names another prefix (3 to 24 lower case letters and
+digits, a letter first). Set it when you publish this bundle as two apps on one account. Earlier bundles used the
+prefix `xingqiao`: set it to that until the executions that such a bundle began have ended. To run it here, start `azurite`, copy
 `local.settings.json.example` to `local.settings.json`, and `func start`.
 
 ```
@@ -131,7 +136,8 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
                 f"on Azure holds {MAX_PROGRAM}: make a part of it a composition of its own"
             )
     code = _code(parts)
-    write_core(folder, {**parts.deployed(), "storage": STORAGE, "code": code}, ["azure"])
+    deployed = {**parts.deployed(), "storage": storage_of(name), "code": code}
+    write_core(folder, deployed, ["azure"])
     shutil.rmtree(folder / "actions", ignore_errors=True)
     (folder / "actions").mkdir()
     for full, action in parts.actions.items():
@@ -140,6 +146,13 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
     for file, text in _texts(name, parts).items():
         (folder / file).write_text(text, "utf-8")
     return [f"cd {folder}", "func azure functionapp publish APP"]
+
+
+def storage_of(name: str) -> str:
+    """What the names of a bundle's tables and queues begin with: its own, so that bundles may share an account."""
+    digest = sha256(name.encode()).hexdigest()[:6]
+    letters = re.sub(r"[^a-z0-9]+", "", name.lower())[: MAX_STORAGE - len(digest) - 1]
+    return f"x{letters}{digest}"
 
 
 def _code(parts: Parts) -> dict[str, dict[str, str]]:
@@ -158,7 +171,7 @@ def _texts(name: str, parts: Parts) -> dict[str, str]:
         name=name,
         names=", ".join(f"`{one}`" for one in compositions),
         first=compositions[-1],
-        storage=STORAGE,
+        storage=storage_of(name),
         actions=", ".join(f"`{full.removeprefix('/_/')}`" for full in parts.actions)
         or "there is none",
         limit=LIMIT,

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from actions import PYTHON, Action, Code, define_action
 from composer import CompositionError, Error, Name, compile
 
+from .doors import lazy_door
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -168,6 +170,8 @@ def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]
     """
     folder.mkdir(parents=True, exist_ok=True)
     _copy(PACKAGES / "composer", folder / "composer")
+    door = folder / "composer" / "__init__.py"
+    door.write_text(lazy_door(door.read_text("utf-8")), "utf-8")
     shutil.rmtree(folder / "hosted", ignore_errors=True)
     (folder / "hosted").mkdir()
     (folder / "hosted" / "__init__.py").write_text('"""See https://pypi.org/project/xingqiao."""\n')

@@ -42,42 +42,80 @@ class Share:
         }
 
 
+@dataclass(slots=True)
+class Usage:
+    """What a cloud bills for one action: `requests` that it ran, or may have run, and their time.
+
+    Of `untold` requests the cloud does not say how long it bills.
+    """
+
+    cloud: str
+    requests: int = 0
+    untold: int = 0
+    billed_ms: float = 0.0
+
+    def to_json(self, step: str, kind: str, region: str, memory_mb: int | None) -> dict[str, JSON]:
+        doc: dict[str, JSON] = {"step": step, "kind": kind, "cloud": self.cloud}
+        doc |= {"region": region} if region else {}
+        doc |= {"memory": memory_mb} if memory_mb else {}
+        return {
+            **doc,
+            "requests": self.requests,
+            "billed": round(self.billed_ms, 3),
+            "untold": self.untold,
+        }
+
+
 async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
     """What an execution has cost so far, with the executions nested in it.
 
     Returns:
-        `{"executionId", "elapsed", "clouds": [{"cloud", "steps", "billed", "took", "untold"}], "conductor", "waited"}`,
-        in milliseconds: `conductor` is its own time, `waited` what is left of `elapsed`, and billed by nobody.
+        `{"executionId", "elapsed", "clouds": [{"cloud", "steps", "billed", "took", "untold"}], "steps": [{"step", "kind",
+        "cloud", "region", "memory", "requests", "billed", "untold"}], "conductor", "waited"}`,
+        in milliseconds and megabytes: `conductor` is its own time, `waited` what is left of `elapsed`, and billed by nobody.
     """
     shares: dict[str, Share] = {}
+    usages: dict[tuple[str, str, str, int | None], Usage] = {}
     conducted_ms = own_ms = 0.0
-    async for id, closed in _activations(store, row):
+    async for found, closed in _activations(store, row):
         if closed.billed_ms is not None:
             conducted_ms += closed.billed_ms
-            own_ms += closed.billed_ms if id == row.id else 0
+            own_ms += closed.billed_ms if found.id == row.id else 0
             continue
         remote, took_ms = closed.remote or {}, closed.duration_ms or 0
         share = shares.setdefault(remote.get("cloud", HERE), Share())
         share.steps += 1
         share.took_ms += took_ms
-        if remote and "billed" not in remote:
+        if remote and ("billed" not in remote or "untold" in remote):
             share.untold += 1
-        share.billed_ms += remote.get("billed", 0 if remote.get("later") else took_ms)
+        here_ms = 0 if remote.get("later") else max(0.0, took_ms - remote.get("waited", 0))
+        billed_ms = remote.get("billed", here_ms)
+        share.billed_ms += billed_ms
+        place = (found.name, found.kind or "", remote.get("region", ""), remote.get("memory"))
+        usage = usages.setdefault(place, Usage(remote.get("cloud", HERE)))
+        charged: int = remote.get("charged", 1)
+        untold: int = remote.get("untold", 0 if "billed" in remote or not remote else charged)
+        usage.requests += charged
+        usage.untold += untold
+        usage.billed_ms += billed_ms
     elapsed_ms = (row.ended_ms or now_ms) - row.started_ms
     return {
         "executionId": row.id,
         "elapsed": elapsed_ms,
         "clouds": [share.to_json(cloud) for cloud, share in sorted(shares.items())],
+        "steps": [usage.to_json(*place) for place, usage in usages.items()],
         "conductor": round(conducted_ms, 3),
         "waited": round(max(0.0, elapsed_ms - own_ms), 3),
     }
 
 
-async def _activations(store: Store, row: ExecutionRow) -> AsyncIterator[tuple[str, Closed]]:
-    """The execution's own record, if it has ended, and those of all that it has caused: their ids, and what is kept."""
+async def _activations(
+    store: Store, row: ExecutionRow
+) -> AsyncIterator[tuple[ActivationRow, Closed]]:
+    """The execution's own record, if it has ended, and those of all that it has caused, with what is kept of them."""
     own = await store.find(ActivationRow, Query(namespace=row.namespace, id=row.id, limit=1))
     for found in own:
-        yield found.id, _closed(found)
+        yield found, _closed(found)
     causes = deque([row.id])
     while causes:
         cause, skip = causes.popleft(), 0
@@ -86,7 +124,7 @@ async def _activations(store: Store, row: ExecutionRow) -> AsyncIterator[tuple[s
             page = await store.find(ActivationRow, query)
             for found in page:
                 closed = _closed(found)
-                yield found.id, closed
+                yield found, closed
                 if closed.billed_ms is not None:
                     causes.append(found.id)
             if len(page) < PAGE:

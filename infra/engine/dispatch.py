@@ -73,8 +73,10 @@ class Dispatch:
 
     def start(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
         """Runs a step that is durable now."""
-        if self._held:
-            return  # it is sent after the next start
+        if self._held:  # it is sent after the next start
+            if flight.opened.action.asked_once:
+                run.held.add(f"{fiber}:{command.turn}")
+            return
         turn, opened = command.turn, flight.opened
         if run.flights.get((fiber, turn)) is not flight:
             return  # it was cancelled while it was being committed

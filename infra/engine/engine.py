@@ -173,9 +173,18 @@ class Engine:
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
+        self._note_held()
+        await self._tick.end()
         self._waiters.close()
         self._ticking.cancel()
         await self._tasks.__aexit__(None, None, None)
+
+    def _note_held(self) -> None:
+        """Writes down which steps were committed but not sent, so that the next start knows they have not run."""
+        for run in self._parts.runs.values():
+            if run.held and (run.origin.solo or not run.origin.express):
+                self._tick.gathering.write.executions.append(run.row(run.standing, None))
+                self._tick.wake()
 
     async def drain(self, seconds: float) -> bool:
         """Begins no further step; waits until those under way are done, or so long. Whether they are."""

@@ -222,8 +222,12 @@ class Inbox:
         self._do(run, change)
 
     def fly(self, run: Run, fiber: str, command: Invoke) -> None:
-        """Sends a step again after a crash."""
-        run.resent.add((fiber, command.turn))
+        """Sends a step again after a crash, or for the first time if it was held back at the last stop."""
+        if run.held and (place := f"{fiber}:{command.turn}") in run.held:
+            run.held.discard(place)
+            self._tick.gathering.write.executions.append(run.row(run.standing, None))
+        else:
+            run.resent.add((fiber, command.turn))
         self._settle((run, Changes(commands=[(fiber, command)])))
 
     def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
@@ -418,7 +422,7 @@ class Inbox:
             return [(run, run.execution.deliver(fiber, event, run.now_ms(self._clock)))]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
-        if nested or action.at_most_once:
+        if nested or action.asked_once:
             # It must be known after a crash, though its fiber has only just begun: a child is stored,
             # and would begin again; what may run once would run again.
             run.write(run.execution.release(fiber), self._tick.gathering.write)

@@ -219,11 +219,15 @@ class Recovery:
         return True
 
     def _send(self, run: Run, fiber: str, command: Invoke) -> None:
+        """Sends a step again, unless it may have run and must not run twice: then it is lost."""
         action = target(self._parts, run, command)
-        if isinstance(action, Action) and action.at_most_once:
+        sent = f"{fiber}:{command.turn}" not in run.held
+        if isinstance(action, Action) and action.asked_once and sent:
             now_ms = self._parts.clock.now_ms()
-            text = "The server stopped while the action ran, and it may run only once."
-            lost = Completion(Failure(LOST, text), now_ms, now_ms)
+            lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)
+            log.warning(
+                "execution %s: %s may have run before the crash; it is lost", run.id, action.name
+            )
             step = opened(run, action, command, now_ms)
             self._inbox.answered(run, fiber, command.turn, step, lost)
         else:
@@ -366,6 +370,7 @@ class Recovery:
             run.given = next((fiber.value for fiber in execution.fibers.values()), None)
         run.adopted = body.get("adopted", {})
         run.doubtful = body.get("doubtful", False)
+        run.held = set(body.get("held", ()))
         run.redriven_ms = body.get("redriven", 0)
         return run
 
@@ -408,6 +413,16 @@ class Recovery:
 def _parent(row: ExecutionRow) -> str | None:
     found: list[str] | None = orjson.loads(row.body).get("parent")
     return found[0] if found else None
+
+
+def _lost_text(action: Action) -> str:
+    """Why a step that was under way at a crash is not sent again."""
+    if action.at_most_once:
+        return "The server stopped while the action ran, and it may run only once."
+    return (
+        f"The server stopped while the function was being invoked, so it may or may not have run. It is not "
+        f"invoked again: nothing says that running it twice is harmless. If it is, annotate {action.name} 'idempotent'."
+    )
 
 
 def _account(execution: Execution) -> Account | None:

@@ -146,6 +146,7 @@ class Run:
         "execution",
         "flights",
         "given",
+        "held",
         "id",
         "memory_mb",
         "offset_ms",
@@ -181,6 +182,7 @@ class Run:
         self.redriven_ms = 0  # when it was taken up again for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
         self.counted = False  # as one of its namespace's calls under way
+        self.held: set[str] = set()  # steps that were not sent because the server was stopping
         self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[
             str, str
@@ -309,6 +311,8 @@ class Run:
             body["stuck"] = self.stuck_ms
         if self.adopted:
             body["adopted"] = self.adopted
+        if self.held:
+            body["held"] = sorted(self.held)
         if self.doubtful:
             body["doubtful"] = True
         if self.redriven_ms:

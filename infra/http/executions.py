@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actions import ForbiddenError
+from infra.prices import priced
 
 from . import reading
 from .errors import UnavailableError
@@ -61,9 +62,10 @@ async def get_history(request: Request, api: Api) -> Json:
 
 
 async def get_cost(request: Request, api: Api) -> Json:
-    """What it has cost so far, by cloud, in milliseconds."""
+    """What it has cost so far: time by cloud and by step, and money at list prices (see `prices`)."""
     namespace = api.auth.own(request)
-    return Json(await api.engine.records.cost(namespace, request.path_params["id"]))
+    found = await api.engine.records.cost(namespace, request.path_params["id"])
+    return Json({**found, "money": priced(found["steps"])})
 
 
 async def cancel_execution(request: Request, api: Api) -> Json:

@@ -186,6 +186,32 @@ def test_an_action_elsewhere_is_an_action():
     assert Action.from_json(action.to_json()) == action
 
 
+@pytest.mark.parametrize(
+    ("exec", "notes", "again", "once"),
+    [
+        (doc("http"), {}, False, True),
+        (doc("http", method="PUT"), {}, False, True),
+        (doc("http", method="GET"), {}, True, False),
+        (doc("http"), {"idempotent": True}, True, False),
+        (doc("http"), {"idempotent": True, "at-most-once": True}, True, True),
+        (doc("aws:lambda"), {}, False, True),
+        (doc("aws:lambda", mode="event"), {}, False, True),
+        (doc("aws:lambda", mode="durable"), {}, True, False),
+        (doc("aws:states"), {}, True, False),
+        (doc("azure:durable"), {}, True, False),
+        (doc("azure:durable", operation="raise"), {}, False, True),
+        ({"kind": "python:3", "code": "def main(p): return p"}, {}, False, False),
+        ({"kind": "python:3", "code": "def main(p): return p"}, {"at-most-once": True}, False, True),
+    ],
+)  # fmt: skip
+def test_what_a_crash_may_have_sent_again(exec, notes, again, once):
+    listed = [{"key": key, "value": value} for key, value in notes.items()]
+
+    action = put(exec, annotations=listed)
+
+    assert (action.repeatable, action.asked_once) == (again, once)
+
+
 def test_a_lambda_that_is_sent_an_event_answers_later():
     assert put(doc("aws:lambda", mode="event")).answers_later
     assert not put(doc("aws:lambda", mode="request")).answers_later

@@ -387,9 +387,6 @@ class Mistaken:
     def ambient(self, target):
         return None
 
-    def keyed(self, target):
-        return False
-
     async def invoke(self, request):
         raise ValueError("a mistake")
 

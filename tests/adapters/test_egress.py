@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import socket
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 
 import pytest
 from hypothesis import given
@@ -530,3 +531,18 @@ async def test_a_redirect_to_what_is_no_address_is_a_bad_response(host):
     host.on("GET", "/", answer("", 307, {"Location": "http://[::1"}))
 
     assert told(await send(f"{host.url}/"))[0] == "BadResponse"
+
+
+# --- who we are --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [({}, f"xingqiao/{version('xingqiao')}"), ({"user-agent": "a shop"}, "a shop")],
+)
+async def test_a_request_says_who_sends_it_unless_an_action_says_otherwise(host, given, seen):
+    host.on("GET", "/a", answer({}))
+
+    await send(f"{host.url}/a", headers=given)
+
+    assert host.requests[0].headers["user-agent"] == seen

@@ -14,7 +14,6 @@ from things import Answers, invocation, until
 
 import composer
 from actions import Action, ActivationRow, Query, parsed_remote
-from adapters.azure import AzureAdapter
 from composer import Name, Success
 from infra.clock import RandomIds, SystemClock
 from infra.engine import Engine, EngineSettings
@@ -130,7 +129,7 @@ async def test_a_ticket_is_durable_before_it_is_asked_after(host):
     takes_in(host, ENDED)
     store = DyingStore(MemoryStore(), at=1, when="before")
     async with running(store, killed=True) as world:
-        await world.put(fn=azure(host))
+        await world.put(fn=azure(host, notes={"idempotent": True}))
         store.armed = True
         first = await world.start("fn")
         await store.dead.wait()
@@ -280,7 +279,7 @@ async def test_a_step_of_a_saga_that_cannot_be_sent_again_may_have_run_before(ho
     host.on("POST", "/fn", slow, answer("too much", 413))
     store = MemoryStore()
     async with running(store, killed=True) as world:
-        await world.put(fn=http(host))
+        await world.put(fn=http(host, notes={"idempotent": True}))
         await world.put(all=composer.saga(composer.step("fn", no_undo="it is only told")))
         id = await world.start("all")
         await until(slow.reached.is_set)
@@ -291,6 +290,130 @@ async def test_a_step_of_a_saga_that_cannot_be_sent_again_may_have_run_before(ho
     failed = next(entry for entry in history if entry["type"] == "StepFailed")
     assert failed["code"] == "Lost"
     assert "PayloadTooLarge" in str(failed)
+
+
+async def test_a_step_of_a_saga_that_was_under_way_at_a_crash_is_undone_and_not_done_again(host):
+    slow = held()
+    host.on("POST", "/fn", slow)
+    host.on("POST", "/back", answer({"undone": 1}))
+    store = MemoryStore()
+    async with running(store, killed=True) as world:
+        await world.put(fn=http(host), back=http(host, function=f"{host.url}/back"))
+        await world.put(all=composer.saga(composer.step("fn", undo="back")))
+        id = await world.start("all")
+        await until(slow.reached.is_set)
+    slow.release()
+
+    async with running(store) as world:
+        assert "may or may not have run" in str(await world.error(id))
+    assert [seen.path for seen in posts(host)] == ["/fn", "/back"]
+
+
+async def test_what_was_not_sent_because_the_server_stopped_is_sent_by_the_next(host):
+    slow = held()
+    host.on("POST", "/fn", slow, answer({"n": 2}))
+    store = MemoryStore()
+    async with running(store) as world:
+        await world.put(fn=http(host), all=composer.sequence("fn", "fn"))
+        id = await world.start("all")
+        await until(slow.reached.is_set)
+        assert not await world.engine.drain(0)
+        slow.release()
+        assert await world.engine.drain(20)
+    assert len(posts(host)) == 1
+
+    async with running(store) as world:
+        assert await world.result(id) == {"n": 2}
+    assert len(posts(host)) == 2
+
+
+async def test_what_a_stop_had_held_back_is_lost_by_a_crash_once_it_was_sent(host):
+    first, second = held(), held()
+    host.on("POST", "/fn", first, second)
+    store = MemoryStore()
+    async with running(store) as world:
+        await world.put(fn=http(host), all=composer.sequence("fn", "fn"))
+        id = await world.start("all")
+        await until(first.reached.is_set)
+        assert not await world.engine.drain(0)
+        first.release()
+        assert await world.engine.drain(20)
+    async with running(store, killed=True):
+        await until(second.reached.is_set)
+    second.release()
+
+    async with running(store) as world:
+        assert "may or may not have run" in await world.error(id)
+    assert len(posts(host)) == 2
+
+
+# --- what it costs -----------------------------------------------------------------------------
+
+
+def ran(ms, status=200):
+    """An activation of OpenWhisk that has taken so long."""
+    response = {"success": status == 200, "statusCode": 0 if status == 200 else 3, "result": {}}
+    return answer({"activationId": "c3" * 16, "response": response, "duration": ms}, status)
+
+
+def whisk(server, **options):
+    where = {"kind": "openwhisk:action", "function": "fn", "host": server.url}
+    return http(server, **where, **options)["exec"]
+
+
+async def spent(exec):
+    async with opened({}) as invoker:
+        found = await ended(invoker, invocation(action(exec, idempotent=True)))
+    return found.completion.remote
+
+
+async def test_every_attempt_is_billed_and_what_was_refused_is_not(host):
+    script = [ran(1_000, 502), throttled(0), ran(1_000, 502), ran(1_007)]
+    host.on("POST", "/api/v1/namespaces/_/actions/fn", *script)
+
+    told = await spent(whisk(host, retry={"attempts": 4, "delay_ms": 1}))
+
+    assert (told.attempts, told.charged, told.untold) == (4, 3, 0)
+    assert told.billed_ms == told.ran_ms == 3_007
+    assert told.waited_ms > 0
+    assert told.to_json(5_000)["charged"] == 3
+
+
+async def test_an_attempt_that_was_cut_off_may_be_billed_and_is_not_told(host):
+    host.on("POST", "/api/v1/namespaces/_/actions/fn", cut(), ran(500))
+
+    told = await spent(whisk(host, retry={"attempts": 4, "delay_ms": 1}))
+
+    assert (told.billed_ms, told.charged, told.untold) == (500, 2, 1)
+    assert told.to_json(1_000)["untold"] == 1
+
+
+async def test_what_was_only_refused_costs_nothing(host):
+    host.on("POST", "/api/v1/namespaces/_/actions/fn", throttled(0), throttled(0))
+
+    told = await spent(whisk(host, retry={"attempts": 2, "delay_ms": 1}))
+
+    assert (told.billed_ms, told.charged) == (0, 0)
+
+
+async def test_waiting_between_attempts_is_not_counted_as_running(host):
+    """A function whose bill nobody tells is counted by how long it took from here."""
+    host.on("POST", "/fn", throttled(1), answer({"n": 1}))
+    async with running(MemoryStore()) as world:
+        await world.put(fn=http(host), all=composer.sequence("fn"))
+        id = await world.start("all")
+        await world.result(id)
+        cost = await world.engine.records.cost(GUEST, id)
+
+    (share,), (usage,) = cost["clouds"], cost["steps"]
+    assert share["took"] >= 1_000
+    assert share["billed"] <= share["took"] - 1_000
+    assert (usage["step"], usage["kind"], usage["requests"], usage["untold"]) == (
+        "fn",
+        "http",
+        1,
+        1,
+    )
 
 
 # --- to cancel, and deadlines ------------------------------------------------------------------
@@ -584,9 +707,7 @@ async def test_an_orchestration_that_is_not_named_is_refused(host, operation, pa
 
 def test_an_event_may_arrive_twice_and_is_not_sent_again_by_itself(host):
     keyed = {
-        operation: AzureAdapter(None).keyed(
-            parsed_remote({**durable(host)["exec"], "operation": operation})
-        )
+        operation: parsed_remote({**durable(host)["exec"], "operation": operation}).keyed
         for operation in ("run", "start", "query", "raise", "terminate")
     }
     assert keyed == {"run": True, "start": True, "query": True, "raise": False, "terminate": True}
@@ -653,6 +774,15 @@ async def test_what_has_ended_by_the_deadline_is_heard_of_all_the_same(host):
         run = await ended(invoker, invocation(action(azure(host)["exec"], timeout_ms=1_000)))
 
     assert run.outcome == Success({"late": 1})
+
+
+async def test_a_short_orchestration_is_not_waited_for_as_long_as_durable_functions_says(host):
+    api = Durable(host, key=SECRET, retry_after=3_600)
+    api.expect("main", output={"n": 1}, polls=2)
+    async with opened(SECRETS) as invoker:
+        run = await ended(invoker, invocation(action(durable(host)["exec"], timeout_ms=60_000)))
+
+    assert run.outcome == Success({"n": 1})
 
 
 async def test_a_secret_that_is_gone_for_a_moment_does_not_end_what_was_taken_in(host):

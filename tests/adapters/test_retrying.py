@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from actions import FAILURES, Retrying
 from adapters import Fault
-from adapters.retrying import RESERVE, Budget, wait_before_retry
+from adapters.port import Pending
+from adapters.retrying import RESERVE, Budget, wait_before_poll, wait_before_retry
 
 RETRYING = Retrying(attempts=3, delay_ms=100, max_delay_ms=1000)
 
@@ -97,3 +98,23 @@ def test_an_outage_ends_asking_again():
     budget = Budget()
 
     assert sum(budget.spend() for _ in range(100)) == RESERVE
+
+
+@pytest.mark.parametrize(
+    ("answer", "backoff_ms", "wait_ms"),
+    [
+        (Pending({}), 1_600, 1_600),
+        (Pending({}, 5_000), 1_600, 5_000),
+        (Pending({}, most_ms=1_200), 1_200, 1_200),
+        (Pending({}, most_ms=1), 250, 250),
+        (Pending({}, most_ms=10_000), 1_600, 1_600),
+        (fault(retry_after_ms=7_000), 1_600, 7_000),
+        (fault(), 1_600, 1_600),
+    ],
+)
+def test_a_poll_backs_off_within_what_the_cloud_says(answer, backoff_ms, wait_ms):
+    assert wait_before_poll(1_000, answer) == (backoff_ms, wait_ms)
+
+
+def test_a_run_is_asked_after_every_half_minute_at_least():
+    assert wait_before_poll(29_000, Pending({})) == (30_000, 30_000)

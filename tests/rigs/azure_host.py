@@ -38,8 +38,8 @@ from hosted.azure_account import Account  # noqa: E402
 from hosted.azure_table import AzureTable  # noqa: E402
 from hosted.programs import is_program  # noqa: E402
 
+STORAGE = json.loads((FOLDER / "deployed.json").read_text("utf-8"))["storage"]
 LAWS = Path(__file__).parents[1] / "infra/deploy/tables.py"
-STORAGE = "xingqiao"
 DIED = 9
 LOOKS = 2_000  # each is a request, so that time passes
 STEP_MS = 180_000  # longer than a conductor is waited for

@@ -1,12 +1,6 @@
 """The conductor as a Lambda function: DynamoDB is the table, SQS and asynchronous invocations the outbox.
 
-One item of the table is an execution (row `head`, with its first fiber), every further fiber is one beside it:
-
-    id, row                 the key; row is `head` or the fiber's id
-    version, about, unsent  of the head; `unsent` is a map by version
-    fiber                   the fiber's JSON, in the head the first one's
-    shard, due              what the index `due` is sorted by; shards spread its load
-    outcome, ended          once it has ended, with `expires`, after which DynamoDB forgets it
+A message that is larger than the queue takes stands in the table, and the one that is sent says where.
 """
 
 from __future__ import annotations
@@ -19,14 +13,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
+from .aws_table import DynamoTable
 from .conducting import Conductor, LaterError
-from .ports import Deployed, Invocation, Note, Record
+from .ports import Deployed, Invocation, Note
 from .serving import Answer, Request, serve
 from .wrapping import crashed
 
@@ -36,17 +29,13 @@ if TYPE_CHECKING:
 
     from composer import JSON
 
-    from .ports import Change
+    from .ports import Clock
 
 log = logging.getLogger(__name__)
 
-HEAD, ROOT = "head", "0"
-SHARDS = 8
-KEPT_S = 7 * 24 * 3600  # an execution that has ended can be looked at for so long
-REMOVED_AT_ONCE = 25
+LARGE = "large"
 NOTES_AT_ONCE, NOTES_BYTES = 10, 240_000
 INVOKED_AT_ONCE = 16
-_REFUSED = ("ConditionalCheckFailed", "TransactionConflict")
 # What is asked here may be asked again: a write is under a condition, a message carries its key.
 _CALLS = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4},
                 max_pool_connections=INVOKED_AT_ONCE)  # fmt: skip
@@ -60,162 +49,28 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-class DynamoTable:
-    """Executions in a DynamoDB table. A `Table`."""
-
-    def __init__(self, client: Any, name: str) -> None:
-        self._client, self._name = client, name
-
-    def load(self, id: str) -> Record | None:
-        items = self._items(
-            KeyConditionExpression="id = :id",
-            ExpressionAttributeValues={":id": {"S": id}},
-            ConsistentRead=True,
-        )
-        rows = {item["row"]["S"]: item for item in items}
-        head = rows.pop(HEAD, None)
-        if head is None:
-            return None
-        fibers = {row: json.loads(item["fiber"]["S"]) for row, item in rows.items()}
-        if "fiber" in head:
-            fibers[ROOT] = json.loads(head["fiber"]["S"])
-        unsent = {int(n): json.loads(left["S"]) for n, left in head["unsent"]["M"].items()}
-        return Record(
-            id=id,
-            version=int(head["version"]["N"]),
-            about=json.loads(head["about"]["S"]),
-            fibers=fibers,
-            unsent=unsent,
-            outcome=json.loads(head["outcome"]["S"]) if "outcome" in head else None,
-            ended_ms=int(head["ended"]["N"]) if "ended" in head else None,
-        )
-
-    def save(self, change: Change) -> bool:
-        update = {"TableName": self._name, **_head(change)}
-        puts = [
-            {"TableName": self._name, "Item": {**_key(change.id, name), "fiber": {"S": json.dumps(row)}}}
-            for name, row in change.fibers.items()
-            if name != ROOT
-        ]  # fmt: skip
-        try:
-            if puts:
-                writes = [{"Update": update}, *({"Put": put} for put in puts)]
-                self._client.transact_write_items(TransactItems=writes)
-            else:
-                self._client.update_item(**update)
-        except ClientError as error:
-            if _is_refused(error):
-                return False
-            raise
-        self._remove(change.id, [name for name in change.dropped if name != ROOT])
-        return True
-
-    def sent(self, id: str, version: int) -> None:
-        self._client.update_item(
-            TableName=self._name,
-            Key=_key(id, HEAD),
-            UpdateExpression="REMOVE unsent.#version",
-            ConditionExpression="attribute_exists(id)",
-            ExpressionAttributeNames={"#version": str(version)},
-        )
-
-    def due(self, now_ms: int) -> Iterator[str]:
-        for shard in range(SHARDS):
-            items = self._items(
-                IndexName="due",
-                KeyConditionExpression="#shard = :shard AND #due <= :now",
-                ExpressionAttributeNames={"#shard": "shard", "#due": "due"},
-                ExpressionAttributeValues={":shard": {"N": str(shard)}, ":now": {"N": str(now_ms)}},
-            )
-            yield from (item["id"]["S"] for item in items)
-
-    def _items(self, **query: Any) -> Iterator[dict[str, Any]]:
-        pages = self._client.get_paginator("query").paginate(TableName=self._name, **query)
-        return (item for page in pages for item in page["Items"])
-
-    def _remove(self, id: str, rows: list[str]) -> None:
-        """Best effort: whoever loads it passes over what should be gone."""
-        for at in range(0, len(rows), REMOVED_AT_ONCE):
-            some = rows[at : at + REMOVED_AT_ONCE]
-            requests = [{"DeleteRequest": {"Key": _key(id, row)}} for row in some]
-            try:
-                self._client.batch_write_item(RequestItems={self._name: requests})
-            except ClientError:
-                log.warning(
-                    "%s: some branches that have ended stay in the table", id, exc_info=True
-                )
-                return
-
-
-def _key(id: str, row: str) -> dict[str, JSON]:
-    return {"id": {"S": id}, "row": {"S": row}}
-
-
-def _head(change: Change) -> dict[str, Any]:
-    """The update of an execution's head: everything but the other fibers."""
-    values: dict[str, Any] = {"version": {"N": str(change.version)}}
-    names: dict[str, str] = {}
-    gone = []
-    left = (
-        {"S": json.dumps({"at": change.at_ms, "sends": change.unsent})} if change.unsent else None
-    )
-    if change.about is not None:
-        values["about"] = {"S": json.dumps(change.about)}
-        values["unsent"] = {"M": {str(change.version): left} if left else {}}
-    elif left is not None:
-        names["#left"] = str(change.version)
-    if ROOT in change.fibers:
-        values["fiber"] = {"S": json.dumps(change.fibers[ROOT])}
-    if change.due_ms is not None:
-        values["due"] = {"N": str(change.due_ms)}
-        values["shard"] = {"N": str(crc32(change.id.encode()) % SHARDS)}
-    else:
-        gone += ["due", "shard"]
-    if change.outcome is not None:
-        values["outcome"] = {"S": json.dumps(change.outcome)}
-        values["ended"] = {"N": str(change.ended_ms)}
-        values["expires"] = {"N": str((change.ended_ms or change.at_ms) // 1000 + KEPT_S)}
-        gone.append("fiber")
-    sets = [f"#{name} = :{name}" for name in values]
-    names |= {f"#{name}": name for name in (*values, *gone)}
-    filled = {f":{name}": value for name, value in values.items()}
-    if "#left" in names:
-        sets.append("#unsent.#left = :left")
-        names["#unsent"] = "unsent"
-        filled[":left"] = left
-    expression = f"SET {', '.join(sets)}"
-    if gone:
-        expression += f" REMOVE {', '.join(f'#{name}' for name in gone)}"
-    condition = "attribute_not_exists(id)"
-    if change.version > 1:
-        condition = "#version = :before"
-        filled[":before"] = {"N": str(change.version - 1)}
-    return {
-        "Key": _key(change.id, HEAD),
-        "UpdateExpression": expression,
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": names,
-        "ExpressionAttributeValues": filled,
-    }
-
-
-def _is_refused(error: ClientError) -> bool:
-    """Whether another has written this version, or is about to."""
-    code = error.response["Error"]["Code"]
-    if code == "TransactionCanceledException":
-        reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", ())]
-        return any(reason in _REFUSED for reason in reasons)
-    return code.removesuffix("Exception") in _REFUSED
-
-
 class AwsOutbox:
-    """Actions are invoked asynchronously, notes go to the queue. An `Outbox`."""
+    """Actions are invoked asynchronously, notes go to the queue. An `Outbox`.
+
+    Args:
+        clients: of Lambda and of SQS.
+        queue: its URL.
+        name_of: what an action's function is called.
+        table: keeps the notes that the queue does not take.
+        clock: the time.
+    """
 
     def __init__(
-        self, functions: Any, queues: Any, queue: str, name_of: Callable[[str], str]
+        self,
+        clients: tuple[Any, Any],
+        queue: str,
+        name_of: Callable[[str], str],
+        table: DynamoTable,
+        clock: Clock,
     ) -> None:
-        self._functions, self._queues = functions, queues
+        self._functions, self._queues = clients
         self._queue, self._name_of = queue, name_of
+        self._table, self._clock = table, clock
         self._threads = ThreadPoolExecutor(INVOKED_AT_ONCE)
 
     def send(self, sends: Sequence[Invocation | Note]) -> None:
@@ -224,8 +79,28 @@ class AwsOutbox:
             self._invoke(invocations[0])
         else:
             list(self._threads.map(self._invoke, invocations))
-        for batch in _batches([send for send in sends if isinstance(send, Note)]):
+        notes = [
+            (self._text(send.message), send.delay_s) for send in sends if isinstance(send, Note)
+        ]
+        for batch in _batches(notes):
             self._post(batch)
+
+    def opened(self, message: dict[str, JSON]) -> dict[str, JSON] | None:
+        """The message that the queue brings; None when it stood in the table, and is too old to be there."""
+        if LARGE not in message:
+            return message
+        text = self._table.message(message[LARGE])
+        if text is None:
+            log.error("the message %s is not in the table any more", message[LARGE])
+            return None
+        kept: dict[str, JSON] = json.loads(text)
+        return kept
+
+    def _text(self, message: dict[str, JSON]) -> str:
+        text = json.dumps(message)
+        if len(text) <= NOTES_BYTES:
+            return text
+        return json.dumps({LARGE: self._table.keep_message(text, self._clock.now_ms())})
 
     def _invoke(self, invocation: Invocation) -> None:
         self._functions.invoke(
@@ -244,16 +119,15 @@ class AwsOutbox:
             raise RuntimeError(f"the queue has refused {len(failed)} messages: {failed[0]['Code']}")
 
 
-def _batches(notes: Iterable[Note]) -> Iterator[list[tuple[str, int]]]:
-    """Notes as texts, as many at once as one request may have."""
+def _batches(notes: Iterable[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
+    """Texts and their delays, as many at once as one request may have."""
     batch: list[tuple[str, int]] = []
     size = 0
-    for note in notes:
-        text = json.dumps(note.message)
+    for text, delay_s in notes:
         if batch and (len(batch) == NOTES_AT_ONCE or size + len(text) > NOTES_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append((text, note.delay_s))
+        batch.append((text, delay_s))
         size += len(text)
     if batch:
         yield batch
@@ -271,15 +145,22 @@ class Host:
         self._clock = SystemClock()
 
     @cached_property
-    def _conductor(self) -> Conductor:
-        table = DynamoTable(boto3.client("dynamodb", config=_CALLS), os.environ["TABLE"])
-        outbox = AwsOutbox(
-            boto3.client("lambda", config=_CALLS),
-            boto3.client("sqs", config=_CALLS),
+    def _table(self) -> DynamoTable:
+        return DynamoTable(boto3.client("dynamodb", config=_CALLS), os.environ["TABLE"])
+
+    @cached_property
+    def _outbox(self) -> AwsOutbox:
+        return AwsOutbox(
+            (boto3.client("lambda", config=_CALLS), boto3.client("sqs", config=_CALLS)),
             os.environ["QUEUE"],
             lambda action: os.environ["FUNCTIONS"] + self._names[action],
+            self._table,
+            self._clock,
         )
-        return Conductor(self._deployed, table, outbox, self._clock)
+
+    @cached_property
+    def _conductor(self) -> Conductor:
+        return Conductor(self._deployed, self._table, self._outbox, self._clock)
 
     def __call__(self, event: dict[str, Any], _: object) -> dict[str, Any]:
         """A batch of the queue, a request, or the clock's minute."""
@@ -296,7 +177,7 @@ class Host:
             (record["messageId"], message_of(json.loads(record["body"]))) for record in records
         ]
         try:
-            self._conductor.receive(*(message for _, message in messages))
+            self._deal(*(message for _, message in messages))
         except Exception:
             log.exception("messages were not dealt with at once")
         else:
@@ -304,11 +185,15 @@ class Host:
         again = []
         for id, message in messages:
             try:
-                self._conductor.receive(message)
+                self._deal(message)
             except Exception:
                 log.exception("the message %s was not dealt with", id)
                 again.append(id)
         return {"batchItemFailures": [{"itemIdentifier": id} for id in again]}
+
+    def _deal(self, *messages: dict[str, JSON]) -> None:
+        opened = [self._outbox.opened(message) for message in messages]
+        self._conductor.receive(*(message for message in opened if message is not None))
 
     def _serve(self, event: dict[str, Any]) -> dict[str, Any]:
         http = event["requestContext"]["http"]
@@ -339,6 +224,9 @@ def message_of(body: dict[str, Any]) -> dict[str, JSON]:
     """The message in the body of a queue's: a conductor's, a wrapper's, or Lambda's of a function that died."""
     if "requestPayload" not in body:
         return body
-    told = body.get("responsePayload") or {}
-    text = str(told.get("errorMessage") or body["requestContext"]["condition"])
-    return crashed(body["requestPayload"], timed_out="Task timed out" in text, error=text)
+    told, context = body.get("responsePayload") or {}, body["requestContext"]
+    text = str(told.get("errorMessage") or context["condition"])
+    ran = context.get("approximateInvokeCount") != 0
+    if not ran:
+        text = f"Lambda had no room to run it for as long as its event may wait ({context['condition']})"
+    return crashed(body["requestPayload"], timed_out="Task timed out" in text, error=text, ran=ran)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 
-from .wrapping import Wrapped
+from .wrapping import Wrapped, is_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ def wrapped(path: Path, main: str) -> Callable[[dict[str, Any], object], None]:
     action = Wrapped.of_file(path, main)
 
     def handler(message: dict[str, Any], _: object) -> None:
+        if is_late(message, time.time_ns() // 1_000_000):
+            return
         text = json.dumps(action.run(message))
         _queues().send_message(QueueUrl=os.environ["QUEUE"], MessageBody=text)
 

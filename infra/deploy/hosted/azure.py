@@ -6,6 +6,8 @@ None of them waits for another: what one has to say to another is a message, and
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from .azure_table import AzureTable
 from .conducting import Conductor, LaterError
 from .ports import Deployed, Note
 from .serving import Request, serve
-from .wrapping import Wrapped, crashed
+from .wrapping import Wrapped, crashed, is_late
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from .ports import Clock
 
 CONNECTION = "AzureWebJobsStorage"  # the setting that every function app has
+STORAGE = "XINGQIAO_STORAGE"  # the setting that names another prefix of tables and queues
 LATER_S = 30  # until a message is looked at again that came too early
 DELIVERIES = 2  # of a message to an action that never answers
 EVERY_MINUTE = "0 * * * * *"
@@ -41,6 +44,19 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
+def storage_named(prefix: str) -> str:
+    """A prefix for the names of tables and queues.
+
+    Raises:
+        ValueError: when Azure takes no such names.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9]{2,23}", prefix):
+        raise ValueError(
+            f"{STORAGE} must be 3 to 24 lower case letters and digits, a letter first, not {prefix!r}"
+        )
+    return prefix
+
+
 class Hosted:
     """A bundle on Azure: what its functions do.
 
@@ -52,7 +68,7 @@ class Hosted:
 
     def __init__(self, folder: Path, connection: str, clock: Clock | None = None) -> None:
         document = json.loads((folder / "deployed.json").read_text("utf-8"))
-        self.storage: str = document["storage"]
+        self.storage = storage_named(os.environ.get(STORAGE) or document["storage"])
         self._clock = clock or SystemClock()
         self._deployed = Deployed.from_json(document)
         account = Account(connection, self.storage)
@@ -92,6 +108,9 @@ class Hosted:
         """Runs an action, and sends its answer. A delivery is the next when none has come to an end."""
         message = self._outbox.opened(body)
         if message is None:
+            return
+        if delivery == 1 and is_late(message, self._clock.now_ms()):
+            self._outbox.forget(body)
             return
         name = message["action"]
         most = 1 if self._deployed.actions[name].at_most_once else DELIVERIES

@@ -12,6 +12,8 @@ from azure.data.tables import TableServiceClient
 from azure.storage.queue import QueueServiceClient, TextBase64EncodePolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from composer import JSON
 
 Row: TypeAlias = "dict[str, Any]"
@@ -85,7 +87,17 @@ def pieces_of(value: JSON, name: str = "text") -> dict[str, str]:
 
 def value_of(row: Row, name: str = "text") -> JSON:
     """What `pieces_of` wrote; None when there is nothing."""
+    text = _text_of(row, name)
+    return json.loads(text) if text else None
+
+
+def value_in(rows: Iterable[Row]) -> JSON:
+    """What `pieces_of` wrote, when it stands in several rows."""
+    return json.loads("".join(_text_of(row, "text") for row in rows))
+
+
+def _text_of(row: Row, name: str) -> str:
     found: list[str] = []
     while (piece := row.get(f"{name}{len(found)}")) is not None:
         found.append(piece)
-    return json.loads("".join(found)) if found else None
+    return "".join(found)

@@ -6,7 +6,8 @@ A partition an execution, which one batch changes as a whole:
                     a write is under a condition, and nothing needs to be read for it
     execution       what never changes, the minute in which it is due, and the outcome
     f:0             a fiber; slashes of its id are colons
-    u:000000000007  what version 7 may not have sent yet
+    u:000000000007  what version 7 may not have sent yet; as much as is too large for one row of it goes on
+                    in u:000000000007:1 and so on, and the first row says how many there are
 
 The version comes first in its partition: who reads it page by page reads no version that is newer than
 its fibers, and whoever writes that version's successor then finds that it is.
@@ -23,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from azure.core import MatchConditions
 from azure.core.exceptions import ResourceModifiedError, ResourceNotFoundError
-from azure.data.tables import TableTransactionError
+from azure.data.tables import RequestTooLargeError, TableTransactionError
 
-from .azure_account import KEPT_MS, Account, keyed, minute_of, pieces_of, value_of
-from .ports import Change, Record
+from .azure_account import KEPT_MS, Account, keyed, minute_of, pieces_of, value_in, value_of
+from .ports import Change, Record, TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +38,8 @@ EXECUTIONS, DUE = "executions", "due"
 HEAD, GONE = "execution", "gone-"
 
 BATCH = 100  # rows, that Table storage writes at once
+ROW_PIECES = 12  # of text, in one row: it has at most 1 MiB of UTF-16
+_TOO_LARGE = ("EntityTooLarge", "PropertyValueTooLarge", "RequestBodyTooLarge")
 WRITING_MS = 15 * 60_000  # longer than a function lives that writes two tables
 
 
@@ -45,6 +48,9 @@ class AzureTable:
 
     def __init__(self, account: Account) -> None:
         self._account = account
+        self._beside: dict[
+            tuple[str, int], int
+        ] = {}  # rows beside the first of what versions have to send
 
     @cached_property
     def _executions(self) -> Any:
@@ -56,7 +62,7 @@ class AzureTable:
 
     def load(self, id: str) -> Record | None:
         """An execution; None when there is none."""
-        record = Record(id=id, version=0, about={})
+        record, unsent = Record(id=id, version=0, about={}), {}
         for row in self._partition(id):
             kind, _, name = row["RowKey"].partition(":")
             match kind:
@@ -67,9 +73,14 @@ class AzureTable:
                 case "f":
                     record.fibers[name.replace(":", "/")] = value_of(row)
                 case "u":
-                    record.unsent[int(name)] = value_of(row)
+                    unsent[name] = row
                 case _:
                     record.version = int(kind[1:])
+        for name in [name for name in unsent if name.isdigit()]:
+            rows = [unsent.get(row) for row in _rows(name, unsent[name].get("rows", 1))]
+            if all(rows):  # else they are removed once all was sent, while this was read
+                self._beside[id, int(name)] = len(rows) - 1
+                record.unsent[int(name)] = value_in(row for row in rows if row)
         if record.outcome is not None:
             record.fibers.clear()  # what ends an execution writes no row that it does not change
         return record if record.version else None
@@ -86,7 +97,12 @@ class AzureTable:
         except TableTransactionError as error:
             if error.error_code in ("EntityAlreadyExists", "ResourceNotFound"):
                 return False
+            if isinstance(error, RequestTooLargeError) or error.error_code in _TOO_LARGE:
+                text = "Table storage cannot write it at once: a row has at most 1 MB, a batch 4 MB"
+                raise TooLargeError(text) from error
             raise
+        if change.unsent:
+            self._beside[change.id, change.version] = len(_unsent_rows(change)) - 1
         for start in range(0, len(change.dropped), BATCH):
             names = change.dropped[start : start + BATCH]
             with suppress(TableTransactionError):  # one was removed before; then `expire` takes all
@@ -97,7 +113,9 @@ class AzureTable:
 
     def sent(self, id: str, version: int) -> None:
         """Forgets what was unsent under this version."""
-        self._executions.delete_entity(id, _unsent(version))
+        names = _rows(f"{version:012}", 1 + self._beside.pop((id, version), 0))
+        for name in names:
+            self._executions.delete_entity(id, f"u:{name}")
 
     def due(self, now_ms: int) -> Iterator[str]:
         """The executions whose time has come."""
@@ -166,17 +184,32 @@ def _operations(change: Change) -> Iterator[tuple[Any, ...]]:
     yield ("create", head) if first else ("upsert", head, {"mode": "merge"})
     for name, fiber in change.fibers.items():
         yield "upsert", {**keyed(id, _fiber(name)), **pieces_of(fiber)}, {"mode": "replace"}
-    if change.unsent:
-        unsent = {"at": change.at_ms, "sends": change.unsent}
-        yield "create", {**keyed(id, _unsent(change.version)), **pieces_of(unsent)}
+    for row in _unsent_rows(change):
+        yield "create", row
 
 
 def _version(version: int) -> str:
     return f"!{version:012}"
 
 
-def _unsent(version: int) -> str:
-    return f"u:{version:012}"
+def _unsent_rows(change: Change) -> list[Row]:
+    """What is to be sent, in so many rows as it takes."""
+    if not change.unsent:
+        return []
+    pieces = [*pieces_of({"at": change.at_ms, "sends": change.unsent}).values()]
+    parts = [pieces[at : at + ROW_PIECES] for at in range(0, len(pieces), ROW_PIECES)]
+    names = _rows(f"{change.version:012}", len(parts))
+    rows = [
+        {**keyed(change.id, f"u:{name}"), **{f"text{at}": piece for at, piece in enumerate(part)}}
+        for name, part in zip(names, parts, strict=True)
+    ]
+    if len(rows) > 1:
+        rows[0]["rows"] = len(rows)
+    return rows
+
+
+def _rows(name: str, count: int) -> list[str]:
+    return [name, *(f"{name}:{at}" for at in range(1, count))]
 
 
 def _fiber(name: str) -> str:

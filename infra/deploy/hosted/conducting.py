@@ -32,8 +32,10 @@ have failed as timed out. An action is invoked at least once, so it may see a ke
 
 from __future__ import annotations
 
+import json
 import logging
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 from composer import TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
@@ -49,18 +51,18 @@ from .messages import (
     replied,
     timer_note,
 )
-from .ports import Invocation, Note, Record
+from .ports import Invocation, Note, Record, TooLargeError
 from .programs import Programs, is_program
 from .states import MARGIN_MS, PATIENCE_MS, State, plain
 from .views import closing, look
-from .writing import bound, change_of, timers
+from .writing import change_of, excess, give_up, timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from composer import JSON
 
-    from .ports import Clock, Deployed, Outbox, Table
+    from .ports import Change, Clock, Deployed, Outbox, Table
 
 Place: TypeAlias = "tuple[str, int]"
 
@@ -86,6 +88,10 @@ class LaterError(Exception):
         self.delay_s = delay_s
 
 
+class OtherParametersError(Exception):
+    """An execution of this id has begun with other parameters."""
+
+
 class Conductor:
     """Conducts the executions of a bundle.
 
@@ -103,8 +109,35 @@ class Conductor:
     # --- what comes in -----------------------------------------------------------------------
 
     def begin(self, id: str, composition: str, params: dict[str, JSON]) -> None:
-        """Begins an execution of a composition (`/_/name`); if there is one of this id, nothing."""
+        """Begins an execution of a composition (`/_/name`)."""
         self._begin({"execution": id, "composition": composition, "params": params, "depth": 0})
+
+    def join(self, id: str, composition: str, params: dict[str, JSON]) -> None:
+        """Begins an execution; if there is one of this id, it is meant, however far it has come.
+
+        Raises:
+            OtherParametersError: when that one was given other parameters.
+        """
+        digest = sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:32]
+        if not self._joined(id, digest):
+            message = {"execution": id, "composition": composition, "params": params, "depth": 0}
+            self._begin({**message, "given": digest})
+
+    def _joined(self, id: str, digest: str) -> bool:
+        """Whether there is an execution of this id. What it may not have sent is sent, now or a little later."""
+        record = self._table.load(id)
+        if record is None:
+            return False
+        if record.about.get("given", digest) != digest:
+            raise OtherParametersError(id)
+        try:
+            self._mend(record)
+        except (
+            LaterError
+        ) as later:  # whoever has begun it may be about to send its first step, or has died
+            message = {"is": "again", "execution": id}
+            self._outbox.send([Note(message=message, delay_s=later.delay_s)])
+        return True
 
     def receive(self, *messages: dict[str, JSON]) -> None:
         """Does what messages say; they may be forgotten when this returns.
@@ -185,6 +218,7 @@ class Conductor:
             "started_ms": now_ms,
             "reply": message.get("reply"),
             "depth": message["depth"],
+            **({"given": message["given"]} if "given" in message else {}),
         }
         is_here = partial(self._programs.answers, about)
         state = State.begun(id, self._programs.of(about), about, is_here)
@@ -194,8 +228,12 @@ class Conductor:
         else:
             changes = state.execution.begin(message["params"], now_ms)
         state.take(changes)
-        if not self._follow(state):
-            self._happen(id, _nothing)  # it has begun before: see that all was sent
+        if self._follow(state):
+            return  # else it has begun before: see that all was sent
+        if "given" in message:
+            self._joined(id, message["given"])
+        else:
+            self._happen(id, _nothing)
 
     def _complete(self, id: str, messages: list[dict[str, JSON]]) -> None:
         """Hands answers to an execution. Which of them are stale is only known when it has changed."""
@@ -254,18 +292,30 @@ class Conductor:
     def _follow(self, state: State) -> bool:
         """Runs what runs here, commits, sends. False when another has written this version."""
         self._run(state)
-        now_ms = self._clock.now_ms()
-        bound(state)
-        sends = self._sends(state, now_ms)
         commands = {(fiber, step.turn): step for fiber, step in state.invokes()}
-        change = change_of(state, now_ms, sends, self._patience_ms)
-        if not self._table.save(change):
+        change = self._change(state)
+        try:
+            saved = self._table.save(change)
+        except TooLargeError as error:
+            give_up(state, str(error))
+            change = self._change(state)
+            saved = self._table.save(change)
+        if not saved:
             return False
         state.committed(change)
-        if sends:
-            self._send(state.record, sends, commands)
+        if change.unsent:
+            self._send(state.record, change.unsent, commands)
             self._table.sent(change.id, change.version)
         return True
+
+    def _change(self, state: State) -> Change:
+        """The next version. An execution that takes more than can be written has failed in it."""
+        now_ms = self._clock.now_ms()
+        sends = self._sends(state, now_ms)
+        if (why := excess(state, sends)) is not None:
+            give_up(state, why)
+            sends = self._sends(state, now_ms)
+        return change_of(state, now_ms, sends, self._patience_ms)
 
     def _run(self, state: State) -> None:
         """Runs what needs nobody else: inline functions, and whatever is ready."""
@@ -296,9 +346,8 @@ class Conductor:
             if command.action in self._deployed.programs
         ]
         if outcome is not None:
-            if (reply := record.about["reply"]) is not None:
-                notes.append(replied(reply, outcome))
-            return [{"note": note} for note in notes]
+            reply = [{"reply": True}] if record.about["reply"] is not None else []
+            return [*({"note": note} for note in notes), *reply]
         if state.more:
             notes.append({"is": "again", "execution": record.id})
         return [
@@ -318,12 +367,16 @@ class Conductor:
             match send:
                 case {"note": message}:
                     made.append(Note(message=message))
+                case {"reply": True}:
+                    made.append(Note(message=replied(record.about["reply"], record.outcome)))
                 case {"timer": fiber, "at": at}:
                     made.append(timer_note(record.id, fiber, at, now_ms))
                 case {"invoke": fiber, "turn": turn} if (fiber, turn) in commands:
                     made.append(self._asking(record, fiber, commands[fiber, turn], now_ms))
         if len(made) == 1 and isinstance(invocation := made[0], Invocation):
-            state = carried(record)  # nothing else is under way that only the table knows
+            state = carried(
+                record, invocation
+            )  # nothing else is under way that only the table knows
             if state is not None:
                 invocation.message["carried"] = state
         self._outbox.send(made)

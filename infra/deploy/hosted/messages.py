@@ -7,31 +7,34 @@ from typing import TYPE_CHECKING
 
 from composer import (
     APPLICATION_ERROR,
+    LIMIT_EXCEEDED,
     Completed,
     Failed,
     Failure,
     Fiber,
+    failure,
     flaw,
     outcome_to_json,
 )
 
 from .ports import Invocation, Note, Record
 from .running import BAD_RESPONSE, PAYLOAD_TOO_LARGE, VALUE_BYTES
-from .states import ROOT, plain
+from .states import MARGIN_MS, ROOT, plain
 
 if TYPE_CHECKING:
-    from composer import JSON, Invoke, Outcome, Spawn
+    from composer import JSON, Invoke, Spawn
 
     from .ports import Settings
 
 CARRIED_BYTES = 80_000  # with a value and a token it fits 256 KB
+MESSAGE_BYTES = 240_000  # of an action's: Lambda's events and SQS' messages have 256 KB
 LONGEST_S = 900  # that SQS holds a message back
 
 
 def invocation_of(
     record: Record, fiber: str, command: Invoke, settings: Settings, now_ms: int
-) -> Invocation:
-    """What an action's wrapper is sent."""
+) -> Invocation | Note:
+    """What an action's wrapper is sent; if that is too large, what the wrapper would answer."""
     assert command.action is not None  # noqa: S101  inline functions run in the conductor
     message: dict[str, JSON] = {
         "token": {"execution": record.id, "fiber": fiber, "turn": command.turn},
@@ -42,16 +45,28 @@ def invocation_of(
         "activation": command.activation,
         "key": command.key or command.activation,
         "deadline": now_ms + settings.timeout_ms,
+        "until": now_ms + settings.timeout_ms + MARGIN_MS,
     }
+    if (size := len(json.dumps(message))) > MESSAGE_BYTES:
+        text = (
+            f"the parameters of {command.action}, with its default parameters, make a message of {size} bytes, of "
+            f"at most {MESSAGE_BYTES}: pass less, or a reference to where the data is"
+        )
+        return Note(
+            message=replied(message["token"], outcome_to_json(failure(LIMIT_EXCEEDED, text), plain))
+        )
     return Invocation(action=command.action, message=message)
 
 
-def carried(record: Record) -> dict[str, JSON] | None:
+def carried(record: Record, invocation: Invocation) -> dict[str, JSON] | None:
     """The whole state, to go with a token; None when there is more of it than one fiber, or it is large."""
     if record.fibers.keys() != {ROOT}:
         return None
     state = {"version": record.version, "about": record.about, "row": record.fibers[ROOT]}
-    return state if len(json.dumps(state)) <= CARRIED_BYTES else None
+    size = len(json.dumps(state))
+    if size > CARRIED_BYTES or size + len(json.dumps(invocation.message)) > MESSAGE_BYTES:
+        return None
+    return state
 
 
 def record_of(message: dict[str, JSON]) -> Record | None:
@@ -92,9 +107,9 @@ def begun_part(record: Record, command: Spawn) -> dict[str, JSON]:
     }
 
 
-def replied(token: dict[str, JSON], outcome: Outcome) -> dict[str, JSON]:
+def replied(token: dict[str, JSON], outcome: dict[str, JSON] | None) -> dict[str, JSON]:
     """What an execution that is a step of another tells at its end."""
-    return {"is": "completed", "token": token, "outcome": outcome_to_json(outcome, plain)}
+    return {"is": "completed", "token": token, "outcome": outcome}
 
 
 def timer_note(execution: str, fiber: str, at_ms: int, now_ms: int) -> Note:

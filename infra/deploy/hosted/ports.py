@@ -58,7 +58,8 @@ class Record:
     """An execution as the table has it.
 
     version: counts its transitions, from 1.
-    about: what never changes: `{"composition", "program", "started_ms", "reply", "depth"}`.
+    about: what never changes: `{"composition", "program", "started_ms", "reply", "depth", "given"?}`; `given` is a
+        digest of the parameters, where the id stands for a key of the caller's.
     fibers: by id, `{"fiber": {...}, "asked": ms, "tries": n}`; some that are gone may still be there.
     unsent: by version, `{"at": ms, "sends": [...]}`: what may not have been sent yet.
     outcome: `{"value": ...}` or `{"code": ..., "error": ...}` once it has ended, with `ended_ms`.
@@ -98,11 +99,16 @@ class Change:
     ended_ms: int | None = None
 
 
+class TooLargeError(Exception):
+    """A change takes more than the table can write at once. Nothing has been written."""
+
+
 class Table(Protocol):
     """Where executions are kept.
 
     Laws: `load` sees every `save` and `sent` that has returned. Of several saves of one version one
-    succeeds. A save that raises may have been done.
+    succeeds. A save that raises may have been done, unless it raises TooLargeError. A fiber or an outcome
+    of `writing.ROW_BYTES` fits, and so does `unsent` of `writing.SENDS_BYTES` beside it.
     """
 
     def load(self, id: str) -> Record | None:

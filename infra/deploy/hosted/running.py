@@ -5,7 +5,6 @@ Texts and rules are those of the service's own Python worker.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import linecache
 import os
@@ -85,7 +84,11 @@ def set_environment(values: Mapping[str, str]) -> None:
 
 def _settled(result: Any) -> Any:
     """What a coroutine comes to; anything else as it is."""
-    return asyncio.run(result) if isinstance(result, types.CoroutineType) else result
+    if not isinstance(result, types.CoroutineType):
+        return result
+    import asyncio  # noqa: PLC0415  a tenth of a cold start, and few actions need it
+
+    return asyncio.run(result)
 
 
 def _written(answer: dict[str, Any]) -> dict[str, JSON]:
@@ -108,7 +111,10 @@ def _written(answer: dict[str, Any]) -> dict[str, JSON]:
 def _raised(error: Exception) -> dict[str, JSON]:
     """As OpenWhisk's Python runtime has it: the traceback in the log, the text as the error."""
     traceback.print_exception(error)
-    return _failure(APPLICATION_ERROR, (_said(error) or type(error).__name__)[:VALUE_BYTES])
+    text = (_said(error) or type(error).__name__)[:VALUE_BYTES]
+    while len(json.dumps(text)) > VALUE_BYTES:  # what is no ASCII takes more
+        text = text[: len(text) // 2]
+    return _failure(APPLICATION_ERROR, text)
 
 
 def _said(error: Exception) -> str:

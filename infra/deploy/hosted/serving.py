@@ -4,8 +4,9 @@
     GET    /executions/{id}    where it stands, or how it has ended     200
     DELETE /executions/{id}    asks it to stop                          202
 
-Nobody waits here for an execution to end: that would be paid for. `Idempotency-Key` on a POST makes a
-request that is sent again mean the same execution.
+Nobody waits here for an execution to end: that would be paid for. A POST with an `Idempotency-Key` that was used
+before is answered with the id of the execution that it began then, whether that is under way or has ended; with other
+parameters it is refused with 422.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from composer import flaw
 
+from .conducting import OtherParametersError
 from .running import VALUE_BYTES
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from .ports import Clock, Deployed
 
 EXECUTIONS = "executions"
+MAX_KEY = 255
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -80,8 +83,22 @@ def _served(conductor: Conductor, deployed: Deployed, clock: Clock, request: Req
 def _begin(conductor: Conductor, clock: Clock, name: str, request: Request) -> Answer:
     params = _object(request.body)
     key = request.headers.get("idempotency-key")
-    id = _drawn(clock) if key is None else sha256(f"{name}\n{key}".encode()).hexdigest()[:32]
-    conductor.begin(id, f"/_/{name}", params)
+    if key is None:
+        id = _drawn(clock)
+        conductor.begin(id, f"/_/{name}", params)
+    else:
+        if not 0 < len(key) <= MAX_KEY:
+            text = f"the Idempotency-Key must have 1 to {MAX_KEY} characters, and has {len(key)}"
+            raise _RefusedError(400, text)
+        id = sha256(f"{name}\n{key}".encode()).hexdigest()[:32]
+        try:
+            conductor.join(id, f"/_/{name}", params)
+        except OtherParametersError as error:
+            text = (
+                f"this Idempotency-Key has begun the execution {id} with other parameters: send the same body again, "
+                "or another key for another execution"
+            )
+            raise _RefusedError(422, text) from error
     return Answer(status=202, body={"executionId": id}, headers={"Location": f"/{EXECUTIONS}/{id}"})
 
 

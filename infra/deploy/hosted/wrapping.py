@@ -1,12 +1,14 @@
 """Around an action, wherever it runs: takes the conductor's message, answers with another.
 
-A message is `{"token", "params", "action", "activation", "key", "deadline", "carried"?}`; what comes back is
-for the conductor to `receive`. So an action is done, and paid for, the moment it returns. An action's function
+A message is `{"token", "params", "action", "activation", "key", "deadline", "until", "carried"?}`; what comes back
+is for the conductor to `receive`. After the instant `until` the conductor has given up waiting for this message:
+one that is delivered later is dropped. So an action is done, and paid for, the moment it returns. An action's function
 starts cold with this module and `running` alone: without `composer`.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from .running import define, run_action, set_environment
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from composer import JSON
 
+log = logging.getLogger(__name__)
+
 RETURNED = ("token", "carried")  # of the message, as they came
 
 
@@ -24,6 +28,18 @@ def completed(message: dict[str, JSON], outcome: dict[str, JSON]) -> dict[str, J
     """What the conductor is told."""
     returned = {name: message[name] for name in RETURNED if name in message}
     return {"is": "completed", **returned, "outcome": outcome}
+
+
+def is_late(message: dict[str, JSON], now_ms: int) -> bool:
+    """Whether the conductor has given up waiting for this message, so that its action must not run any more."""
+    until_ms = message.get("until")
+    if until_ms is None or now_ms <= until_ms:
+        return False
+    log.warning(
+        "%s of execution %s was delivered %d ms after the conductor had given up; it is not run",
+        message["action"], message["token"]["execution"], now_ms - until_ms,
+    )  # fmt: skip
+    return True
 
 
 class Wrapped:
@@ -65,7 +81,9 @@ class Wrapped:
         return completed(message, run_action(self._function, message["params"]))
 
 
-def crashed(message: dict[str, JSON], *, timed_out: bool, error: str) -> dict[str, JSON]:
-    """What the host says of an action that has not answered."""
-    code = "Timeout" if timed_out else "Crashed"
+def crashed(
+    message: dict[str, JSON], *, timed_out: bool, error: str, ran: bool = True
+) -> dict[str, JSON]:
+    """What the host says of an action that has not answered; one that has not even begun was throttled."""
+    code = "Timeout" if timed_out else "Crashed" if ran else "Throttled"
     return completed(message, {"code": code, "error": {"code": code, "message": error}})

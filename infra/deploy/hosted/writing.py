@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from composer import LIMIT_EXCEEDED, failure, outcome_to_json
+from composer import LIMIT_EXCEEDED, Spawn, failure, outcome_to_json
 
 from .ports import MAX_ROWS, Change
 from .states import PATIENCE_MS, ROOT, plain
@@ -18,26 +18,43 @@ if TYPE_CHECKING:
     from .states import State
 
 ROW_BYTES = 380_000  # DynamoDB's items have at most 400 KB
-CHANGE_BYTES = 3_800_000  # its transactions have 4 MB
+SENDS_BYTES = 1_900_000  # of what is to be sent: it takes five rows beside those of fibers
+CHANGE_BYTES = 3_800_000  # DynamoDB's transactions and Azure's batches have 4 MB
 MINUTE_MS = 60_000
 
 
-def bound(state: State) -> None:
-    """Ends an execution as failed when what has changed is more than can be written."""
-    outcome, text = state.gathered.outcome, None
+def excess(state: State, sends: list[JSON]) -> str | None:
+    """Why what has changed, and what is to be sent then, is more than can be written. None if it is not."""
+    outcome = state.gathered.outcome
+    notes = [_size(send) for send in sends]
+    if max(notes, default=0) > ROW_BYTES:
+        return f"a part that begins by itself takes more than {ROW_BYTES} bytes"
+    if sum(notes) > SENDS_BYTES:
+        return f"the parts that begin by themselves take more than {SENDS_BYTES} bytes at once"
     if outcome is not None:
-        if _size(outcome.value) > ROW_BYTES:
-            text = f"the result takes more than {ROW_BYTES} bytes"
-    else:
-        sizes = [_size(row) for row in _rows(state, 0).values()]
-        if len(sizes) > MAX_ROWS:
-            text = f"more than {MAX_ROWS} branches have something left to do at once"
-        elif max(sizes, default=0) > ROW_BYTES:
-            text = f"the state of a branch takes more than {ROW_BYTES} bytes"
-        elif sum(sizes) > CHANGE_BYTES:
-            text = f"the states of branches take more than {CHANGE_BYTES} bytes at once"
-    if text is not None:
-        state.gathered.outcome = failure(LIMIT_EXCEEDED, text)
+        return (
+            f"the result takes more than {ROW_BYTES} bytes"
+            if _size(outcome.value) > ROW_BYTES
+            else None
+        )
+    sizes = [_size(row) for row in _rows(state, 0).values()]
+    if len(sizes) > MAX_ROWS:
+        return f"more than {MAX_ROWS} branches have something left to do at once"
+    if max(sizes, default=0) > ROW_BYTES:
+        return f"the state of a branch takes more than {ROW_BYTES} bytes"
+    if sum(sizes) + sum(notes) > CHANGE_BYTES:
+        return f"the states of branches take more than {CHANGE_BYTES} bytes at once"
+    return None
+
+
+def give_up(state: State, text: str) -> None:
+    """Ends an execution as failed because of a limit. What it has only just begun is not begun."""
+    state.gathered.outcome = failure(LIMIT_EXCEEDED, text)
+    state.gathered.commands = [
+        (fiber, command)
+        for fiber, command in state.gathered.commands
+        if not isinstance(command, Spawn)
+    ]
 
 
 def change_of(

@@ -234,8 +234,9 @@ async def test_an_event_has_its_token_in_its_parameters(host, lambdas):
     assert seen.headers["x-amz-log-type"] == "None"
     context = json.loads(base64.b64decode(seen.headers["x-amz-client-context"]))
     assert context["custom"]["completion_token"] == "a-token"
+    assert not {"x-completion-token", "x-callback-url"} & set(seen.headers), "that is AWS' API"
     assert (done.value, done.report.request) == (None, "r-2")
-    assert not lambdas.keyed(Remote(LAMBDA, "hello", {"mode": "event"}))
+    assert not Remote(LAMBDA, "hello", {"mode": "event"}).keyed
 
 
 # --- durable -----------------------------------------------------------------------------------
@@ -283,7 +284,7 @@ async def test_a_durable_function_is_started_under_our_key(host, lambdas):
     assert seen.headers["x-amz-invocation-type"] == "Event"
     assert (seen.query, seen.json()) == ({"Qualifier": "$LATEST"}, {"n": 1})
     assert (pending.ticket, pending.report.request) == (TICKET, EXECUTION)
-    assert lambdas.keyed(Remote(LAMBDA, "hello", {"mode": "durable"}))
+    assert Remote(LAMBDA, "hello", {"mode": "durable"}).keyed
 
 
 @pytest.mark.parametrize("name", ["hello:3", f"{ARN}:3"])

@@ -65,7 +65,7 @@ async def test_a_state_machine_is_started_under_our_key(host, states):
     assert json.loads(sent["input"]) == {"n": 1}
     assert sent["traceHeader"].startswith("Root=1-")
     assert pending == Pending(TICKET, report=Report(EXECUTION))
-    assert states.keyed(Remote(STATES, MACHINE))
+    assert Remote(STATES, MACHINE).keyed
     known = Session().get_service_model("stepfunctions").operation_model("StartExecution")
     assert sent.keys() <= known.input_shape.members.keys()
 

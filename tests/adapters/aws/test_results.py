@@ -105,6 +105,7 @@ def test_the_report_says_what_a_run_took_and_cost():
 
     assert (report.request, report.logs) == ("r-1", ["hello"])
     assert (report.ran_ms, report.billed_ms, report.cold_ms) == (12.34, 134.0, 121.5)
+    assert report.memory_mb == 128
 
 
 def test_a_warm_run_has_no_start_of_its_own():

@@ -166,6 +166,29 @@ def test_costs_are_shown_by_cloud_with_nested_compositions(xingqiao, far, action
         assert word in shown
 
 
+def test_costs_are_shown_in_money_by_the_prices_given(
+    xingqiao, refused, far, composition, tmp_path
+):
+    composition("paid", composer.sequence(far("dear")))
+    id = xingqiao("invoke", "paid", "-b", "--json").json["activationId"]
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        'date = "today"\ncurrency = "USD"\n[services."openwhisk:action"]\nrequest = 0.25\n'
+    )
+
+    listed = xingqiao("execution", "cost", id).out
+    own = xingqiao("execution", "cost", id, "--prices", str(prices))
+    told = xingqiao("execution", "cost", id, "--prices", str(prices), "--json").json["money"]
+
+    assert "there is no price for 'openwhisk:action'" in " ".join(listed.split())
+    assert "0.250000000" in own.out
+    assert (told["total"], told["date"], told["complete"]) == (0.25, "today", True)
+    prices.write_text("date = 1")
+    assert "date: must be a text" in refused(
+        "execution", "cost", id, "--prices", str(prices), code=2
+    )
+
+
 def test_what_an_unknown_execution_costs_is_not_known(refused, xingqiao):
     assert "(404)" in refused("execution", "cost", "0" * 32)
 

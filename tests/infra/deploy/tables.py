@@ -73,6 +73,22 @@ def what_was_sent_is_forgotten_and_nothing_else(table):
     assert (record.version, record.fibers) == (2, {"0": ROW})
 
 
+def much_that_is_to_be_sent_is_forgotten_too(table):
+    """More than one row of any table holds, and than one of them takes at once."""
+    much = [{"note": {"is": "begin", "text": f"{n}" * 370_000}} for n in range(5)]
+    assert table.save(begun("law-8", unsent=much, fibers={"0": {**ROW, "text": "x" * 370_000}}))
+    assert table.save(Change(id="law-8", version=2, at_ms=7, unsent=[{"timer": "0", "at": 9}]))
+    assert table.load("law-8").unsent[1] == {"at": 5, "sends": much}
+
+    table.sent("law-8", 1)
+
+    assert table.load("law-8").unsent == {2: {"at": 7, "sends": [{"timer": "0", "at": 9}]}}
+    assert set(table.load("law-8").fibers) == {"0"}
+    table.sent("law-8", 1)
+    table.sent("law-8", 2)
+    assert table.load("law-8").unsent == {}
+
+
 def what_has_ended_has_its_outcome_and_no_fibers(table):
     assert table.save(begun("law-6", fibers={"0": ROW, "0/1.0": ROW}))
     ended = Change(
@@ -101,6 +117,7 @@ LAWS = [
     a_refused_change_writes_nothing,
     many_fibers_are_one_change,
     what_was_sent_is_forgotten_and_nothing_else,
+    much_that_is_to_be_sent_is_forgotten_too,
     what_has_ended_has_its_outcome_and_no_fibers,
     what_is_due_is_found,
 ]

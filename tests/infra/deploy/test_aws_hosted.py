@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 import composer
 from composer import compile
 from infra.deploy.hosted import Change, Invocation, Note
-from infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host
+from infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host, SystemClock
 from infra.deploy.hosted.aws_actions import wrapped
 
 
@@ -42,9 +42,8 @@ class Functions:
 
 
 def outbox(queues=None, functions=None):
-    return AwsOutbox(
-        functions or Functions(), queues or Queues(), "url", lambda name: f"stage-{name}"
-    )
+    clients = functions or Functions(), queues or Queues()
+    return AwsOutbox(clients, "url", lambda name: f"stage-{name}", None, SystemClock())
 
 
 def test_actions_are_invoked_and_not_waited_for():
@@ -222,3 +221,19 @@ def test_an_action_sends_what_came_of_it(tmp_path, monkeypatch):
     assert queues.messages == [
         ("q", {"is": "completed", "token": token, "outcome": {"value": {"n": 8}}})
     ]
+
+
+def test_an_action_whose_message_comes_after_the_conductor_gave_up_does_not_run(
+    tmp_path, monkeypatch, caplog
+):
+    queues = Queues()
+    monkeypatch.setattr(boto3, "client", lambda *_, **__: queues)
+    monkeypatch.setenv("QUEUE", "q")
+    file = tmp_path / "never.py"
+    file.write_text("def main(params):\n    raise SystemExit\n")
+    message = {"token": {"execution": "e"}, "action": "/_/never", "until": 5}
+
+    wrapped(file, "main")(message, None)
+
+    assert queues.messages == []
+    assert "it is not run" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,19 @@ def test_a_function_app_is_written(tmp_path):
     settings = json.loads((tmp_path / "local.settings.json.example").read_text())
     assert settings["Values"]["AzureWebJobsStorage"] == "UseDevelopmentStorage=true"
     assert "POST https://APP.azurewebsites.net/c" in (tmp_path / "README.md").read_text()
+
+
+def test_bundles_of_one_account_have_queues_of_their_own(tmp_path):
+    prefixes = []
+    for name in ("order", "Order", "order-2", "o" * 100, "7th", "中国"):
+        source = Source(compositions={"c": composer.literal({})}, actions={})
+        bundle(name, source, "azure", tmp_path / name)
+        prefixes.append(json.loads((tmp_path / name / "deployed.json").read_text())["storage"])
+        assert prefixes[-1] in (tmp_path / name / "README.md").read_text()
+
+    assert len(set(prefixes)) == len(prefixes)
+    assert all(re.fullmatch("[a-z][a-z0-9]{2,23}", prefix) for prefix in prefixes)
+    assert prefixes[0].startswith("xorder")
 
 
 def test_what_a_bundle_installs_is_what_was_tested(tmp_path):

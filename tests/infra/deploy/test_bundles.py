@@ -19,7 +19,11 @@ from infra.deploy.yaml import to_yaml
 ROOT = Path(__file__).parents[3]
 HOSTED = ROOT / "infra/deploy/hosted"
 CODE = {"exec": {"kind": "python:3", "code": "def main(p):\n    return p\n"}}
-OWN = {"aws": {"boto3", "botocore"}, "aws_actions": {"boto3", "botocore"}}
+OWN = {
+    "aws_table": {"botocore"},
+    "aws": {"boto3", "botocore"},
+    "aws_actions": {"boto3", "botocore"},
+}
 
 
 def source(composition=None, *, name="main", actions=None, **others):
@@ -46,6 +50,39 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
     )
 
     assert done.stdout.startswith(str(tmp_path / "code.zip")), done.stderr
+
+
+UNNEEDED = (
+    "asyncio",
+    "composer.diagram",
+    "composer.combinators",
+    "composer.languages.asl.diagnostics",
+)
+
+
+def test_a_cold_start_imports_what_the_conductor_needs(tmp_path):
+    write(source(composer.sequence("a")), tmp_path)
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import hosted.conducting, hosted.serving; "
+        f"print([name for name in {UNNEEDED} if name in sys.modules])"
+    )
+    names = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import composer; "
+        "print([name for name in composer.__all__ if getattr(composer, name).__class__.__name__ == 'module'], "
+        "hasattr(composer, 'nothing'), set(composer.__all__) <= set(dir(composer)))"
+    )
+
+    assert alone(program) == "[]"
+    assert alone(names) == "['asl'] False True", (
+        "a door hands on what it says, once it is asked for"
+    )
+
+
+def alone(program):
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
 
 
 def test_what_is_there_says_what_is_deployed(tmp_path):

@@ -342,6 +342,17 @@ def test_an_answer_that_is_lost_is_asked_for_again_with_the_same_key():
     assert sorted(map(len, host.keys.values())) == [1, 2]
 
 
+def test_a_message_says_until_when_the_conductor_waits_for_it():
+    host = Host(composer.sequence("never"), ACTIONS, settings={"never": {"timeout_ms": 5_000}})
+    host.begin()
+    (_, _, invocation) = host.queue[0]
+
+    assert invocation.message["until"] == START_MS + 5_000 + 300_000
+    host.clock.ms = invocation.message["until"] - 60_000
+    host.conductor().sweep()
+    assert len(host.queue) == 1, "it has not given up yet"
+
+
 def test_then_the_step_has_timed_out():
     host = Host(composer.do("never", "d"), ACTIONS, settings={"never": {"timeout_ms": 5_000}})
 

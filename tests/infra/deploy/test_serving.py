@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hosts import Host
+from hosts import DiedError, Faults, Host
 
 import composer
 from infra.deploy.hosted import Request, serve
@@ -54,6 +54,57 @@ def test_a_request_that_is_sent_again_means_the_same(host):
     assert first.body == again.body != other.body
     host.follow()
     assert len(host.calls("a")) == 2
+
+
+def test_a_key_with_other_parameters_is_refused(host):
+    key = {"idempotency-key": "k"}
+    first = ask(host, "POST", "/main", b'{"n": 1, "m": 2}', **key)
+
+    other = ask(host, "POST", "/main", b'{"n": 2}', **key)
+    host.follow()
+    late = ask(host, "POST", "/main", b'{"n": 2}', **key)
+
+    for refused in (other, late):
+        assert refused.status == 422
+        assert first.body["executionId"] in refused.body["error"]
+        assert "with other parameters" in refused.body["error"]
+    again = ask(host, "POST", "/main", b'{ "m": 2, "n": 1 }', **key)
+    assert (again.status, again.body) == (202, first.body), "how it is written makes no difference"
+    assert len(host.calls("a")) == 1
+
+
+def test_a_key_that_comes_again_while_the_first_is_being_begun_means_the_same(host):
+    """Whoever has begun it may still be about to send its first step, or has died: then it is sent later."""
+    host.faults = Faults(die_at=4)  # written, and not sent
+    with pytest.raises(DiedError):
+        ask(host, "POST", "/main", b"{}", **{"idempotency-key": "k"})
+    host.faults = Faults()
+
+    again = ask(host, "POST", "/main", b"{}", **{"idempotency-key": "k"})
+
+    assert again.status == 202
+    assert host.calls("a") == []
+    host.follow()
+    assert ask(host, "GET", again.headers["Location"]).body["status"] == "succeeded"
+    assert len(host.calls("a")) == 1
+
+
+def test_of_two_at_once_with_a_key_one_begins(host):
+    others = []
+    host.table.meanwhile = [
+        lambda: others.append(ask(host, "POST", "/main", b'{"n": 1}', **{"idempotency-key": "k"}))
+    ]
+
+    second = ask(host, "POST", "/main", b'{"n": 2}', **{"idempotency-key": "k"})
+
+    assert (others[0].status, second.status) == (202, 422)
+
+
+@pytest.mark.parametrize(("length", "status"), [(0, 400), (1, 202), (255, 202), (256, 400)])
+def test_a_key_has_a_length(host, length, status):
+    asked = ask(host, "POST", "/main", b"{}", **{"idempotency-key": "k" * length})
+
+    assert asked.status == status
 
 
 def test_without_a_key_each_request_is_one_of_its_own(host):

@@ -11,6 +11,7 @@ import pytest
 from infra.deploy.hosted import Wrapped, crashed
 from infra.deploy.hosted.aws import message_of
 from infra.deploy.hosted.running import define, run_inline
+from infra.deploy.hosted.wrapping import is_late
 
 ROOT = Path(__file__).parents[3]
 MESSAGE = {
@@ -140,13 +141,28 @@ def test_an_action_starts_cold_without_the_conductor():
     assert done.stdout == "False\n"
 
 
+# --- messages that come late ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "now_ms", "late"),
+    [
+        ({**MESSAGE, "until": 1_000}, 1_000, False),
+        ({**MESSAGE, "until": 1_000}, 1_001, True),
+        (MESSAGE, 1_001, False),  # of a conductor that did not say
+    ],
+)
+def test_a_message_is_late_once_the_conductor_has_given_up(message, now_ms, late):
+    assert is_late(message, now_ms) is late
+
+
 # --- functions that do not answer ----------------------------------------------------------------
 
 
-def told(text, kind="RetriesExhausted"):
+def told(text, kind="RetriesExhausted", count=1):
     return {
         "version": "1.0",
-        "requestContext": {"condition": kind, "approximateInvokeCount": 1},
+        "requestContext": {"condition": kind, "approximateInvokeCount": count},
         "requestPayload": MESSAGE,
         **({"responsePayload": {"errorMessage": text, "errorType": "Runtime.ExitError"}} if text else {}),
     }  # fmt: skip
@@ -158,6 +174,7 @@ def told(text, kind="RetriesExhausted"):
         (told("RequestId: 1 Error: Runtime exited with error: exit status 1"), "Crashed"),
         (told("2026-11-20T10:00:00Z 1 Task timed out after 3.00 seconds"), "Timeout"),
         (told(None, "EventAgeExceeded"), "Crashed"),
+        (told(None, "EventAgeExceeded", count=0), "Throttled"),
     ],
 )
 def test_what_lambda_says_of_a_function_that_died_is_its_steps_failure(record, code):
