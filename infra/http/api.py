@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from infra.edge import Bodies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +42,8 @@ class Api:
         step_functions: tasks that ask for this API itself.
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
+        bodies: how much of requests is read at the same time.
+        metrics_key: that a scraper shows to read the figures; "" for none.
         stopping: set when the server stops: then it begins nothing new.
     """
 
@@ -56,4 +60,6 @@ class Api:
     step_functions: StepFunctions
     payload_bytes: int
     metrics: Callable[[], bytes]
+    bodies: Bodies = field(default_factory=Bodies)
+    metrics_key: str = ""
     stopping: bool = False

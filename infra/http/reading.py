@@ -13,10 +13,18 @@ from composer import MAX_DEPTH, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Protocol
 
     from starlette.requests import Request
 
     from composer import JSON
+    from infra.edge import Bodies
+
+    class Hash(Protocol):
+        """What takes bytes piece by piece, such as `hashlib.sha256()`."""
+
+        def update(self, data: bytes, /) -> None: ...
+
 
 MAX_LIST = 200
 DEFAULT_LIST = 30
@@ -132,18 +140,35 @@ async def parameters(request: Request, limit: int) -> dict[str, JSON]:
     return document
 
 
-async def content(request: Request, limit: int) -> bytearray:
+async def content(request: Request, limit: int, hashed: Hash | None = None) -> bytearray:
+    """The request's content; `hashed` is fed with it as it comes.
+
+    Raises:
+        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
+        BusyError: when the server reads too much at the moment.
+        InvalidError: when the client goes before its end.
+    """
+    bodies: Bodies = request.scope["bodies"]
+    proved, taken, chunks = "proved" in request.scope, 0, bytearray()
     declared = request.headers.get("content-length", "")
-    if _DIGITS.fullmatch(declared) and int(declared) > limit:
-        raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
-    chunks = bytearray()
+    if _DIGITS.fullmatch(declared):
+        if int(declared) > limit:
+            raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
+        bodies.check(int(declared), proved=proved)
     try:
         async for chunk in request.stream():
+            if len(chunks) + len(chunk) > limit:
+                size = len(chunks) + len(chunk)
+                raise TooLargeError(f"Request larger than allowed: {size} > {limit} bytes.")
+            taken = bodies.take(taken, len(chunks) + len(chunk), proved=proved)
             chunks += chunk
-            if len(chunks) > limit:
-                raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
+            if hashed is not None:
+                hashed.update(chunk)
     except ClientDisconnect:
         raise InvalidError("The request ended before its content did.") from None
+    finally:
+        if taken:
+            bodies.give(taken, proved=proved)
     return chunks
 
 

@@ -67,7 +67,7 @@ async def invoke(asked: Asked, api: Api) -> Answer:
             )
 
 
-def _event(content: bytes) -> JSON:
+def _event(content: bytearray) -> JSON:
     try:
         event = orjson.loads(content or b"{}")
     except orjson.JSONDecodeError as error:

@@ -6,6 +6,7 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
@@ -50,7 +51,7 @@ class Asked:
     namespace: str
     id: str
     request: Request
-    content: bytes
+    content: bytearray
 
     @property
     def name(self) -> str:
@@ -115,12 +116,13 @@ def unknown(request: Request) -> Response:
 
 async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
     signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
-    content = bytes(await reading.content(request, MAX_BODY_BYTES))
-    signed.check(request, content)
+    hashed = sha256()
+    content = await reading.content(request, MAX_BODY_BYTES, hashed)
+    signed.check(request, hashed.hexdigest())
     return await operation(Asked(signed.namespace, id, request, content), api)
 
 
-def parsed(content: bytes) -> JSON:
+def parsed(content: bytes | bytearray) -> JSON:
     """What a body says.
 
     Raises:
