@@ -30,7 +30,7 @@ from .edge import (
 )
 from .http import create_app
 from .namespaces import OPERATOR, first_namespaces
-from .settings import OPERATOR_FILE, each, write_secret
+from .settings import OPERATOR_FILE, SettingsError, each, write_secret
 from .telemetry import metrics_of
 
 if TYPE_CHECKING:
@@ -199,9 +199,19 @@ def _listening(settings: Settings) -> socket.socket:
     )
 
 
+def _given(settings: Settings) -> str | None:
+    """The credentials of `guest` that settings give, or the file that they name."""
+    if settings.auth_file is None:
+        return settings.auth
+    try:
+        return settings.auth_file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {error}") from error
+
+
 async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:
     """Those of `guest`, when they are new; the operator's go into a file that only they can read."""
-    guest, operator = await first_namespaces(namespaces, settings.auth, settings.operator)
+    guest, operator = await first_namespaces(namespaces, _given(settings), settings.operator)
     if settings.data is not None:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # the store may lie elsewhere
         file = settings.data / OPERATOR_FILE

@@ -119,9 +119,9 @@ class Census:
         if len(self._blamed) < self.bounds.connections or address in self._blamed:
             self._blamed[address] += 1
 
-    def _report(self) -> None:
+    def _report(self, *, due: bool) -> None:
         fresh = self.refusals - self._told
-        if not fresh or self.now < self._tell_at:
+        if not fresh or not due:
             return
         counted = ", ".join(f"{count} {REASONS[reason]}" for reason, count in fresh.most_common())
         (worst, times), *_ = self._blamed.most_common(1)
@@ -154,6 +154,7 @@ class Census:
         finally:
             if timer is not None:
                 timer.cancel()
+            self._report(due=True)
 
     def tick(self, passed_s: float) -> None:
         """Lets time pass: looks at every connection, and reports refusals."""
@@ -165,7 +166,7 @@ class Census:
                 connection.late(now)
         for connection in tuple(self.writing):
             connection.stalled(now)
-        self._report()
+        self._report(due=now >= self._tell_at)
 
 
 def network_of(address: str) -> str:

@@ -230,8 +230,10 @@ class Guarded(HttpToolsProtocol):
     def _too_large(self) -> tuple[str, int, str]:
         if self._state is not State.HEAD:
             return "malformed", 400, "The request's chunks are framed by too many bytes."
-        most, count = self._bounds.header_bytes, self._bounds.header_count
-        text = f"The request's headers are larger than {most} bytes, or more than {count}."
+        bounds = self._bounds
+        if len(self.headers) > bounds.header_count:
+            return "header_size", 431, f"The request has more than {bounds.header_count} headers."
+        text = f"The request's headers are larger than {bounds.header_bytes} bytes together."
         return "header_size", 431, text
 
     def _stop(self, reason: str, status: int, text: str) -> None:

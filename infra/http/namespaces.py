@@ -45,10 +45,11 @@ async def put(request: Request, api: Api) -> Json:
     """Creates a namespace, and shows its credentials, now only; `overwrite` sets one's limits."""
     name = _asked(request, api)
     document = await reading.parameters(request, api.payload_bytes)
-    limits = document.get("limits") or {}
+    limits = reading.member(document, "limits", dict) or {}
     if reading.flag(request.query_params, "overwrite"):
         return Json(_shown(await api.namespaces.limit(name, limits)))
-    credentials = await api.namespaces.create(name, limits, document.get("auth"))
+    auth = reading.member(document, "auth", str)
+    credentials = await api.namespaces.create(name, limits, auth)
     return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
 
 

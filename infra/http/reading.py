@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 from starlette.requests import ClientDisconnect
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         def update(self, data: bytes, /) -> None: ...
 
 
+Kind = TypeVar("Kind")
+
 MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
@@ -33,6 +35,12 @@ FALSE = {"false", "no", "off", "0", ""}
 _TRACE = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}.*"
 )
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+}
 _DIGITS = re.compile(r"[0-9]{1,18}")  # of a number that every store can compare
 
 
@@ -109,6 +117,18 @@ def trace(request: Request) -> str:
     """The id of the trace that a request belongs to; "" if it belongs to none (W3C trace context)."""
     found = _TRACE.fullmatch(request.headers.get("traceparent", ""))
     return found[1] if found else ""
+
+
+def member(document: dict[str, JSON], name: str, kind: type[Kind]) -> Kind | None:
+    """A member of a request's object, which must be of this kind; None when there is none, or null.
+
+    Raises:
+        InvalidError: naming it.
+    """
+    value = document.get(name)
+    if value is None or type(value) is kind:
+        return value
+    raise InvalidError(f"'{name}' must be {_KINDS[kind]}, not {value!r:.100}.")
 
 
 async def body(request: Request, limit: int) -> JSON:

@@ -242,11 +242,16 @@ def test_a_body_in_pieces_has_the_same_bounds(server):
             assert answer.status_code == status
 
 
-def test_figures_are_served_to_who_has_a_key(server):
-    with server.client() as client:
-        figures = client.get(f"{server.url}/metrics")
+def test_figures_are_served_to_the_operator_only(server):
+    with server.operator() as operator, server.client() as client:
+        figures = operator.get(f"{server.url}/metrics").text
+        guest = client.get(f"{server.url}/metrics")
 
-    assert "xingqiao_store_healthy 1.0" in figures.text
+    assert "xingqiao_store_healthy 1.0" in figures
+    assert "xingqiao_connections_unfinished 0.0" in figures
+    assert 'xingqiao_refused_total{reason="header_slow"} 0.0' in figures
+    assert guest.status_code == 403
+    assert "XINGQIAO_METRICS_KEY" in guest.json()["error"]
     assert httpx.get(f"{server.url}/metrics").status_code == 401
 
 

@@ -17,7 +17,7 @@ from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 
 ROOT = Path(__file__).parents[3]
 NO_CREDENTIALS = (
-    "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
+    "no credentials: set XINGQIAO_AUTH to uuid:key, or give --auth-file FILE "
     "(the server shows them at its first start)"
 )
 

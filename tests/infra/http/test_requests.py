@@ -11,7 +11,7 @@ import pytest
 from composer import MAX_DEPTH
 from infra.http import create_app
 from infra.stores import MemoryStore
-from tests.infra.http.worlds import PAYLOAD_BYTES
+from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
 from tests.infra.http.worlds import world as opened
 
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
@@ -78,14 +78,32 @@ async def test_health_and_what_this_is_are_shown_to_anybody(world):
     assert (await anybody.get("/ping")).text == "pong"
 
 
-async def test_figures_and_namespaces_are_shown_to_who_has_a_key(world, client):
+async def test_namespaces_are_shown_to_who_has_a_key(world, client):
     caller = world.caller(auth=client.auth)
 
-    figures = await caller.get("/metrics")
-
-    assert figures.content == b"# figures\n"
-    assert figures.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert (await caller.get("/api/v1/namespaces")).json() == ["guest"]
+
+
+async def test_figures_are_shown_to_the_operator_and_to_who_scrapes_them(world, client):
+    world.api.metrics_key = "a-key-for-scrapers"
+    scraper = {"Authorization": "Bearer a-key-for-scrapers"}
+    operator = world.caller(auth=tuple(OPERATOR.split(":")))
+    for caller in (operator, world.caller(headers=scraper)):
+        figures = await caller.get("/metrics")
+        assert figures.content == b"# figures\n"
+        assert figures.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+    guest = await world.caller(auth=client.auth).get("/metrics")
+    assert (guest.status_code, "XINGQIAO_METRICS_KEY" in guest.json()["error"]) == (403, True)
+    for wrong in ("Bearer a-key-for-scraper", "Bearer ", "bearer a-key-for-scrapers"):
+        other = world.caller(headers={"Authorization": wrong})
+        assert (await other.get("/metrics")).status_code == 401
+
+
+async def test_without_a_key_for_scrapers_an_empty_one_shows_nothing(world):
+    caller = world.caller(headers={"Authorization": "Bearer "})
+
+    assert (await caller.get("/metrics")).status_code == 401
 
 
 async def test_a_service_that_stops_takes_nothing_new_and_still_shows_what_there_is(world, client):
@@ -335,7 +353,7 @@ async def test_a_mistake_of_ours_is_told_without_its_details(world, client):
     world.api.metrics = mistaken
     transport = httpx.ASGITransport(create_app(world.api), raise_app_exceptions=False)
     async with httpx.AsyncClient(
-        transport=transport, base_url="http://test", auth=client.auth
+        transport=transport, base_url="http://test", auth=tuple(OPERATOR.split(":"))
     ) as caller:
         answer = await caller.get("/metrics")
 
