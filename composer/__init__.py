@@ -126,6 +126,7 @@ from .values import (
     failure,
     flaw,
     measured,
+    overflow,
     truthy,
 )
 
@@ -239,6 +240,7 @@ __all__ = [
     "mermaid",
     "outcome_from_json",
     "outcome_to_json",
+    "overflow",
     "parallel",
     "parse",
     "participant",

@@ -179,7 +179,11 @@ class Settings:
             for field in fields(cls)
             if PREFIX + field.name.upper() in environment
         }
-        return cls(**{**found, **{name: v for name, v in given.items() if v is not None}})
+        options = {name: value for name, value in given.items() if value is not None}
+        for name, other in (("auth", "auth_file"), ("auth_file", "auth")):
+            if name in options:  # it stands in place of either
+                found.pop(other, None)
+        return cls(**{**found, **options})
 
 
 _FORMS = {

@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import ClientDisconnect
 
 from actions import InvalidError, Query, TooLargeError
-from composer import MAX_DEPTH, flaw
+from composer import MAX_DEPTH, flaw, overflow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
+AS_TEXT = "send it as a string, or as a float such as 1e30"
 MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
@@ -196,6 +197,9 @@ def _parsed(content: bytearray) -> JSON:
     if not content:
         return None
     try:
-        return orjson.loads(content)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from None
+    if why := overflow(content):
+        raise InvalidError(f"The request content was malformed:\n{why}: {AS_TEXT}")
+    return value

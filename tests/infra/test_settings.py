@@ -102,6 +102,7 @@ def test_settings_that_go_together_or_not():
     assert Settings.from_environment(alone).auth_file == Path("/some/file")
     with pytest.raises(SettingsError, match="auth and auth_file are both given"):
         Settings.from_environment({**alone, "XINGQIAO_AUTH": "user:password"})
+    assert Settings.from_environment(alone, auth="user:password").auth_file is None
     for given, missing in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
         with pytest.raises(SettingsError, match=f"{given} is given without {missing}"):
             Settings(**{given: Path("x")})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from actions import MACHINE, Action, Composed, NotFoundError, Query, Write, function_of, request_id
-from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw
+from composer import MAX_DEPTH, Failure, Name, activation_id, asl, flaw, overflow
 from infra.engine import Beginning
 
 from ..stepfunctions.errors import AwsError
@@ -72,6 +72,8 @@ def _event(content: bytearray) -> JSON:
         event = orjson.loads(content or b"{}")
     except orjson.JSONDecodeError as error:
         raise _unreadable(str(error)) from None
+    if why := overflow(content):
+        raise _unreadable(why)
     if content.count(b"{") + content.count(b"[") > MAX_DEPTH and (why := flaw(event)):
         raise _unreadable(why)
     return event

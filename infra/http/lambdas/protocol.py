@@ -21,7 +21,7 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError
+from composer import InvalidNameError, overflow
 
 from .. import reading
 from ..stepfunctions.errors import AwsError, Refusals, refused
@@ -129,11 +129,14 @@ def parsed(content: bytes | bytearray) -> JSON:
         AwsError: SerializationException.
     """
     try:
-        return orjson.loads(content)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise AwsError(
             "SerializationException", f"Could not parse request body into json: {error}"
         ) from None
+    if why := overflow(content):
+        raise AwsError("SerializationException", f"Could not parse request body into json: {why}")
+    return value
 
 
 def _new_id() -> str:

@@ -25,7 +25,7 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError
+from composer import InvalidNameError, overflow
 
 from .. import reading
 from .errors import AwsError, Refusals, refused
@@ -109,9 +109,12 @@ async def refusing(
 
 def _parsed(content: bytearray) -> JSON:
     try:
-        return orjson.loads(content or b"{}")
+        value = orjson.loads(content or b"{}")
     except orjson.JSONDecodeError as error:
         raise AwsError("SerializationException", f"The request is no JSON: {error}") from None
+    if why := overflow(content):
+        raise AwsError("SerializationException", f"The request cannot be read: {why}")
+    return value
 
 
 def _written(id: str, content: dict[str, JSON], status: int) -> Response:
