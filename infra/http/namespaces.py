@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import Change, ForbiddenError
-from infra.namespaces import OPERATOR
+from actions import Change, ForbiddenError, InvalidError
+from infra.namespaces import OPERATOR, AuthError
 
 from . import reading
 from .definitions import COLLECTIONS
@@ -49,7 +49,10 @@ async def put(request: Request, api: Api) -> Json:
     if reading.flag(request.query_params, "overwrite"):
         return Json(_shown(await api.namespaces.limit(name, limits)))
     auth = reading.member(document, "auth", str)
-    credentials = await api.namespaces.create(name, limits, auth)
+    try:
+        credentials = await api.namespaces.create(name, limits, auth)
+    except AuthError as error:
+        raise InvalidError(f"'auth' cannot be used: {error}.") from None
     return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
 
 

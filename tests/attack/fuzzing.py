@@ -127,7 +127,9 @@ class Requests:
         if (
             operated
         ):  # the namespaces that ask are not for fuzzing: without their keys nothing is tested
-            return self._random.choice(("team", "crew", "other", "x" * 300, "%2e", "%00"))
+            return self._random.choice(
+                (f"team{self._random.randrange(100)}", "team1", "x" * 300, "%2e", "%00")
+            )
         common = self._random.random() < 0.7
         name = self._random.choice(NAMES[:4] if common else NAMES)
         return quote(name, safe="/" if ":path" in part else "") or "_"

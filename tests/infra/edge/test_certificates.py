@@ -7,13 +7,14 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 
 import httpx
 import pytest
 
 from infra.edge import CertificateError, context_of
 from tests.infra.edge.certificates import Authority
-from tests.infra.servers import AUTH, DEADLINE_S, running
+from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 
 OPTIONS = ("--auth", AUTH, "--isolation", "process")
 LOOKS = 1000  # each is a request
@@ -70,12 +71,32 @@ def test_a_server_with_a_certificate_is_asked_over_https_only(
         with pytest.raises(httpx.RemoteProtocolError):
             httpx.get(server.url.replace("https", "http"))
 
+        _commands_need_the_authority(server, authority, tmp_path)
         _renewed(server, authority, certificate, trusting)
         _, errors = server.stop()
 
     assert "Traceback" not in errors
     assert "the certificate before is still used: tls_key: " in errors
     assert "the certificate is read again from " in errors
+
+
+def _commands_need_the_authority(server, authority, tmp_path):
+    file = tmp_path / "auth"
+    file.write_text(AUTH)
+    asked = [XINGQIAO, "action", "list", "--url", server.url, "--auth-file", file]
+    environment = {**os.environ, "XINGQIAO_CA": str(authority.ca)}
+    for options, own, code, said in (
+        (["--ca", authority.ca], None, 0, ""),
+        ([], environment, 0, ""),
+        ([], None, 1, "certificate verify failed"),
+        (["--ca", tmp_path / "none"], None, 1, "none cannot be read"),
+        (["--ca", file], None, 1, "auth cannot be read"),
+    ):
+        done = subprocess.run(
+            [*asked, *options], env=own, capture_output=True, text=True, check=False,
+            timeout=DEADLINE_S,
+        )  # fmt: skip
+        assert (done.returncode, said in done.stderr) == (code, True), done
 
 
 def _renewed(server, authority, certificate, trusting):
