@@ -191,8 +191,8 @@ def connect(
         raise ApiError("--auth and --auth-file are both given: give one")
     told = wskprops.read()
     url = url or os.environ.get("XINGQIAO_URL") or _host(told.get("APIHOST")) or URL
-    auth = auth or _auth_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
-    auth = auth or _auth_in(os.environ.get("XINGQIAO_AUTH_FILE")) or told.get("AUTH")
+    auth = auth or credentials_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
+    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or told.get("AUTH")
     ca = ca or os.environ.get("XINGQIAO_CA") or None
     if not auth:
         raise ApiError(
@@ -205,7 +205,12 @@ def connect(
         raise ApiError(f"{url} is no URL: {error}") from error
 
 
-def _auth_in(file: str | None) -> str | None:
+def credentials_in(file: str | None) -> str | None:
+    """The credentials that a file holds; None when there is no file.
+
+    Raises:
+        ApiError: when it cannot be read.
+    """
     if not file:
         return None
     try:

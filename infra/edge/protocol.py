@@ -40,6 +40,10 @@ class State(Enum):
     CLOSING = auto()
 
 
+# An Enum's members are slow to get at, and every request asks for several.
+SILENT, HEAD, BODY, ANSWERED, SERVED, IDLE, CLOSING = State
+
+
 class Guarded(HttpToolsProtocol):
     """A connection within bounds.
 
@@ -55,7 +59,7 @@ class Guarded(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, {})
         self._census, self._bounds, self._address = census, census.bounds, address
-        self._state = State.SILENT
+        self._state = SILENT
         self.until = inf
         self._unfinished = True
         self._deaf = False  # what comes is no longer parsed
@@ -67,7 +71,7 @@ class Guarded(HttpToolsProtocol):
     @property
     def idle(self) -> bool:
         """Whether it is open between two requests."""
-        return self._state is State.IDLE
+        return self._state is IDLE
 
     # --- the connection ----------------------------------------------------------------------
 
@@ -100,7 +104,7 @@ class Guarded(HttpToolsProtocol):
             return
         if self._loose > self._bounds.loose_bytes:
             self._refuse(*self._too_large())
-        elif not self._unfinished and self._state in (State.HEAD, State.BODY):
+        elif not self._unfinished and self._state in (HEAD, BODY):
             self._unfinished = True
             if why := self._census.unfinish(self._address):
                 self._refuse(why, 429, "Too many requests of this address are unfinished.")
@@ -109,37 +113,32 @@ class Guarded(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._state = State.HEAD
+        self._state = HEAD
         self.until = self._census.now + self._bounds.header_s
-
-    def on_url(self, url: bytes) -> None:
-        self.url += url
-        if len(self.url) > self._bounds.url_bytes:
-            most = self._bounds.url_bytes
-            text = f"The request's path and query are longer than {most} bytes."
-            self._stop("url_size", 414, text)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._state is State.HEAD:  # a trailer is no header: nothing may be claimed by one
-            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         bounds = self._bounds
-        if len(self.headers) > bounds.header_count or (
-            max(self._loose, self._chunk) > bounds.header_bytes
-            and sum(len(name) + len(value) for name, value in self.headers) > bounds.header_bytes
+        if (
+            len(self.url) > bounds.url_bytes
+            or len(self.headers) > bounds.header_count
+            or (
+                max(self._loose, self._chunk) > bounds.header_bytes
+                and sum(len(name) + len(value) for name, value in self.headers)
+                > bounds.header_bytes
+            )
         ):
             self._stop(*self._too_large())
         if len(self.pipeline) >= MAX_PIPELINED:
             self._stop("pipelined", 429, f"More than {MAX_PIPELINED} requests were sent at once.")
         self._loose = 0
-        self._state = State.BODY
+        self._state = BODY
         self.until = self._census.now + bounds.body_s
         super().on_headers_complete()
+        self.headers = []  # a trailer is no header: nothing may be claimed by one
 
     def on_body(self, body: bytes) -> None:
         self._loose = 0
-        if self._state is State.BODY:
+        if self._state is BODY:
             on_time = self._census.now + self._bounds.body_s
             self.until = min(self.until + len(body) / self._bounds.least_rate, on_time)
         super().on_body(body)
@@ -149,10 +148,10 @@ class Guarded(HttpToolsProtocol):
         if self._unfinished:
             self._unfinished = False
             self._census.finished(self._address)
-        if self._state is State.ANSWERED:
+        if self._state is ANSWERED:
             self._rest()
         else:
-            self._state, self.until = State.SERVED, inf
+            self._state, self.until = SERVED, inf
         super().on_message_complete()
 
     # --- responses ---------------------------------------------------------------------------
@@ -166,13 +165,13 @@ class Guarded(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        elif self._state is State.SERVED:
+        elif self._state is SERVED:
             self._rest()
-        elif self._state is State.BODY:
-            self._state, self.until = State.ANSWERED, self._census.now + self._bounds.body_s
+        elif self._state is BODY:
+            self._state, self.until = ANSWERED, self._census.now + self._bounds.body_s
 
     def _rest(self) -> None:
-        self._state, self.until = State.IDLE, self._census.now + self._bounds.idle_s
+        self._state, self.until = IDLE, self._census.now + self._bounds.idle_s
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -228,9 +227,14 @@ class Guarded(HttpToolsProtocol):
     # --- refusals ----------------------------------------------------------------------------
 
     def _too_large(self) -> tuple[str, int, str]:
-        if self._state is not State.HEAD:
+        if self._state in (BODY, ANSWERED):
             return "malformed", 400, "The request's chunks are framed by too many bytes."
+        if self._state is not HEAD:
+            return "malformed", 400, "The request is not valid HTTP."
         bounds = self._bounds
+        if len(self.url) > bounds.url_bytes:
+            text = f"The request's path and query are longer than {bounds.url_bytes} bytes."
+            return "url_size", 414, text
         if len(self.headers) > bounds.header_count:
             return "header_size", 431, f"The request has more than {bounds.header_count} headers."
         text = f"The request's headers are larger than {bounds.header_bytes} bytes together."
@@ -245,21 +249,21 @@ class Guarded(HttpToolsProtocol):
         """Answers what was asked before, then this; the connection ends."""
         self._census.refused(reason, self._address)
         self._deaf, self._loose = True, 0
-        if self._state is State.ANSWERED:
+        if self._state is ANSWERED:
             self._close()
             return
         cycle: Any = self.cycle
         pending = cycle is not None and not cycle.response_complete
-        if pending and self._state is not State.BODY:
+        if pending and self._state is not BODY:
             cycle.keep_alive = False
-            self._state, self.until = State.SERVED, inf
+            self._state, self.until = SERVED, inf
             return
         if not pending or not (self.pipeline or cycle.response_started):
             self.transport.write(refusal(status, text))
         if pending:
             cycle.disconnected = True
             cycle.message_event.set()
-        self._state, self.until = State.CLOSING, self._census.now + LINGER_S
+        self._state, self.until = CLOSING, self._census.now + LINGER_S
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -268,5 +272,5 @@ class Guarded(HttpToolsProtocol):
 
     def _close(self) -> None:
         """Closes it as soon as what was written is sent, or when that takes too long."""
-        self._state, self.until = State.CLOSING, self._census.now + LINGER_S
+        self._state, self.until = CLOSING, self._census.now + LINGER_S
         self.transport.close()

@@ -17,7 +17,7 @@ NAMES = ("a", "b", "echo", "f", "package/a", "guest", "_", "utils", "é", "a b",
          "whisk.system/utils/sort", "/_/a", "", "-", "1", "a@0.0.1", "null")  # fmt: skip
 NUMBERS = (0, 1, -1, 5, 2**31, 2**53, 2**63, 2**64, -(2**63) - 1, 10**30, 0.5, -0.0, 1e308, 1e19)
 TEXTS = ("", "x", "0", "true", "\ud83d\ude00", "a\x00b", "{}", "$.x", "States.ALL", "blocking", "é" * 100, "active",
-         "abort", "commit", "retry", "python:3", "composition", "states", "sequence", "remote:http")  # fmt: skip
+         "abort", "commit", "retry", "python:3", "composition", "states", "sequence", "http")  # fmt: skip
 QUERY = ("blocking", "result", "timeout", "wait", "limit", "skip", "since", "upto", "overwrite", "name", "status",
          "count", "code", "after", "prefix", "until", "kind", "cause", "Qualifier", "MaxItems", "Marker", "x")  # fmt: skip
 QUERY_VALUES = (
@@ -44,13 +44,13 @@ EXECUTABLES = (
     {"kind": "sequence", "components": ["/_/echo", "/_/echo"]},
     {"kind": "composition", "composition": {"type": "sequence", "components": []}},
     {"kind": "states", "definition": MACHINE, "type": "EXPRESS"},
-    {"kind": "remote:http", "url": "http://127.0.0.1:1/"},
+    {"kind": "http", "target": "http://127.0.0.1:1/"},
 )
 _ACTION = {
     "namespace": "_", "name": "a", "version": "0.0.1", "publish": True,
     "limits": {"timeout": 1000, "memory": 256, "logs": 1, "concurrency": 1},
     "parameters": [{"key": "a", "value": 1, "encryption": {}}],
-    "annotations": [{"key": "web-export", "value": True}, {"key": "entity", "value": {"initial": {}}}],
+    "annotations": [{"key": "web-export", "value": True}, {"key": "conductor", "value": False}],
     "delAnnotations": ["a"],
 }  # fmt: skip
 DOCUMENTS = {  # what is usually sent to paths that have this word
@@ -66,8 +66,8 @@ DOCUMENTS = {  # what is usually sent to paths that have this word
     "/entities": ({"operation": "add", "params": {"n": 1}, "read": True},),
     "/sagas": ({"do": "retry", "fiber": "0", "result": {}, "params": {}, "reason": "x"},),
     "/transactions": ({"decision": "abort", "reason": "x"},),
-    "/adapters": ({"exec": {"kind": "remote:http", "url": "http://127.0.0.1:1/"}, "action": "a"},),
-    "/secrets": ({"type": "basic", "user": "u", "password": "p", "hosts": ["h"]}, {"type": "bearer", "token": "t"}),
+    "/adapters": ({"exec": {"kind": "http", "target": "http://127.0.0.1:1/"}, "action": "a"},),
+    "/secrets": ({"type": "basic", "username": "u", "password": "p"}, {"type": "bearer", "token": "t"}),
     "/executions": ({"composition": {"type": "sequence", "components": []}},),
     "/2015": ({"FunctionName": "f", "Runtime": "python3.12", "Handler": "a.main", "Role": "arn:aws:iam::1:role/r",
                "Code": {"ZipFile": ARCHIVE}, "Timeout": 3, "MemorySize": 128, "Tags": {"a": "b"}, "Layers": [],
@@ -75,6 +75,7 @@ DOCUMENTS = {  # what is usually sent to paths that have this word
               {"ZipFile": ARCHIVE, "DryRun": True, "RevisionId": "x"}),
     "": ({"cron": "* * * * *", "error": "e", "a": 1, "lines": ["b", "a"], "n": 5, "payload": "x"},),
 }  # fmt: skip
+WRITING = [route for route in ROUTES if route[0] in ("PUT", "POST") and route[1] != "/"]
 STATES = "arn:aws:states:us-east-1:111111111111:"
 MEMBERS = (
     "ok",
@@ -104,7 +105,7 @@ class Requests:
         door = self._random.random()
         if door < 0.25:
             return self._of_states()
-        method, path, _ = self._random.choice(ROUTES)
+        method, path, _ = self._random.choice(ROUTES if self._random.random() < 0.4 else WRITING)
         if method == "*" or self._random.random() < 0.05:
             method = self._random.choice(
                 ("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS")
@@ -135,6 +136,10 @@ class Requests:
         return quote(name, safe="/" if ":path" in part else "") or "_"
 
     def _query(self):
+        if (
+            self._random.random() < 0.5
+        ):  # so that what there is is replaced, and calls are waited for
+            return "?overwrite=true&blocking=true"
         count = self._random.choice((0, 0, 1, 2, 3))
         pairs = (
             f"{self._random.choice(QUERY)}={quote(self._random.choice(QUERY_VALUES), safe='%')}"

@@ -118,6 +118,14 @@ async def test_what_is_no_http_after_a_request_ends_the_connection_after_its_res
     assert line.refused() == {"malformed": 1}
 
 
+async def test_a_target_that_does_not_end_is_refused_when_it_is_too_long():
+    line = Line(echo, header_bytes=2000, url_bytes=300, header_count=16)
+
+    assert await line.send(b"GET /", b"a" * 1000) == []
+    assert await line.send(b"a" * 1500) == [414]
+    assert line.refused() == {"url_size": 1}
+
+
 # --- time ----------------------------------------------------------------------------------------
 
 
@@ -291,7 +299,7 @@ async def test_what_cannot_be_sent_does_not_keep_a_connection_open():
 
 async def test_whoever_was_refused_and_goes_on_sending_is_read_no_further():
     line = Line(echo, url_bytes=300)
-    await line.send(b"GET /" + b"a" * 400)
+    await line.send(b"GET /" + b"a" * 400 + b" HTTP/1.1\r\n\r\n")
 
     await line.send(b"a" * LINGER_BYTES)
     assert not line.wire.paused
