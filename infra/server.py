@@ -106,6 +106,7 @@ async def serve(
                         log.warning(
                             "some steps are still under way; they run again after the next start"
                         )
+                sock.close()
                 server.should_exit = True
                 await serving
 

@@ -38,7 +38,11 @@ def _operated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command a client with the operator's credentials."""
 
     @click.option("--url", help="Of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
-    @click.option("--operator", metavar="UUID:KEY", help="Credentials [XINGQIAO_OPERATOR].")
+    @click.option(
+        "--operator",
+        metavar="UUID:KEY",
+        help="Credentials [XINGQIAO_OPERATOR, which others on this machine cannot read].",
+    )
     @click.option(
         "--data",
         type=click.Path(path_type=Path),

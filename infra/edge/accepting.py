@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .census import Census
 
 AT_ONCE = 128  # connections that are accepted before anything else has its turn
-PAUSE_S = 0.1  # without descriptors: that nothing is accepted
+PAUSE_S = 0.1  # that nothing is accepted after it has failed: no descriptor is free so soon
 SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 TEXT = "The server has too many connections at the moment: try again in a second."
 
@@ -60,9 +60,7 @@ class Acceptor:
                 except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                     return
                 except OSError as error:
-                    if error.errno not in SHORT_OF:
-                        raise
-                    self._shed()
+                    self._fail(error)
                     loop.remove_reader(self._listening)
                     resume = loop.call_later(PAUSE_S, begin)
                     return
@@ -114,10 +112,11 @@ class Acceptor:
                 self._census.left(address, unfinished=True)
                 sock.close()
 
-    def _shed(self) -> None:
-        """Accepts one connection with the descriptor that is kept for this, and closes it."""
-        self._census.refused("descriptors", "the server itself")
-        if self._spare is None:
+    def _fail(self, error: OSError) -> None:
+        """Refuses one connection with the descriptor that is kept for this, if they have run out."""
+        short = error.errno in SHORT_OF
+        self._census.refused("descriptors" if short else "broken", "the server itself")
+        if not short or self._spare is None:
             return
         os.close(self._spare)
         with suppress(OSError):

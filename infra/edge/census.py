@@ -25,6 +25,7 @@ REASONS = {  # and what the log calls them
     "unfinished": "connections beyond the limit on unfinished ones",
     "unfinished_per_address": "connections beyond the limit on unfinished ones of one address",
     "descriptors": "connections that no file descriptor was free for",
+    "broken": "connections that could not be accepted",
     "handshake": "TLS handshakes that failed or took too long",
     "silent": "connections that sent nothing",
     "header_slow": "requests whose headers took too long",

@@ -65,6 +65,19 @@ def connected(server):
     return socket.create_connection((host, int(port)), timeout=DEADLINE_S)
 
 
+def answered(connection):
+    """The whole of the next response on a connection."""
+    said = b""
+    while True:
+        head, _, body = said.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\ncontent-length: (\d+)", head)
+        if length is not None and len(body) >= int(length[1]):
+            return said
+        more = connection.recv(1 << 16)
+        assert more, said
+        said += more
+
+
 def figures_of(server):
     with server.operator() as operator:
         text = operator.get(f"{server.url}/metrics").text
@@ -249,15 +262,29 @@ def test_garbage_after_requests_ends_in_order(tmp_path, scale, figures, elsewher
     figures(connections=count)
 
 
-def test_large_bodies_of_nobody_known_do_not_fill_the_memory(tmp_path, scale, figures, elsewhere):
-    request = AWSRequest("POST", "http://x/2015-03-31/functions", data=b"")
-    SigV4Auth(Credentials(USER, "a-wrong-key"), "lambda", "us-east-1").add_auth(request)
+def head(size, service="lambda", user=USER):
+    """The head of a request that is signed with a wrong key."""
+    path = {"lambda": "/2015-03-31/functions", "states": "/"}[service]
+    request = AWSRequest("POST", f"http://x{path}", data=b"")
+    SigV4Auth(Credentials(user, "a-wrong-key"), service, "us-east-1").add_auth(request)
     signed = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{signed}Content-Length: {size}\r\n\r\n".encode()
 
-    def head(size):
-        start = "POST /2015-03-31/functions HTTP/1.1\r\nHost: x\r\n"
-        return f"{start}{signed}Content-Length: {size}\r\n\r\n".encode()
 
+def test_whoever_is_not_known_is_refused_before_the_body_is_read(tmp_path):
+    with attacked(tmp_path / "data") as server:
+        for service, status in (("lambda", b"403"), ("states", b"400")):
+            with connected(server) as attacker:
+                attacker.sendall(head(8_000_000, service, "nobody-known"))
+                answer = answered(attacker)
+            assert answer.startswith(b"HTTP/1.1 " + status), answer
+            assert b"UnrecognizedClientException" in answer
+            with connected(server) as attacker:  # known, so that it would have to be read
+                attacker.sendall(head(8_000_000, service))
+                assert answered(attacker).startswith(b"HTTP/1.1 503")
+
+
+def test_large_bodies_of_nobody_known_do_not_fill_the_memory(tmp_path, scale, figures, elsewhere):
     with (
         attacked(tmp_path / "data", XINGQIAO_BODY_S="30") as server,
         bystander(server, elsewhere) as client,
@@ -266,7 +293,7 @@ def test_large_bodies_of_nobody_known_do_not_fill_the_memory(tmp_path, scale, fi
         before = _peak_kb(server)
         with connected(server) as one:  # as much as fits, and a wrong signature
             one.sendall(head(1 << 20) + b"x" * (1 << 20))
-            assert one.recv(1 << 16).startswith(b"HTTP/1.1 403")
+            assert answered(one).startswith(b"HTTP/1.1 403")
         holding = stack.enter_context(connected(server))
         holding.sendall(head(1 << 20) + b"x" * (1 << 19))
         for _ in range(LOOKS):
@@ -275,14 +302,14 @@ def test_large_bodies_of_nobody_known_do_not_fill_the_memory(tmp_path, scale, fi
         for _ in range(10 * scale):
             attacker = stack.enter_context(connected(server))
             attacker.sendall(head(30_000_000) + b"x" * (1 << 16))
-            answer = attacker.recv(1 << 16)
+            answer = answered(attacker)
             assert answer.startswith(b"HTTP/1.1 503"), answer
             assert b"ServiceException" in answer
         assert client.get("/health").status_code == 200
         small = head(100) + b"x" * 100
         with connected(server) as one:  # a small body is read whatever others send
             one.sendall(small)
-            assert one.recv(1 << 16).startswith(b"HTTP/1.1 403")
+            assert answered(one).startswith(b"HTTP/1.1 403")
         seen = figures_of(server)
         grown = _peak_kb(server) - before
 

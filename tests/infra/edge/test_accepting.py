@@ -15,14 +15,14 @@ LOOKS = 1000
 
 
 class Listening(socket.socket):
-    """A listening socket that finds no descriptor free when it is told so."""
+    """A listening socket that cannot accept when it is told so."""
 
-    short = ()
+    short, why = (), errno.EMFILE
 
     def accept(self):
         now, *self.short = self.short or (False,)
         if now:
-            raise OSError(errno.EMFILE, "Too many open files")
+            raise OSError(self.why, "as told")
         return super().accept()
 
 
@@ -97,3 +97,14 @@ async def test_without_descriptors_one_is_refused_at_a_time_and_all_is_well_agai
 
     assert said == [b"HTTP/1.1 503"] * 3 + [b"hello"]
     assert census.refusals["descriptors"] == 3
+
+
+async def test_a_connection_that_breaks_before_it_is_accepted_stops_nobody():
+    async with accepting() as (listening, census):
+        listening.short, listening.why = [True, True], errno.EPROTO
+        reader, writer = await connect(listening)
+        said = await reader.read(5)
+        writer.close()
+
+    assert said == b"hello"
+    assert census.refusals["broken"] == 2
