@@ -127,6 +127,7 @@ from .values import (
     flaw,
     measured,
     nests_deeper,
+    overflow,
     truthy,
 )
 
@@ -241,6 +242,7 @@ __all__ = [
     "nests_deeper",
     "outcome_from_json",
     "outcome_to_json",
+    "overflow",
     "parallel",
     "parse",
     "participant",

@@ -6,6 +6,7 @@ are shared and never changed: whoever wants another value builds one.
 
 from __future__ import annotations
 
+import json
 from math import isfinite
 from typing import Any, TypeAlias, final
 
@@ -18,7 +19,10 @@ MADE_DEPTH = (
     240  # levels of one that the machine makes of those; orjson writes 254, and it is wrapped
 )
 MAX_STEP = 100  # characters of a key that are shown in a place: each member's repeats all above it
+WIDE_DIGITS = 19  # that an integer of more than 64 bits has at least
 MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1  # what fits 64 bits: orjson writes no other integer
+
+_DIGITS, _WIDE = bytes.maketrans(b"123456789", b"0" * 9), b"0" * WIDE_DIGITS
 
 # What can go wrong, by name. Retry and handlers match on these; `actions` adds where they come from.
 APPLICATION_ERROR = "ApplicationError"
@@ -211,6 +215,25 @@ def _scalar_flaw(value: JSON, where: str) -> str | None:
         return None if isfinite(value) else f"{value} at {where} is no JSON number"
     fits = value is None or type(value) is bool
     return None if fits else f"{type(value).__name__} at {where} is no JSON type"
+
+
+def overflow(text: bytes | bytearray) -> str | None:
+    """Why JSON text holds more than can be kept: an integer of more than 64 bits, and where it is.
+
+    A quick parser makes a float of such an integer and drops its last digits. Text without that many
+    digits in a row, as nearly all is, costs one look. Text that is not JSON has no overflow.
+    """
+    if len(text) < WIDE_DIGITS or _WIDE not in text.translate(_DIGITS):
+        return None
+    try:
+        value = json.loads(text, parse_int=_integer)
+    except (ValueError, RecursionError):
+        return None
+    return flaw(value, depth=len(text))
+
+
+def _integer(text: str) -> int:
+    return int(text) if len(text) <= WIDE_DIGITS + 2 else MAX_INT + 1
 
 
 def _is_text(value: object) -> bool:

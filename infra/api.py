@@ -31,5 +31,6 @@ def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -
         step_functions=service.step_functions,
         payload_bytes=settings.payload_bytes,
         metrics=metrics,
+        metrics_key=settings.metrics_key,
         resume=service.going.resume,
     )

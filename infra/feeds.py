@@ -32,7 +32,7 @@ from actions import (
     Write,
     scheduled,
 )
-from composer import APPLICATION_ERROR, Error, Failure, Name, Success
+from composer import APPLICATION_ERROR, Error, Failure, Name, Success, overflow
 
 from .engine import Timers
 
@@ -330,6 +330,8 @@ def _payload(body: bytes) -> dict[str, JSON]:
         payload = orjson.loads(body) if body else {}
     except orjson.JSONDecodeError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from None
+    if why := overflow(body):
+        raise InvalidError(f"The request content was malformed:\n{why}")
     return payload if isinstance(payload, dict) else {"value": payload}
 
 

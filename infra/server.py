@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import signal
 import socket
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from .api import api_of
 from .app import open_service
+from .edge import (
+    Acceptor,
+    Bodies,
+    Bounds,
+    Census,
+    CertificateError,
+    Guarded,
+    context_of,
+    edge_metrics,
+    network_of,
+    raise_descriptors,
+)
 from .http import create_app
 from .namespaces import OPERATOR, first_namespaces
-from .settings import OPERATOR_FILE, write_secret
+from .settings import OPERATOR_FILE, SettingsError, each, write_secret
 from .telemetry import metrics_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
 
     from .app import Service
@@ -39,6 +54,12 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
+        """Is ready. Connections are accepted elsewhere, within bounds."""
+        await self.lifespan.startup()
+        self.servers: list[asyncio.base_events.Server] = []
+        self.started = True
+
 
 async def serve(
     settings: Settings, started: Callable[[str, str | None], None] = lambda _, __: None
@@ -50,48 +71,77 @@ async def serve(
         started: told the URL and, at the first start, the credentials that are shown only once.
 
     Raises:
-        StoreError, SandboxError, AuthError: when it cannot start; the text says why.
+        StoreError, SandboxError, AuthError, CertificateError: when it cannot start; the text says why.
         OSError: when it cannot listen.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    tls = _tls(settings)
     sock = _listening(settings)
-    url = _url(settings.host, sock.getsockname()[1])
+    url = _url(settings.host, sock.getsockname()[1], settings)
     settings = replace(settings, api_host=settings.api_host or url)
+    _warn(settings)
+    census = Census(_bounds(settings))
     async with open_service(settings) as service:
         credentials = await _credentials(service.namespaces, settings)
-        api = _api(service, settings)
+        api = _api(service, settings, census)
         server = _Server(_config(api))
+        acceptor = Acceptor(
+            sock, census, partial(Guarded, server.config, server.server_state, census), tls
+        )
+        if tls is not None:
+            loop.add_signal_handler(signal.SIGHUP, _renew, acceptor, settings)
         async with asyncio.TaskGroup() as tasks:
-            serving = tasks.create_task(server.serve([sock]))
-            started(url, credentials)
-            if settings.paused:
-                log.warning(
-                    "the server is paused: %d executions are left as they are, and nothing starts, until "
-                    "`xingqiao service resume`", service.engine.recovery.left,
-                )  # fmt: skip
-            stopping = tasks.create_task(stop.wait())
-            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            log.info("stopping: steps under way have %g s", settings.grace_s)
-            api.stopping = True
-            service.activities.close()
-            if not await service.engine.drain(settings.grace_s):
-                log.warning("some steps are still under way; they run again after the next start")
-            server.should_exit = True
+            serving = tasks.create_task(server.serve())
+            with census.watching():
+                with acceptor.accepting(tasks):
+                    started(url, credentials)
+                    _warn_if_paused(service, settings)
+                    await _until(stop, serving, tasks)
+                    log.info("stopping: steps under way have %g s", settings.grace_s)
+                    api.stopping = True
+                    service.activities.close()
+                    if not await service.engine.drain(settings.grace_s):
+                        log.warning(
+                            "some steps are still under way; they run again after the next start"
+                        )
+                sock.close()
+                server.should_exit = True
+                await serving
 
 
-def _api(service: Service, settings: Settings) -> Api:
-    metrics = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
-    return api_of(service, settings, metrics)
+def _warn_if_paused(service: Service, settings: Settings) -> None:
+    if settings.paused:
+        log.warning(
+            "the server is paused: %d executions are left as they are, and nothing starts, until "
+            "`xingqiao service resume`", service.engine.recovery.left,
+        )  # fmt: skip
+
+
+async def _until(
+    stop: asyncio.Event, serving: asyncio.Task[None], tasks: asyncio.TaskGroup
+) -> None:
+    """Waits until somebody says stop, or the server ends by itself."""
+    stopping = tasks.create_task(stop.wait())
+    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+
+
+def _api(service: Service, settings: Settings, census: Census) -> Api:
+    """The service as its endpoints see it, with figures of all its parts."""
+    bodies = Bodies(settings.reading_bytes, settings.unauthenticated_bytes)
+    write = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
+    edge = edge_metrics(census, bodies)
+    api = api_of(service, settings, lambda: write() + edge())
+    return replace(api, bodies=bodies)
 
 
 def _config(api: Api) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(api),
-        http="httptools",
+        http=Guarded,
         ws="none",
         lifespan="off",
         access_log=False,
@@ -102,6 +152,55 @@ def _config(api: Api) -> uvicorn.Config:
     )
 
 
+def _bounds(settings: Settings) -> Bounds:
+    """The bounds that settings ask for, as far as there are file descriptors for them."""
+    wanted = {field.name: getattr(settings, field.name) for field in fields(Bounds)}
+    proxies = frozenset(map(network_of, each(settings.proxies)))
+    bounds = Bounds(**{**wanted, "proxies": proxies})
+    descriptors = raise_descriptors(bounds.descriptors(settings.workers))
+    lowered = bounds.within(descriptors, settings.workers)
+    if lowered.connections < bounds.connections:
+        log.warning(
+            "connections are limited to %d, not %d: this process may open only %d files "
+            "(raise the hard limit, ulimit -Hn)",
+            lowered.connections, bounds.connections, descriptors,
+        )  # fmt: skip
+    return lowered
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    return context_of(settings.tls_cert, settings.tls_key)
+
+
+def _renew(acceptor: Acceptor, settings: Settings) -> None:
+    """Reads the certificate and its key again, for connections from now on."""
+    try:
+        acceptor.tls = _tls(settings)
+    except CertificateError as error:
+        log.error("the certificate before is still used: %s", error)  # noqa: TRY400  no traceback
+    else:
+        log.info("the certificate is read again from %s", settings.tls_cert)
+
+
+def _warn(settings: Settings) -> None:
+    """Says what of these settings shows keys to others."""
+    if settings.tls_cert is None and not _is_loopback(settings.host):
+        log.warning(
+            "listening on %s without TLS: keys and payloads cross the network in clear text. Give "
+            "--tls-cert and --tls-key, or listen on 127.0.0.1 behind a reverse proxy that has TLS",
+            settings.host,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # it is a name
+        return host == "localhost"
+
+
 def _listening(settings: Settings) -> socket.socket:
     return socket.create_server(
         (settings.host, settings.port),
@@ -110,9 +209,19 @@ def _listening(settings: Settings) -> socket.socket:
     )
 
 
+def _given(settings: Settings) -> str | None:
+    """The credentials of `guest` that settings give, or the file that they name."""
+    if settings.auth_file is None:
+        return settings.auth
+    try:
+        return settings.auth_file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {error}") from error
+
+
 async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:
     """Those of `guest`, when they are new; the operator's go into a file that only they can read."""
-    guest, operator = await first_namespaces(namespaces, settings.auth, settings.operator)
+    guest, operator = await first_namespaces(namespaces, _given(settings), settings.operator)
     if settings.data is not None:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # the store may lie elsewhere
         file = settings.data / OPERATOR_FILE
@@ -123,5 +232,6 @@ async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None
     return guest
 
 
-def _url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def _url(host: str, port: int, settings: Settings) -> str:
+    scheme = "http" if settings.tls_cert is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -36,6 +36,9 @@ class Settings:
         dynamodb: name of a DynamoDB table, which is the store then, made if there is none; credentials
             and region are the SDK's usual. One server at a time uses it.
         auth: `uuid:key` of the namespace `guest`; None for what the store has, or new ones.
+        auth_file: file that holds `auth`; not both.
+        tls_cert: PEM file of the certificate that connections are encrypted with; None for no TLS.
+        tls_key: PEM file of its private key; given with `tls_cert`, and only then.
         operator: `uuid:key` of `whisk.system`, who makes namespaces; None for what the store has, or
             new ones, which are kept in the file `operator` of the data directory.
         api_host: URL of this server for its actions; None for the address that it listens on.
@@ -76,6 +79,23 @@ class Settings:
         synchronous: `FULL`, or `NORMAL`: faster, but the last commits go if the machine loses power.
         grace_s: seconds that steps under way have to end when the server stops.
         log: `text` or `json`.
+        metrics_key: that a scraper shows as `Authorization: Bearer KEY` to read /metrics; "" for none:
+            then only the operator's credentials read it.
+        url_bytes: of a request's path and query.
+        header_bytes: of all headers of a request together.
+        header_count: headers of a request.
+        header_s: seconds that the headers of a request may take to arrive.
+        body_s: seconds that a request's body, or the client's reading of a response, may be late.
+        least_rate: bytes per second that both must keep up with.
+        idle_s: seconds that a connection stays open between two requests.
+        handshake_s: seconds that a TLS handshake may take.
+        connections: that are open at the same time; fewer if there are too few file descriptors.
+        unfinished: connections that have not sent a whole request.
+        unfinished_per_address: the same, of one client address.
+        proxies: addresses of reverse proxies, separated by commas, that `unfinished_per_address` does
+            not apply to.
+        reading_bytes: of all request bodies that are being read at the same time.
+        unauthenticated_bytes: the same, of requests whose sender is not authenticated yet.
     """
 
     host: str = "127.0.0.1"
@@ -83,6 +103,9 @@ class Settings:
     data: Path | None = Path(".xingqiao")
     dynamodb: str | None = None
     auth: str | None = None
+    auth_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     operator: str | None = None
     api_host: str | None = None
     parameter_keys: str = ""
@@ -116,6 +139,21 @@ class Settings:
     synchronous: str = "FULL"
     grace_s: float = 10.0
     log: str = "text"
+    metrics_key: str = ""
+    url_bytes: int = 16 << 10
+    header_bytes: int = 64 << 10
+    header_count: int = 128
+    header_s: float = 20.0
+    body_s: float = 30.0
+    least_rate: int = 16 << 10
+    idle_s: float = 75.0
+    handshake_s: float = 10.0
+    connections: int = 10_000
+    unfinished: int = 5_000
+    unfinished_per_address: int = 1_000
+    proxies: str = ""
+    reading_bytes: int = 256 << 20
+    unauthenticated_bytes: int = 96 << 20
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
@@ -130,9 +168,18 @@ class Settings:
         for name, (form, what) in _FORMS.items():
             value = getattr(self, name)
             if value is not None and not form.fullmatch(value):
-                raise SettingsError(f"{name} must be {what}, not {value!r}")
+                shown = "" if name in _SECRET else f", not {value!r}"
+                raise SettingsError(f"{name} must be {what}{shown}")
         if self.port > MAX_PORT:
             raise SettingsError(f"port must be at most {MAX_PORT}, not {self.port}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.auth is not None and self.auth_file is not None:
+            raise SettingsError("auth and auth_file are both given: give one")
+        for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
+            if getattr(self, name) is not None and getattr(self, other) is None:
+                raise SettingsError(f"{name} is given without {other}: TLS needs both")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **given: Any) -> Settings:
@@ -146,7 +193,11 @@ class Settings:
             for field in fields(cls)
             if PREFIX + field.name.upper() in environment
         }
-        return cls(**{**found, **{name: v for name, v in given.items() if v is not None}})
+        options = {name: value for name, value in given.items() if value is not None}
+        for name, other in (("auth", "auth_file"), ("auth_file", "auth")):
+            if name in options:  # it stands in place of either
+                found.pop(other, None)
+        return cls(**{**found, **options})
 
 
 _FORMS = {
@@ -156,6 +207,7 @@ _FORMS = {
         "the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/name",
     ),
     "aws_region": (re.compile(r"[a-z0-9]+(-[a-z0-9]+)+"), f"like {REGION}"),
+    "metrics_key": (re.compile(r"([!-~]{16,256})?"), "at least 16 printable characters"),
     "dynamodb": (
         re.compile(r"[A-Za-z0-9_.-]{3,255}"),
         "the name of a table, 3 to 255 letters, digits or any of _.-",
@@ -165,6 +217,7 @@ _FORMS = {
         "a URL such as http://127.0.0.1:9000",
     ),
 }
+_SECRET = {"metrics_key"}  # what no error shows
 _CHOICES = {
     "isolation": ("auto", "process", "bubblewrap"),
     "synchronous": ("FULL", "NORMAL"),
@@ -188,10 +241,32 @@ _LEAST = {
     "retention_days": 0,
     "prewarmed": 0,
     "grace_s": 0,
+    "url_bytes": 256,
+    "header_bytes": 1024,
+    "header_count": 16,
+    "header_s": 0.1,
+    "body_s": 0.1,
+    "least_rate": 1,
+    "idle_s": 0.1,
+    "handshake_s": 0.1,
+    "connections": 1,
+    "unfinished": 1,
+    "unfinished_per_address": 1,
+    "reading_bytes": 1 << 20,
+    "unauthenticated_bytes": 1 << 20,
 }
 _FLAGS = {"paused"}
 _FLAG = {"true": True, "1": True, "false": False, "0": False}
-_FLOATS = {"worker_idle_s", "grace_s", "retention_days"}
+_FLOATS = {
+    "worker_idle_s",
+    "grace_s",
+    "retention_days",
+    "header_s",
+    "body_s",
+    "idle_s",
+    "handshake_s",
+}
+_PATHS = {"data", "items_dir", "node_modules", "auth_file", "tls_cert", "tls_key"}
 
 
 def each(text: str) -> list[str]:
@@ -216,7 +291,7 @@ def write_secret(file: Path, text: str) -> None:
 
 
 def _read(name: str, text: str) -> Any:
-    if name in ("data", "items_dir", "node_modules"):
+    if name in _PATHS:
         return Path(text)
     if name in _FLAGS:
         if text.lower() not in _FLAG:

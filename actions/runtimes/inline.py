@@ -23,6 +23,7 @@ from composer import (
     Success,
     copied,
     flaw,
+    overflow,
 )
 
 from ..executables import Inline
@@ -138,6 +139,8 @@ def _plain(result: Any) -> Any:
     if b"null" in text:
         json.dumps(result, allow_nan=False)  # what orjson writes for what is no number
     made = orjson.loads(text)
+    if why := overflow(text):
+        raise ValueError(why)
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and (why := flaw(made)):
         raise ValueError(why)
     return made

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from composer import MAX_DEPTH, flaw
+from composer import MAX_DEPTH, flaw, overflow
+
+from ..kinds import NODE
 
 if TYPE_CHECKING:
     import subprocess
@@ -51,6 +53,7 @@ class Process(asyncio.Protocol):
         self._limit = limit + SLACK_BYTES
         self._heard, self._printed = heard, printed
         self._buffer = bytearray()
+        self._exact = True  # JavaScript has doubles only, and spells large ones as integers
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
         self._process: tuple[subprocess.Popen[bytes], Path] | None = None
@@ -71,6 +74,7 @@ class Process(asyncio.Protocol):
                 theirs.callback(os.close, write)
             directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
             ours.callback(shutil.rmtree, directory, ignore_errors=True)
+            self._exact = program.language.kind != NODE
             outputs = (writes[0], writes[1])
             self._process = sandbox.start(program, (fd, flag), directory, outputs), directory
             self._flag = flag
@@ -111,6 +115,8 @@ class Process(asyncio.Protocol):
         # Counting is quick, and more brackets than levels are rare.
         if line.count(b"{") + line.count(b"[") > MAX_DEPTH and flaw(document, depth=DEPTH):
             document = f"it nests deeper than {MAX_DEPTH} levels"
+        elif self._exact and (why := overflow(line)):
+            document = why.replace(" $.value", " $", 1)  # as the action knows its result
         self._heard(document)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  dead is dead

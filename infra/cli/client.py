@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
 
@@ -42,12 +44,22 @@ class Client:
     Args:
         url: of the server.
         auth: `uuid:key`.
+        ca: PEM file of the certificates that the server's must be signed by, or be; None for those
+            that this machine trusts.
+
+    Raises:
+        ApiError: when `ca` cannot be read.
     """
 
-    def __init__(self, url: str, auth: str) -> None:
+    def __init__(self, url: str, auth: str, ca: str | None = None) -> None:
         user, _, key = auth.partition(":")
-        self.url, self.auth = url, auth
-        self._http = httpx.Client(base_url=url, auth=(user, key), timeout=WAIT_MS / 1000 + MARGIN_S)
+        self.url, self.auth, self.ca = url, auth, ca
+        self._http = httpx.Client(
+            base_url=url,
+            auth=(user, key),
+            timeout=WAIT_MS / 1000 + MARGIN_S,
+            verify=True if ca is None else _trusting(ca),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -160,24 +172,51 @@ def _segment(text: str) -> str:
     return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
-def connect(url: str | None, auth: str | None) -> Client:
+def _trusting(ca: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise ApiError(f"--ca {ca} cannot be read: {error}") from error
+
+
+def connect(
+    url: str | None, auth: str | None, auth_file: str | None = None, ca: str | None = None
+) -> Client:
     """A client, from options, the environment, or OpenWhisk's `.wskprops`.
 
     Raises:
-        ApiError: when there are no credentials, the URL is none, or the file cannot be read.
+        ApiError: when there are no credentials, the URL is none, or a file cannot be read.
     """
+    if auth and auth_file:
+        raise ApiError("--auth and --auth-file are both given: give one")
     told = wskprops.read()
     url = url or os.environ.get("XINGQIAO_URL") or _host(told.get("APIHOST")) or URL
-    auth = auth or os.environ.get("XINGQIAO_AUTH") or told.get("AUTH")
+    auth = auth or credentials_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
+    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or told.get("AUTH")
+    ca = ca or os.environ.get("XINGQIAO_CA") or None
     if not auth:
         raise ApiError(
-            "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
+            "no credentials: set XINGQIAO_AUTH to uuid:key, or give --auth-file FILE "
             "(the server shows them at its first start)"
         )
     try:
-        return Client(url.rstrip("/"), auth)
+        return Client(url.rstrip("/"), auth, ca)
     except httpx.InvalidURL as error:
         raise ApiError(f"{url} is no URL: {error}") from error
+
+
+def credentials_in(file: str | None) -> str | None:
+    """The credentials that a file holds; None when there is no file.
+
+    Raises:
+        ApiError: when it cannot be read.
+    """
+    if not file:
+        return None
+    try:
+        return Path(file).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ApiError(f"the file of credentials {file} cannot be read: {error}") from error
 
 
 def _host(apihost: str | None) -> str | None:

@@ -14,7 +14,7 @@ from composer import CompositionError, Failure
 
 from . import files, output
 from .client import connect
-from .options import FILE, as_json, parameters
+from .options import FILE, as_json, parameters, proving
 
 if TYPE_CHECKING:
     from composer import Composition
@@ -61,8 +61,8 @@ async def _run(
 @click.option("--dot", "form", flag_value="dot", help="Graphviz' language.")
 @click.option("--mermaid", "form", flag_value="mermaid", default=True, help="Mermaid's [default].")
 @click.option("--url", help="Of the server.")
-@click.option("--auth", metavar="UUID:KEY", help="Credentials.")
-def show(what: str, name: str | None, form: str, url: str | None, auth: str | None) -> None:
+@proving
+def show(what: str, name: str | None, form: str, **server: str | None) -> None:
     """Draw the composition or the state machine in FILE, or the deployed one called NAME."""
     path = Path(what)
     drawn: Composition | str
@@ -71,15 +71,15 @@ def show(what: str, name: str | None, form: str, url: str | None, auth: str | No
     elif path.suffix in (".py", ".json"):
         drawn = files.composition(path, name)
     else:
-        drawn = _deployed(what, url, auth)
+        drawn = _deployed(what, **server)
     try:
         print(composer.dot(drawn) if form == "dot" else composer.mermaid(drawn))
     except CompositionError as error:
         raise files.FileError(f"{what}: {error}") from error
 
 
-def _deployed(name: str, url: str | None, auth: str | None) -> Composition | str:
-    with connect(url, auth) as client:
+def _deployed(name: str, **server: str | None) -> Composition | str:
+    with connect(**server) as client:
         runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:
         return composer.sequence(*runtime["components"])

@@ -13,7 +13,7 @@ from infra.settings import OPERATOR_FILE
 
 from . import output
 from .client import ApiError, connect
-from .options import as_json, connected
+from .options import as_json, connected, trusting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,17 +40,27 @@ def operated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command a client with the operator's credentials."""
 
     @click.option("--url", help="Of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
-    @click.option("--operator", metavar="UUID:KEY", help="Credentials [XINGQIAO_OPERATOR].")
+    @click.option(
+        "--operator",
+        metavar="UUID:KEY",
+        help="Credentials [XINGQIAO_OPERATOR, which others on this machine cannot read].",
+    )
     @click.option(
         "--data",
         type=click.Path(path_type=Path),
         help="Directory of the server, which has the operator's credentials [.xingqiao].",
     )
+    @trusting
     @wraps(command)
     def with_client(
-        *args: Any, url: str | None, operator: str | None, data: Path | None, **options: Any
+        *args: Any,
+        url: str | None,
+        operator: str | None,
+        data: Path | None,
+        ca: str | None,
+        **options: Any,
     ) -> Any:
-        with connect(url, operator or _credentials(data)) as client:
+        with connect(url, operator or _credentials(data), ca=ca) as client:
             return command(client, *args, **options)
 
     return with_client
@@ -110,7 +120,7 @@ def list_(
         found = client.get("/api/v1/namespaces")
         output.write_json(found) if as_json else output.table(("namespace",), zip(found), "none")
         return
-    with connect(client.url, operator or _credentials(data)) as asking:
+    with connect(client.url, operator or _credentials(data), ca=client.ca) as asking:
         docs = asking.get(OPERATED)
     output.write_json(docs) if as_json else output.table(COLUMNS, map(_row, docs), "none")
 

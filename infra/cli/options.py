@@ -64,15 +64,46 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
         "server",
         help="Of the server [XINGQIAO_URL; else .wskprops; else http://127.0.0.1:3233].",
     )
-    @click.option(
-        "--auth", "-u", metavar="UUID:KEY", help="Credentials [XINGQIAO_AUTH; else .wskprops]."
-    )
+    @proving
     @wraps(command)
-    def with_client(*args: Any, server: str | None, auth: str | None, **options: Any) -> Any:
-        with connect(server, auth) as client:
+    def with_client(
+        *args: Any,
+        server: str | None,
+        auth: str | None,
+        auth_file: str | None,
+        ca: str | None,
+        **options: Any,
+    ) -> Any:
+        with connect(server, auth, auth_file, ca) as client:
             return command(client, *args, **options)
 
     return with_client
+
+
+def proving(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `--auth`, `--auth-file` and `--ca`: who asks, and which server is trusted."""
+    for option in (
+        trusting,
+        click.option(
+            "--auth-file", metavar="FILE", help="File with the credentials [XINGQIAO_AUTH_FILE]."
+        ),
+        click.option(
+            "--auth",
+            "-u",
+            metavar="UUID:KEY",
+            help="Credentials [XINGQIAO_AUTH; else .wskprops]. Others on this machine can read them in "
+            "the list of processes: prefer --auth-file or the environment.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+trusting = click.option(
+    "--ca",
+    metavar="FILE",
+    help="Certificates (PEM) that an https server's must be signed by [XINGQIAO_CA].",
+)
 
 
 def parameters(command: Callable[..., Any]) -> Callable[..., Any]:

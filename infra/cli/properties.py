@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from . import output
+from .client import credentials_in
 from .options import as_json
 from .wskprops import path, read, write
 
@@ -23,11 +24,19 @@ def property_() -> None:
 
 @property_.command("set")
 @click.option("--apihost", help="URL of the server.")
-@click.option("--auth", "-u", metavar="UUID:KEY", help="Credentials.")
+@click.option(
+    "--auth",
+    "-u",
+    metavar="UUID:KEY",
+    help="Credentials. Others on this machine can read them in the list of processes meanwhile: prefer "
+    "--auth-file.",
+)
+@click.option("--auth-file", metavar="FILE", help="File with the credentials.")
 @click.option("--namespace", help="Namespace.")
 @click.option("--apiversion", help="Version of the API.")
-def set_(**given: str | None) -> None:
+def set_(auth_file: str | None, **given: str | None) -> None:
     """Set properties, which commands use from then on."""
+    given["auth"] = given["auth"] or credentials_in(auth_file)
     changes = {NAMES[name]: value for name, value in given.items() if value is not None}
     if not changes:
         raise click.UsageError("nothing to set: give --apihost, --auth, --namespace, --apiversion")

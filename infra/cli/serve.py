@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+from functools import partial
 from pathlib import Path
 
 import click
+
+log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -14,7 +18,19 @@ import click
 @click.option("--port", type=int, help="Port to listen on; 0 takes one that is free [3233].")
 @click.option("--data", type=click.Path(path_type=Path), help="Directory of its store [.xingqiao].")
 @click.option("--dynamodb", metavar="TABLE", help="DynamoDB table, to be its store instead.")
-@click.option("--auth", metavar="UUID:KEY", help="Credentials of the first namespace, `guest`.")
+@click.option(
+    "--auth-file",
+    type=click.Path(path_type=Path),
+    help="File with the credentials (UUID:KEY) of the first namespace, `guest`.",
+)
+@click.option(
+    "--auth",
+    metavar="UUID:KEY",
+    help="The same on the command line, where every user of this machine can read them in the list "
+    "of processes: prefer --auth-file or XINGQIAO_AUTH.",
+)
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate, PEM: serve HTTPS.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of it, PEM.")
 @click.option("--workers", type=int, help="Worker processes at most [16].")
 @click.option(
     "--isolation",
@@ -43,10 +59,16 @@ def serve(**given: object) -> None:
     settings = Settings.from_environment(os.environ, **given)
     set_up_logs(settings.log)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve_until_stopped(settings, _started))
+        shown = given["auth"] is not None
+        runner.run(serve_until_stopped(settings, partial(_started, shown=shown)))
 
 
-def _started(url: str, credentials: str | None) -> None:
+def _started(url: str, credentials: str | None, *, shown: bool) -> None:
     print(f"Xingqiao serves at {url}", flush=True)
+    if shown:
+        log.warning(
+            "--auth shows the key to every user of this machine, in the list of processes: give "
+            "--auth-file or set XINGQIAO_AUTH"
+        )
     if credentials is not None:
         print(f"Credentials, shown only now:\n  export XINGQIAO_AUTH={credentials}", flush=True)

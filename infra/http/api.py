@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from infra.edge import Bodies
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -41,6 +43,8 @@ class Api:
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
         resume: has a server go on that was started paused.
+        bodies: how much of requests is read at the same time.
+        metrics_key: that a scraper shows to read the figures; "" for none.
         stopping: set when the server stops: then it begins nothing new.
     """
 
@@ -58,4 +62,6 @@ class Api:
     payload_bytes: int
     metrics: Callable[[], bytes]
     resume: Callable[[], Awaitable[None]]
+    bodies: Bodies = field(default_factory=Bodies)
+    metrics_key: str = ""
     stopping: bool = False

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from infra.edge import Bodies
+
     from .api import Api
     from .routes import Endpoint
 
@@ -68,7 +70,7 @@ def create_app(api: Api) -> ASGIApp:
     }
     routes = [route(*one) for one in ROUTES]
     api.step_functions.serve(api.engine, operations(api))
-    return _Common(Starlette(routes=routes, exception_handlers=handlers))
+    return _Common(Starlette(routes=routes, exception_handlers=handlers), api.bodies)
 
 
 def _when_paused(method: str, path: str, endpoint: Endpoint) -> bool:
@@ -84,8 +86,8 @@ def _not_served(request: Request, error: Exception) -> Response:
 class _Common:
     """Gives each request a transaction id, and each answer that id and the headers for browsers."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, bodies: Bodies) -> None:
+        self._app, self._bodies = app, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -93,6 +95,7 @@ class _Common:
             return
         transaction = _transaction(scope)
         scope["transaction"] = transaction.decode("latin-1")
+        scope["bodies"] = self._bodies
         scope["cors"] = _CORS  # what may be asked from other sites; an endpoint may say otherwise
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:

@@ -38,6 +38,7 @@ class Authenticator:
         name = self._namespaces.authenticated(user, key) if scheme.lower() == "basic" else None
         if name is None:
             raise UnauthorizedError("The supplied authentication is invalid")
+        request.scope["proved"] = True  # its body may be read among those whose sender is known
         return name
 
     def named(self, request: Request) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from actions import (
     UnauthorizedError,
 )
 from composer import InvalidNameError
+from infra.edge import BusyError
 
 from .responses import Json
 
@@ -49,15 +50,19 @@ class UnavailableError(RefusedError):
     """The server stops, or its store does not commit (503)."""
 
 
-STATUS[UnavailableError] = 503
+STATUS[UnavailableError] = STATUS[BusyError] = 503
 
 
 def refused(request: Request, error: Exception) -> Json:
     """The answer to what was refused."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    unknown = isinstance(error, UnauthorizedError)
-    headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'} if unknown else None
-    return failed(request, status, str(error), headers)
+    return failed(request, status, str(error), _headers(error))
+
+
+def _headers(error: Exception) -> dict[str, str] | None:
+    if isinstance(error, UnauthorizedError):
+        return {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
+    return {"Retry-After": "1"} if isinstance(error, BusyError) else None
 
 
 def not_served(request: Request, error: Exception) -> Json:

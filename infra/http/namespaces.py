@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import Change, ForbiddenError
-from infra.namespaces import OPERATOR
+from actions import Change, ForbiddenError, InvalidError
+from infra.namespaces import OPERATOR, AuthError
 
 from . import reading
 from .definitions import COLLECTIONS
@@ -45,10 +45,14 @@ async def put(request: Request, api: Api) -> Json:
     """Creates a namespace, and shows its credentials, now only; `overwrite` sets one's limits."""
     name = _asked(request, api)
     document = await reading.parameters(request, api.payload_bytes)
-    limits = document.get("limits") or {}
+    limits = reading.member(document, "limits", dict) or {}
     if reading.flag(request.query_params, "overwrite"):
         return Json(_shown(await api.namespaces.limit(name, limits)))
-    credentials = await api.namespaces.create(name, limits, document.get("auth"))
+    auth = reading.member(document, "auth", str)
+    try:
+        credentials = await api.namespaces.create(name, limits, auth)
+    except AuthError as error:
+        raise InvalidError(f"'auth' cannot be used: {error}.") from None
     return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
 
 

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 from starlette.requests import ClientDisconnect
 
 from actions import InvalidError, Query, TooLargeError
-from composer import MAX_DEPTH, nests_deeper
+from composer import MAX_DEPTH, nests_deeper, overflow
 from infra.engine import LARGE_BYTES
 
 from .members import check_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Protocol
 
     from starlette.requests import Request
 
     from composer import JSON
+    from infra.edge import Bodies
     from infra.engine import Aside
 
+    class Hash(Protocol):
+        """What takes bytes piece by piece, such as `hashlib.sha256()`."""
+
+        def update(self, data: bytes, /) -> None: ...
+
+
+Kind = TypeVar("Kind")
+
+AS_TEXT = "send it as a string, or as a float such as 1e30"
 MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
@@ -30,6 +41,12 @@ FALSE = {"false", "no", "off", "0", ""}
 _TRACE = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}.*"
 )
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+}
 _DIGITS = re.compile(r"[0-9]{1,18}")  # of a number that every store can compare
 
 
@@ -108,6 +125,18 @@ def trace(request: Request) -> str:
     return found[1] if found else ""
 
 
+def member(document: dict[str, JSON], name: str, kind: type[Kind]) -> Kind | None:
+    """A member of a request's object, which must be of this kind; None when there is none, or null.
+
+    Raises:
+        InvalidError: naming it.
+    """
+    value = document.get(name)
+    if value is None or type(value) is kind:
+        return value
+    raise InvalidError(f"'{name}' must be {_KINDS[kind]}, not {value!r:.100}.")
+
+
 async def body(request: Request, limit: int) -> JSON:
     """The request's JSON; None when there is nothing.
 
@@ -161,18 +190,35 @@ async def parameters(request: Request, limit: int) -> dict[str, JSON]:
     return document
 
 
-async def content(request: Request, limit: int) -> bytearray:
+async def content(request: Request, limit: int, hashed: Hash | None = None) -> bytearray:
+    """The request's content; `hashed` is fed with it as it comes.
+
+    Raises:
+        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
+        BusyError: when the server reads too much at the moment.
+        InvalidError: when the client goes before its end.
+    """
+    bodies: Bodies = request.scope["bodies"]
+    proved, taken, chunks = "proved" in request.scope, 0, bytearray()
     declared = request.headers.get("content-length", "")
-    if _DIGITS.fullmatch(declared) and int(declared) > limit:
-        raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
-    chunks = bytearray()
+    if _DIGITS.fullmatch(declared):
+        if int(declared) > limit:
+            raise TooLargeError(f"Request larger than allowed: {declared} > {limit} bytes.")
+        bodies.check(int(declared), proved=proved)
     try:
         async for chunk in request.stream():
+            if len(chunks) + len(chunk) > limit:
+                size = len(chunks) + len(chunk)
+                raise TooLargeError(f"Request larger than allowed: {size} > {limit} bytes.")
+            taken = bodies.take(taken, len(chunks) + len(chunk), proved=proved)
             chunks += chunk
-            if len(chunks) > limit:
-                raise TooLargeError(f"Request larger than allowed: {len(chunks)} > {limit} bytes.")
+            if hashed is not None:
+                hashed.update(chunk)
     except ClientDisconnect:
         raise InvalidError("The request ended before its content did.") from None
+    finally:
+        if taken:
+            bodies.give(taken, proved=proved)
     return chunks
 
 
@@ -180,6 +226,9 @@ def _parsed(content: bytearray) -> JSON:
     if not content:
         return None
     try:
-        return orjson.loads(content)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from None
+    if why := overflow(content):
+        raise InvalidError(f"The request content was malformed:\n{why}: {AS_TEXT}")
+    return value

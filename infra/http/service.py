@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from actions import BOUNDS, MAX_SEQUENCE, NODE, ForbiddenError
 from infra.namespaces import LIMITS, OPERATOR
 
 from .definitions import COLLECTIONS
+from .errors import failed
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 VERSION = version("xingqiao")
 MIB = 1 << 20
+FOR_OPERATORS = (
+    "The figures are of all namespaces: read them with the operator's credentials, or with the key that "
+    "the server's XINGQIAO_METRICS_KEY sets, as 'Authorization: Bearer KEY'."
+)
 
 
 async def describe_host(_: Request, api: Api) -> Json:
@@ -136,5 +142,14 @@ async def get_limits(request: Request, api: Api) -> Json:
 
 
 async def metrics(request: Request, api: Api) -> Response:
-    api.auth.caller(request)
+    """All figures, of all namespaces: for the operator, and for a scraper that has its key.
+
+    Raises:
+        UnauthorizedError: when the caller is nobody we know.
+    """
+    header = request.headers.get("authorization", "").encode()
+    scraper = f"Bearer {api.metrics_key}".encode()
+    scrapes = api.metrics_key and hmac.compare_digest(header, scraper)
+    if not scrapes and api.auth.caller(request) != OPERATOR:
+        return failed(request, 403, FOR_OPERATORS)
     return Response(api.metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")

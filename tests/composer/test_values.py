@@ -24,6 +24,7 @@ from composer.values import (
     flaw,
     measured,
     nests_deeper,
+    overflow,
     truthy,
 )
 
@@ -295,3 +296,40 @@ def test_a_value_that_contains_itself_is_seen():
     value["a"] = value["b"] = value
 
     assert flaw(value) == f"it nests deeper than {MAX_DEPTH} levels"
+
+
+# --- integers that are too wide --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        str(2**64 - 1),
+        str(-(2**63)),
+        '{"n": 18446744073709551615, "m": -9223372036854775808}',
+        '{"n": 1e30, "m": 12345678901234567890.5, "x": 0.12345678901234567890123}',
+        '{"text": "123456789012345678901234567890"}',
+        '{"n": 123456789012345678901234567890',
+        "[" * 100_000 + "123456789012345678901234567890",
+    ],
+)
+def test_text_that_keeps_all_its_digits_has_no_overflow(text):
+    assert overflow(text.encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (str(2**64), "$"),
+        (str(-(2**63) - 1), "$"),
+        ('{"a": {"b": [1, 18446744073709551616]}}', "$.a.b[1]"),
+        ('{"n": %s}' % ("9" * 10_000), "$.n"),
+        ('{"n": -%s}' % ("9" * 10_000), "$.n"),
+        ("[" * 300 + "18446744073709551616" + "]" * 300, "$" + "[0]" * 300),
+    ],
+)
+def test_an_integer_of_more_than_64_bits_is_named(text, where):
+    assert overflow(text.encode()) == f"the integer at {where} takes more than 64 bits"
+    assert overflow(bytearray(text.encode())) == overflow(text.encode())

@@ -20,12 +20,14 @@ DEADLINE_S = 30  # after which a server that does not start or stop is a failure
 class Server:
     """A running server. Only what this has started is ever ended."""
 
-    def __init__(self, data, *options, environment=None):
+    def __init__(self, data, *options, environment=None, descriptors=None):
         command = [XINGQIAO, "serve", "--port", "0", "--data", data, *options]
+        if descriptors is not None:  # that it may open at most
+            command = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh", *command]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
-        self.data = data
+        self.data, self.log = data, []  # lines of standard error that were read before its end
         self.said = self.process.stdout.readline()
         found = re.search(r"serves at (\S+)", self.said)
         if found is None:
@@ -37,6 +39,10 @@ class Server:
         base = f"{self.url}/api/v1/namespaces/_"
         return httpx.Client(base_url=base, auth=auth, timeout=DEADLINE_S)
 
+    def operator(self):
+        """A client with the operator's credentials, which the server keeps in a file."""
+        return self.client(tuple((Path(self.data) / "operator").read_text().strip().split(":")))
+
     def stop(self, number=signal.SIGTERM):
         """Sends a signal. Returns the exit code, and what it has written to standard error."""
         self.process.send_signal(number)
@@ -44,13 +50,13 @@ class Server:
             _, errors = self.process.communicate(timeout=DEADLINE_S)
         finally:
             self.process.kill()  # does nothing to what has ended
-        return self.process.returncode, errors
+        return self.process.returncode, "".join(self.log) + errors
 
 
 @contextmanager
-def running(data, *options, environment=None):
+def running(data, *options, environment=None, descriptors=None):
     """A server for as long as the block."""
-    server = Server(data, *options, environment=environment)
+    server = Server(data, *options, environment=environment, descriptors=descriptors)
     try:
         yield server
     finally:

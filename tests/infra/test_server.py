@@ -109,6 +109,32 @@ def test_credentials_that_are_given_are_not_said(data):
     assert AUTH.partition(":")[2] not in server.said + errors
 
 
+def test_a_key_on_the_command_line_is_warned_about_and_one_in_a_file_is_not(data, tmp_path):
+    file = tmp_path / "auth"
+    file.write_text(f"{AUTH}\n")
+    with running(data, "--auth", AUTH) as server:
+        _, errors = server.stop()
+    assert "--auth shows the key to every user of this machine" in errors
+
+    with running(data, "--auth-file", file) as server:
+        with server.client() as client:
+            assert client.get("/actions").status_code == 200
+        _, errors = server.stop()
+    assert "WARNING" not in errors
+    assert "cannot be read" in refusal("--auth-file", tmp_path / "none", "--data", str(data))
+
+
+def test_a_server_that_others_can_reach_without_tls_says_so(data, tmp_path):
+    with running(data, "--host", "0.0.0.0") as server:
+        _, errors = server.stop()
+    assert "listening on 0.0.0.0 without TLS" in errors
+
+    assert "tls_cert is given without tls_key" in refusal("--tls-cert", "x", "--data", str(data))
+    none = str(tmp_path / "none")
+    given = ("--data", str(data), "--tls-cert", none, "--tls-key", none)
+    assert refusal(*given) == f"tls_cert: {none} cannot be read: No such file or directory"
+
+
 def test_it_listens_where_it_is_told_to(data):
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
@@ -242,11 +268,16 @@ def test_a_body_in_pieces_has_the_same_bounds(server):
             assert answer.status_code == status
 
 
-def test_figures_are_served_to_who_has_a_key(server):
-    with server.client() as client:
-        figures = client.get(f"{server.url}/metrics")
+def test_figures_are_served_to_the_operator_only(server):
+    with server.operator() as operator, server.client() as client:
+        figures = operator.get(f"{server.url}/metrics").text
+        guest = client.get(f"{server.url}/metrics")
 
-    assert "xingqiao_store_healthy 1.0" in figures.text
+    assert "xingqiao_store_healthy 1.0" in figures
+    assert "xingqiao_connections_unfinished 0.0" in figures
+    assert 'xingqiao_refused_total{reason="header_slow"} 0.0' in figures
+    assert guest.status_code == 403
+    assert "XINGQIAO_METRICS_KEY" in guest.json()["error"]
     assert httpx.get(f"{server.url}/metrics").status_code == 401
 
 

@@ -61,9 +61,27 @@ def test_everything_can_be_set_by_the_environment():
         "XINGQIAO_SYNCHRONOUS": "NORMAL",
         "XINGQIAO_GRACE_S": "1.5",
         "XINGQIAO_LOG": "json",
+        "XINGQIAO_TLS_CERT": "/some/cert.pem",
+        "XINGQIAO_TLS_KEY": "/some/key.pem",
+        "XINGQIAO_METRICS_KEY": "a-key-for-scrapers",
+        "XINGQIAO_URL_BYTES": "300",
+        "XINGQIAO_HEADER_BYTES": "2000",
+        "XINGQIAO_HEADER_COUNT": "20",
+        "XINGQIAO_HEADER_S": "1.5",
+        "XINGQIAO_BODY_S": "2.5",
+        "XINGQIAO_LEAST_RATE": "1000",
+        "XINGQIAO_IDLE_S": "3.5",
+        "XINGQIAO_HANDSHAKE_S": "4.5",
+        "XINGQIAO_CONNECTIONS": "50",
+        "XINGQIAO_UNFINISHED": "40",
+        "XINGQIAO_UNFINISHED_PER_ADDRESS": "30",
+        "XINGQIAO_PROXIES": "10.0.0.1",
+        "XINGQIAO_READING_BYTES": "2000000",
+        "XINGQIAO_UNAUTHENTICATED_BYTES": "1500000",
     }
 
-    assert environment.keys() == {f"XINGQIAO_{field.name.upper()}" for field in fields(Settings)}
+    named = {f"XINGQIAO_{field.name.upper()}" for field in fields(Settings)}
+    assert environment.keys() == named - {"XINGQIAO_AUTH_FILE"}  # in place of XINGQIAO_AUTH
     assert Settings.from_environment(environment) == Settings(
         host="::1", port=0, data=Path("/somewhere/else"), auth="user:password", dynamodb="table-1",
         isolation="process", workers=3, worker_idle_s=0.5, payload_bytes=2048, steps=7,
@@ -76,7 +94,26 @@ def test_everything_can_be_set_by_the_environment():
         aws_completions="https://sqs.eu-west-1.amazonaws.com/1/q",
         aws_region="eu-west-1", aws_account="000000000042",
         items_dir=Path("/some/buckets"), items_url="http://127.0.0.1:9000", items_bytes=4096,
+        tls_cert=Path("/some/cert.pem"), tls_key=Path("/some/key.pem"),
+        metrics_key="a-key-for-scrapers", url_bytes=300, header_bytes=2000, header_count=20,
+        header_s=1.5, body_s=2.5, least_rate=1000, idle_s=3.5, handshake_s=4.5, connections=50,
+        unfinished=40, unfinished_per_address=30, proxies="10.0.0.1", reading_bytes=2_000_000,
+        unauthenticated_bytes=1_500_000,
     )  # fmt: skip
+
+
+def test_settings_that_go_together_or_not():
+    alone = {"XINGQIAO_AUTH_FILE": "/some/file"}
+    assert Settings.from_environment(alone).auth_file == Path("/some/file")
+    with pytest.raises(SettingsError, match="auth and auth_file are both given"):
+        Settings.from_environment({**alone, "XINGQIAO_AUTH": "user:password"})
+    assert Settings.from_environment(alone, auth="user:password").auth_file is None
+    for given, missing in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
+        with pytest.raises(SettingsError, match=f"{given} is given without {missing}"):
+            Settings(**{given: Path("x")})
+    with pytest.raises(SettingsError) as caught:
+        Settings(metrics_key="short-secret")
+    assert str(caught.value) == "metrics_key must be at least 16 printable characters"
 
 
 def test_options_go_over_the_environment_where_they_are_given():
@@ -122,6 +159,11 @@ def test_options_go_over_the_environment_where_they_are_given():
             "a/b",
             "dynamodb must be the name of a table, 3 to 255 letters, digits or any of _.-, not 'a/b'",
         ),
+        ("URL_BYTES", "255", "url_bytes must be at least 256, not 255"),
+        ("HEADER_BYTES", "1023", "header_bytes must be at least 1024, not 1023"),
+        ("HEADER_COUNT", "15", "header_count must be at least 16, not 15"),
+        ("HEADER_S", "0", "header_s must be at least 0.1, not 0.0"),
+        ("CONNECTIONS", "0", "connections must be at least 1, not 0"),
         ("LOG", "xml", "log must be one of text, json, not 'xml'"),
         ("AWS_REGION", "Europe", "aws_region must be like us-east-1, not 'Europe'"),
         ("AWS_ACCOUNT", "1" * 11, "aws_account must be 12 digits, not '11111111111'"),

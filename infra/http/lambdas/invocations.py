@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from actions import NotFoundError, Query, Write, log_tail, request_id
-from composer import MAX_DEPTH, Failure, activation_id, flaw
+from composer import MAX_DEPTH, Failure, activation_id, flaw, overflow
 from infra.engine import EVENT, Beginning, Unwaited
 from infra.functions import AGAIN, machine_of
 
@@ -63,11 +63,13 @@ async def invoke(asked: Asked, api: Api) -> Answer:
             )
 
 
-def _event(content: bytes) -> JSON:
+def _event(content: bytearray) -> JSON:
     try:
         event = orjson.loads(content or b"{}")
     except orjson.JSONDecodeError as error:
         raise _unreadable(str(error)) from None
+    if why := overflow(content):
+        raise _unreadable(why)
     if content.count(b"{") + content.count(b"[") > MAX_DEPTH and (why := flaw(event)):
         raise _unreadable(why)
     return event

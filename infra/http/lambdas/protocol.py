@@ -6,6 +6,7 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
@@ -20,7 +21,7 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError
+from composer import InvalidNameError, overflow
 
 from .. import reading
 from ..stepfunctions.errors import AwsError, Refusals, refused
@@ -50,7 +51,7 @@ class Asked:
     namespace: str
     id: str
     request: Request
-    content: bytes
+    content: bytearray
 
     @property
     def name(self) -> str:
@@ -115,23 +116,27 @@ def unknown(request: Request) -> Response:
 
 async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
     signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
-    content = bytes(await reading.content(request, MAX_BODY_BYTES))
-    signed.check(request, content)
+    hashed = sha256()
+    content = await reading.content(request, MAX_BODY_BYTES, hashed)
+    signed.check(request, hashed.hexdigest())
     return await operation(Asked(signed.namespace, id, request, content), api)
 
 
-def parsed(content: bytes) -> JSON:
+def parsed(content: bytes | bytearray) -> JSON:
     """What a body says.
 
     Raises:
         AwsError: SerializationException.
     """
     try:
-        return orjson.loads(content)
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise AwsError(
             "SerializationException", f"Could not parse request body into json: {error}"
         ) from None
+    if why := overflow(content):
+        raise AwsError("SerializationException", f"Could not parse request body into json: {why}")
+    return value
 
 
 def _new_id() -> str:

@@ -10,6 +10,7 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
@@ -24,7 +25,7 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError
+from composer import InvalidNameError, overflow
 
 from .. import reading
 from .errors import AwsError, Refusals, refused
@@ -78,10 +79,11 @@ async def answer(operations: Operations, request: Request, api: Api) -> Response
 async def _answered(operations: Operations, request: Request, api: Api, id: str) -> dict[str, JSON]:
     signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
     try:
-        content = bytes(await reading.content(request, MAX_BODY_BYTES))
+        hashed = sha256()
+        content = await reading.content(request, MAX_BODY_BYTES, hashed)
     except RefusedError as error:
         raise refused(error, _REFUSALS) from None
-    signed.check(request, content)
+    signed.check(request, hashed.hexdigest())
     target = request.headers.get("x-amz-target", "")
     handler = operations.get(target.removeprefix(TARGET))
     if handler is None or not target.startswith(TARGET):
@@ -105,11 +107,14 @@ async def refusing(
         raise refused(error, _REFUSALS) from error
 
 
-def _parsed(content: bytes) -> JSON:
+def _parsed(content: bytearray) -> JSON:
     try:
-        return orjson.loads(content or b"{}")
+        value = orjson.loads(content or b"{}")
     except orjson.JSONDecodeError as error:
         raise AwsError("SerializationException", f"The request is no JSON: {error}") from None
+    if why := overflow(content):
+        raise AwsError("SerializationException", f"The request cannot be read: {why}")
+    return value
 
 
 def _written(id: str, content: dict[str, JSON], status: int) -> Response:

@@ -66,8 +66,8 @@ class Signer:
     key: str = field(repr=False)
     claim: Claim
 
-    def check(self, request: Request, content: bytes) -> None:
-        """Whether the request, with this content, was signed with the key.
+    def check(self, request: Request, content_hash: str) -> None:
+        """Whether the request, with content of this SHA-256, was signed with the key.
 
         Raises:
             AwsError: InvalidSignatureException.
@@ -77,7 +77,7 @@ class Signer:
                 ALGORITHM,
                 self.claim.stamp,
                 self.claim.scope,
-                _canonical(request, self.claim, content),
+                _canonical(request, self.claim, content_hash),
             )
         )
         key = _signing_key(self.key, self.claim.scope)
@@ -232,7 +232,7 @@ def _check_age(instant: datetime, now: datetime) -> None:
 # --- what was signed ---------------------------------------------------------------------------
 
 
-def _canonical(request: Request, claim: Claim, content: bytes) -> str:
+def _canonical(request: Request, claim: Claim, content_hash: str) -> str:
     """The hash of the request in its canonical form.
 
     The content's hash is always worked out: what `X-Amz-Content-Sha256` says of it is only a header.
@@ -249,7 +249,7 @@ def _canonical(request: Request, claim: Claim, content: bytes) -> str:
             *headers,
             "",
             ";".join(claim.signed),
-            sha256(content).hexdigest(),
+            content_hash,
         )
     )
     return sha256(form.encode("latin-1", "replace")).hexdigest()

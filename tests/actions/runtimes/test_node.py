@@ -107,6 +107,8 @@ async def test_code_that_cannot_be_taken_in_is_a_developers_error(pool, code, ma
     [
         ("() => {}", Success({})),
         ("() => [1, 2]", Success([1, 2])),
+        # JavaScript has doubles only: it spells this one 1180591620717411300000
+        ("() => ({ n: 2 ** 70, m: 1e400 })", Success({"n": 2.0**70, "m": None})),
         ("() => ({ error: 'mine', more: 1 })", Failure("ApplicationError", "mine")),
         ("() => Promise.reject({ code: 7 })", Failure("ApplicationError", {"code": 7})),
         ("() => Promise.reject('text')", Failure("ApplicationError", "text")),

@@ -237,6 +237,21 @@ async def test_a_result_that_is_no_json_is_a_bad_response(pool, result):
     assert found.error.startswith(NO_JSON)
 
 
+@pytest.mark.parametrize("n", [2**64 - 1, -(2**63), 1e30])
+async def test_a_number_that_fits_64_bits_or_is_a_float_comes_as_it_is(pool, n):
+    found = await outcome(pool, f"def main(params): return {{'n': {n!r}}}")
+
+    assert (found.value["n"], type(found.value["n"])) == (n, type(n))
+
+
+@pytest.mark.parametrize("n", [2**64, -(2**63) - 1, 10**30])
+async def test_a_result_with_a_wider_integer_is_refused_by_its_place(pool, n):
+    found = await outcome(pool, f"def main(params): return {{'a': [{n}]}}")
+
+    assert found.code == "BadResponse"
+    assert "the integer at $.a[0] takes more than 64 bits" in found.error
+
+
 @pytest.mark.parametrize(
     ("levels", "fits"), [(200, True), (201, False), (400, False), (990, False)]
 )

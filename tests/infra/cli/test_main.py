@@ -17,7 +17,7 @@ from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 
 ROOT = Path(__file__).parents[3]
 NO_CREDENTIALS = (
-    "no credentials: give --auth uuid:key, or set XINGQIAO_AUTH "
+    "no credentials: set XINGQIAO_AUTH to uuid:key, or give --auth-file FILE "
     "(the server shows them at its first start)"
 )
 
@@ -54,6 +54,25 @@ def test_options_go_over_the_environment_and_that_over_wskprops(
     assert "http://127.0.0.1:1 cannot be reached" in command("action", "list").err
     assert command("action", "list", "--url", server.url).code == 0
     assert command("action", "list", "--url", server.url + "/").code == 0
+
+
+def test_credentials_may_stand_in_a_file(command, refused, server, monkeypatch, tmp_path):
+    file = tmp_path / "auth"
+    file.write_text(f"{AUTH}\n")
+    monkeypatch.setenv("XINGQIAO_URL", server.url)
+
+    assert command("action", "list", "--auth-file", file).code == 0
+    assert command("show", "nothing", "--auth-file", file).err.strip().endswith("(404)")
+    monkeypatch.setenv("XINGQIAO_AUTH_FILE", str(file))
+    assert command("action", "list").code == 0
+    monkeypatch.setenv("XINGQIAO_AUTH", "wrong:wrong-key")
+    assert command("action", "list").err.strip().endswith("is invalid (401)")
+    assert command("action", "list", "--auth-file", file).code == 0
+    assert "--auth and --auth-file are both given" in refused(
+        "action", "list", "--auth", AUTH, "--auth-file", file
+    )
+    missing = refused("action", "list", "--auth-file", tmp_path / "none")
+    assert f"the file of credentials {tmp_path / 'none'} cannot be read" in missing
 
 
 def test_properties_may_stand_in_another_file(command, server, monkeypatch, tmp_path):

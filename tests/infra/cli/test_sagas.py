@@ -285,7 +285,7 @@ def listed(xingqiao, id):
 
 
 def damaged(server):
-    with server.client() as client:
+    with server.operator() as client:
         lines = client.get(f"{server.url}/metrics").text.splitlines()
     return float(
         next(s for s in lines if s.startswith("xingqiao_transactions_damaged_t")).split()[1]

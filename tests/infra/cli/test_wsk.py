@@ -245,6 +245,11 @@ def test_properties_are_kept_in_wskprops(command, server, tmp_path):
     assert "OTHER=kept" in (tmp_path / ".wskprops").read_text()
     assert ok(command("property", "get", "--apihost", "--json")).json == {"APIHOST": server.url}
     assert ok(command("namespace", "list", "--json")).json == ["guest"]
+    (tmp_path / "auth").write_text(f"{AUTH}\n")
+    ok(command("property", "unset", "--auth"))
+    assert command("namespace", "list").code == 1
+    ok(command("property", "set", "--auth-file", tmp_path / "auth"))
+    assert ok(command("namespace", "list", "--json")).json == ["guest"]
     ok(command("property", "unset", "--auth"))
     assert set(ok(command("property", "get", "--all", "--json")).json) == {"APIHOST", "NAMESPACE"}
     assert command("namespace", "list").code == 1

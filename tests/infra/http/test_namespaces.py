@@ -76,6 +76,31 @@ async def test_a_namespace_that_cannot_be_is_refused(operator, name, limits, sta
     assert answer.status_code == status, answer.text
 
 
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ({"limits": [1]}, "'limits' must be an object, not [1]."),
+        ({"limits": 5}, "'limits' must be an object, not 5."),
+        ({"limits": "a"}, "'limits' must be an object, not 'a'."),
+        ({"limits": {"firesPerMinute": [1]}}, "The limit 'firesPerMinute' must be a whole number"),
+        ({"auth": 5}, "'auth' must be a string, not 5."),
+        ({"auth": ["a:b"]}, "'auth' must be a string, not ['a:b']."),
+        ({"auth": ""}, "'auth' cannot be used: credentials must be uuid:key"),
+        ({"auth": "a:short"}, "'auth' cannot be used: credentials must be uuid:key"),
+        ({"auth": "operator:another-key"}, "is that of the namespace 'whisk.system'"),
+    ],
+)
+async def test_a_member_of_another_type_is_named(operator, document, why):
+    answer = await operator.put(f"{OPERATED}/new", json=document)
+
+    assert (answer.status_code, why in answer.json()["error"]) == (400, True), answer.text
+    if "limits" in document:
+        query = {"overwrite": "true"}
+        answer = await operator.put(f"{OPERATED}/guest", params=query, json=document)
+        assert (answer.status_code, why in answer.json()["error"]) == (400, True), answer.text
+    assert (await operator.get(f"{OPERATED}/new")).status_code == 404
+
+
 async def test_each_has_limits_of_its_own(world, operator):
     body = {"limits": {"invocationsPerMinute": 1}}
     made = (await operator.put(f"{OPERATED}/few", json=body)).json()

@@ -11,7 +11,7 @@ import pytest
 from composer import MAX_DEPTH
 from infra.http import create_app
 from infra.stores import MemoryStore
-from tests.infra.http.worlds import PAYLOAD_BYTES
+from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
 from tests.infra.http.worlds import world as opened
 
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
@@ -78,14 +78,32 @@ async def test_health_and_what_this_is_are_shown_to_anybody(world):
     assert (await anybody.get("/ping")).text == "pong"
 
 
-async def test_figures_and_namespaces_are_shown_to_who_has_a_key(world, client):
+async def test_namespaces_are_shown_to_who_has_a_key(world, client):
     caller = world.caller(auth=client.auth)
 
-    figures = await caller.get("/metrics")
-
-    assert figures.content == b"# figures\n"
-    assert figures.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert (await caller.get("/api/v1/namespaces")).json() == ["guest"]
+
+
+async def test_figures_are_shown_to_the_operator_and_to_who_scrapes_them(world, client):
+    world.api.metrics_key = "a-key-for-scrapers"
+    scraper = {"Authorization": "Bearer a-key-for-scrapers"}
+    operator = world.caller(auth=tuple(OPERATOR.split(":")))
+    for caller in (operator, world.caller(headers=scraper)):
+        figures = await caller.get("/metrics")
+        assert figures.content == b"# figures\n"
+        assert figures.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+    guest = await world.caller(auth=client.auth).get("/metrics")
+    assert (guest.status_code, "XINGQIAO_METRICS_KEY" in guest.json()["error"]) == (403, True)
+    for wrong in ("Bearer a-key-for-scraper", "Bearer ", "bearer a-key-for-scrapers"):
+        other = world.caller(headers={"Authorization": wrong})
+        assert (await other.get("/metrics")).status_code == 401
+
+
+async def test_without_a_key_for_scrapers_an_empty_one_shows_nothing(world):
+    caller = world.caller(headers={"Authorization": "Bearer "})
+
+    assert (await caller.get("/metrics")).status_code == 401
 
 
 async def test_a_service_that_stops_takes_nothing_new_and_still_shows_what_there_is(world, client):
@@ -251,16 +269,14 @@ async def test_a_body_as_deep_as_may_be_is_taken_and_one_level_more_is_refused(w
     assert refused.json()["error"] == MALFORMED + f"it nests deeper than {MAX_DEPTH} levels"
 
 
-async def test_numbers_come_back_as_close_as_json_lets_them(world, client):
+async def test_numbers_come_back_as_they_were_or_are_refused(world, client):
     await world.put("echo", "echo")
     big = 1 << 64
 
     for number in (big - 1, -(1 << 63), 1e308, 0.1, float(big)):
         answer = await client.post("/actions/echo", params=RESULT, json={"n": number})
         assert answer.json() == {"n": number}
-    answer = await client.post("/actions/echo", params=RESULT, content=f'{{"n": {big}}}')
-    assert answer.json() == {"n": float(big)}
-    for number in ("1" + "0" * 400, "1e999"):
+    for number in (big, "1" + "0" * 400, "1e999"):
         answer = await client.post("/actions/echo", params=RESULT, content=f'{{"n": {number}}}')
         assert answer.status_code == 400
 
@@ -335,7 +351,7 @@ async def test_a_mistake_of_ours_is_told_without_its_details(world, client):
     world.api.metrics = mistaken
     transport = httpx.ASGITransport(create_app(world.api), raise_app_exceptions=False)
     async with httpx.AsyncClient(
-        transport=transport, base_url="http://test", auth=client.auth
+        transport=transport, base_url="http://test", auth=tuple(OPERATOR.split(":"))
     ) as caller:
         answer = await caller.get("/metrics")
 
@@ -371,6 +387,31 @@ async def test_a_store_that_does_not_commit_is_told_and_nothing_is_acknowledged(
         store.full = False
         assert (await answering).status_code == 200
         assert (await anybody.get("/health")).status_code == 200
+
+
+@pytest.mark.parametrize("n", [2**64 - 1, -(2**63)])
+async def test_an_integer_of_64_bits_comes_back_as_it_was(world, client, n):
+    await world.put("echo", "echo")
+
+    answer = await client.post("/actions/echo", params=RESULT, json={"n": n})
+
+    assert answer.json()["n"] == n
+
+
+@pytest.mark.parametrize("n", [2**64, -(2**63) - 1, 10**40])
+async def test_a_wider_integer_is_refused_by_its_place_wherever_it_comes_in(world, client, n):
+    await world.put("echo", "echo")
+    await client.put("/triggers/t", json={})
+    why = "takes more than 64 bits"
+    for method, path, document, place in (
+        ("POST", "/actions/echo", {"a": {"n": [n]}}, "$.a.n[0]"),
+        ("POST", "/triggers/t", {"n": n}, "$.n"),
+        ("PUT", "/actions/b", {**ECHO, "parameters": [{"key": "n", "value": n}]}, "$.parameters[0].value"),
+        ("PUT", "/secrets/s", {"n": n}, "$.n"),
+    ):  # fmt: skip
+        answer = await client.request(method, path, json=document)
+        assert answer.status_code == 400
+        assert f"malformed:\nthe integer at {place} {why}: send it" in answer.json()["error"]
 
 
 async def test_an_action_that_is_put_may_be_larger_than_a_payload(client):

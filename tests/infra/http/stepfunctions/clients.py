@@ -98,6 +98,7 @@ def caller_of(operations, api):
     """A client of a service that has these operations only."""
 
     async def endpoint(request):
+        request.scope["bodies"] = api.bodies  # as the application has it
         return await answer(operations, request, api)
 
     routes = [Route("/{path:path}", endpoint, methods=["POST", "PUT"])]

@@ -1,0 +1,276 @@
+"""HTTP on one connection: uvicorn's protocol, with bounds on what is sent and on how long it takes.
+
+A request that is whole in one piece, as nearly all are, costs a few attribute writes more than with
+uvicorn alone. Deadlines are numbers that the census looks at from time to time, not timers.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .refusing import refusal
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from uvicorn.config import Config
+    from uvicorn.server import ServerState
+
+    from .census import Census
+
+MAX_PIPELINED = 64  # requests that wait for the response to one before them
+LINGER_S = 2.0  # that a client has to read why it was refused
+LINGER_BYTES = 1 << 20  # that are read of it meanwhile
+
+
+class State(Enum):
+    """What a connection is at, as its newest request has it."""
+
+    SILENT = auto()  # nothing has come yet
+    HEAD = auto()
+    BODY = auto()
+    ANSWERED = auto()  # the response is done before the body is
+    SERVED = auto()  # the request is whole, its response is not done
+    IDLE = auto()
+    CLOSING = auto()
+
+
+# An Enum's members are slow to get at, and every request asks for several.
+SILENT, HEAD, BODY, ANSWERED, SERVED, IDLE, CLOSING = State
+
+
+class Guarded(HttpToolsProtocol):
+    """A connection within bounds.
+
+    Args:
+        config: uvicorn's.
+        server_state: uvicorn's.
+        census: of all connections, with their bounds.
+        address: of the client, as the census counts it.
+    """
+
+    def __init__(
+        self, config: Config, server_state: ServerState, census: Census, address: str
+    ) -> None:
+        super().__init__(config, server_state, {})
+        self._census, self._bounds, self._address = census, census.bounds, address
+        self._state = SILENT
+        self.until = inf
+        self._unfinished = True
+        self._deaf = False  # what comes is no longer parsed
+        self._chunk = 0  # bytes that came last
+        self._loose = 0  # bytes that came since the parser last told of anything whole
+        self._flaw: tuple[str, int, str] | None = None
+        self._unsent, self._unsent_until = 0, inf
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is open between two requests."""
+        return self._state is IDLE
+
+    # --- the connection ----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.until = self._census.now + self._bounds.header_s
+        self._census.watched.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        census = self._census
+        census.watched.discard(self)
+        census.writing.discard(self)
+        census.left(self._address, unfinished=self._unfinished)
+        self._unfinished = False
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._chunk = len(data)
+        self._loose += self._chunk
+        if self._deaf:
+            if self._loose > LINGER_BYTES:
+                self.flow.pause_reading()
+            return
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # nothing here is upgraded to: the request is answered as any other
+        except httptools.HttpParserError:
+            self._refuse(*(self._flaw or ("malformed", 400, "The request is not valid HTTP.")))
+            return
+        if self._loose > self._bounds.loose_bytes:
+            self._refuse(*self._too_large())
+        elif not self._unfinished and self._state in (HEAD, BODY):
+            self._unfinished = True
+            if why := self._census.unfinish(self._address):
+                self._refuse(why, 429, "Too many requests of this address are unfinished.")
+
+    # --- what the parser tells ---------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._state = HEAD
+        self.until = self._census.now + self._bounds.header_s
+
+    def on_headers_complete(self) -> None:
+        bounds = self._bounds
+        if (
+            len(self.url) > bounds.url_bytes
+            or len(self.headers) > bounds.header_count
+            or (
+                max(self._loose, self._chunk) > bounds.header_bytes
+                and sum(len(name) + len(value) for name, value in self.headers)
+                > bounds.header_bytes
+            )
+        ):
+            self._stop(*self._too_large())
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._stop("pipelined", 429, f"More than {MAX_PIPELINED} requests were sent at once.")
+        self._loose = 0
+        self._state = BODY
+        self.until = self._census.now + bounds.body_s
+        super().on_headers_complete()
+        self.headers = []  # a trailer is no header: nothing may be claimed by one
+
+    def on_body(self, body: bytes) -> None:
+        self._loose = 0
+        if self._state is BODY:
+            on_time = self._census.now + self._bounds.body_s
+            self.until = min(self.until + len(body) / self._bounds.least_rate, on_time)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._loose = 0
+        if self._unfinished:
+            self._unfinished = False
+            self._census.finished(self._address)
+        if self._state is ANSWERED:
+            self._rest()
+        else:
+            self._state, self.until = SERVED, inf
+        super().on_message_complete()
+
+    # --- responses ---------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """As uvicorn's, without a timer for each response."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            self._close()
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._state is SERVED:
+            self._rest()
+        elif self._state is BODY:
+            self._state, self.until = ANSWERED, self._census.now + self._bounds.body_s
+
+    def _rest(self) -> None:
+        self._state, self.until = IDLE, self._census.now + self._bounds.idle_s
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent_until = self._census.now + self._bounds.body_s
+        self._census.writing.add(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._census.writing.discard(self)
+
+    # --- deadlines ---------------------------------------------------------------------------
+
+    def late(self, now: float) -> None:
+        """Told that its deadline is over."""
+        bounds, waited_for = (
+            self._bounds,
+            self.cycle is not None and not self.cycle.response_complete,
+        )
+        match self._state:
+            case State.CLOSING if self not in self._census.writing:
+                self.transport.abort()
+            case State.CLOSING:
+                self.until = now + LINGER_S
+            case State.SILENT:
+                self._census.refused("silent", self._address)
+                self._close()
+            case State.IDLE | State.ANSWERED:
+                self._close()
+            case State.HEAD if waited_for:  # the response to the request before comes first
+                self.until = now + bounds.header_s
+            case State.BODY if self.flow.read_paused:  # it is us who do not read
+                self.until = now + bounds.body_s
+            case State.HEAD:
+                text = f"The request's headers did not arrive within {bounds.header_s:g} s."
+                self._refuse("header_slow", 408, text)
+            case _:
+                text = (
+                    f"The request's body came more slowly than {bounds.least_rate} bytes a second."
+                )
+                self._refuse("body_slow", 408, text)
+
+    def stalled(self, now: float) -> None:
+        """Looks whether a client that reads slowly reads at all fast enough."""
+        if now < self._unsent_until:
+            return
+        unsent = self.transport.get_write_buffer_size()
+        if self._unsent - unsent < self._bounds.least_rate * self._bounds.body_s:
+            self._census.refused("answer_slow", self._address)
+            self.transport.abort()
+        self._unsent, self._unsent_until = unsent, now + self._bounds.body_s
+
+    # --- refusals ----------------------------------------------------------------------------
+
+    def _too_large(self) -> tuple[str, int, str]:
+        if self._state in (BODY, ANSWERED):
+            return "malformed", 400, "The request's chunks are framed by too many bytes."
+        if self._state is not HEAD:
+            return "malformed", 400, "The request is not valid HTTP."
+        bounds = self._bounds
+        if len(self.url) > bounds.url_bytes:
+            text = f"The request's path and query are longer than {bounds.url_bytes} bytes."
+            return "url_size", 414, text
+        if len(self.headers) > bounds.header_count:
+            return "header_size", 431, f"The request has more than {bounds.header_count} headers."
+        text = f"The request's headers are larger than {bounds.header_bytes} bytes together."
+        return "header_size", 431, text
+
+    def _stop(self, reason: str, status: int, text: str) -> None:
+        """Stops the parser, which calls this, and has the request refused."""
+        self._flaw = (reason, status, text)
+        raise ValueError(reason)
+
+    def _refuse(self, reason: str, status: int, text: str) -> None:
+        """Answers what was asked before, then this; the connection ends."""
+        self._census.refused(reason, self._address)
+        self._deaf, self._loose = True, 0
+        if self._state is ANSWERED:
+            self._close()
+            return
+        cycle: Any = self.cycle
+        pending = cycle is not None and not cycle.response_complete
+        if pending and self._state is not BODY:
+            cycle.keep_alive = False
+            self._state, self.until = SERVED, inf
+            return
+        if not pending or not (self.pipeline or cycle.response_started):
+            self.transport.write(refusal(status, text))
+        if pending:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._state, self.until = CLOSING, self._census.now + LINGER_S
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+
+    def _close(self) -> None:
+        """Closes it as soon as what was written is sent, or when that takes too long."""
+        self._state, self.until = CLOSING, self._census.now + LINGER_S
+        self.transport.close()
