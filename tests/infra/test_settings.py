@@ -100,6 +100,7 @@ def test_options_go_over_the_environment_where_they_are_given():
             "127.0.0.1:9000",
             "items_url must be a URL such as http://127.0.0.1:9000, not '127.0.0.1:9000'",
         ),
+        ("DEAD_LETTERS", "0", "dead_letters must be at least 1, not 0"),
         ("STEPS", "0", "steps must be at least 1, not 0"),
         ("FORK_WIDTH", "0", "fork_width must be at least 1, not 0"),
         ("NESTING", "-1", "nesting must be at least 0, not -1"),
