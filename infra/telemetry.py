@@ -92,6 +92,11 @@ class _Collector:
                 "Transactions that an operator had decided otherwise than their coordinators",
             ),
             ("executions_recovered", counters.recovered, "Executions taken up after a start"),
+            (
+                "executions_withdrawn",
+                counters.withdrawn,
+                "Executions whose calls were answered with 503 because the store did not commit",
+            ),
         ):
             yield CounterMetricFamily(f"xingqiao_{name}", text, value)
         for name, value in {

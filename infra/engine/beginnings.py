@@ -1,4 +1,4 @@
-"""Executions that are to begin."""
+"""Executions that are to begin, and those that after all do not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from .contexts import name_key
 if TYPE_CHECKING:
     from actions import Action
     from composer import JSON
+
+    from .parts import Parts
+    from .runs import Run
+    from .starter import Starter
 
 
 @frozen
@@ -45,3 +49,17 @@ def called(action: Action, params: dict[str, JSON], namespace: str, trace: str =
     """What is to begin when an action is called with these parameters."""
     value = params if action.entity is not None else merged(action.parameters, params)
     return Beginning(action, value, namespace, trace=trace)
+
+
+def withdraw(begun: list[Run], parts: Parts, starter: Starter) -> None:
+    """Undoes that executions have begun: the store has not taken them, and nothing is left of them."""
+    for run in begun:
+        parts.counters.withdrawn += 1
+        if parts.runs.get(run.id) is run:
+            del parts.runs[run.id]
+            if run.counted:
+                parts.usage[run.origin.namespace].running -= 1
+        parts.stuck.pop(run.id, None)
+        for flight in run.flights.values():
+            starter.withdraw(flight)
+        run.flights.clear()

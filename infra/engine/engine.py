@@ -19,6 +19,7 @@ from actions import (
     Change,
     Composed,
     ConflictError,
+    InDoubtError,
     Inline,
     InvalidError,
     NotFoundError,
@@ -28,7 +29,7 @@ from actions import (
 from composer import STUCK, Name, TimerFired, compile
 
 from .answering import Answering
-from .beginnings import called
+from .beginnings import called, withdraw
 from .dispatch import Dispatch
 from .executions import Executions
 from .firing import Firing
@@ -40,10 +41,11 @@ from .programs import program_document
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
-from .registry import Registry, tell
-from .tick import Tick, Unit
+from .registry import Registry
+from .tick import Tick, tell
 from .timers import Timers
 from .tokens import Tokens
+from .units import Unit
 from .waiters import Ended, Waiters
 
 if TYPE_CHECKING:
@@ -57,6 +59,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MAY_RUN = (
+    "The server could not store this call in time, and cannot say whether it will: activation {id} "
+    "may still run. Ask for that activation before you call again."
+)
 ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 
@@ -96,7 +102,7 @@ class Engine:
         )
         self._tokens = Tokens(secret)
         self._waiters = Waiters()
-        self._tick = Tick(store, self._proceed)
+        self._tick = Tick(store, self._proceed, self._withdraw)
         self._timers = Timers(clock, self._fire)
         self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
         self._inbox = Inbox(self._parts, self._tick, self._timers, self._waiters, self._dispatch)
@@ -140,6 +146,7 @@ class Engine:
         self._dispatch.hold()
         self._timers.stop()
         self.entities.stop()
+        self._recovery.stop()
         self._inbox.close()
         await self._tick.end()
         self._waiters.close()
@@ -181,6 +188,7 @@ class Engine:
             "stuck": len(self._parts.stuck),
             "stuck_longest_s": self._longest(self._parts.stuck.values()),
             "commits": self._tick.commits,
+            "calls_refused_by_store": self._tick.turned_away,
         }
 
     def _longest(self, instants_ms: Iterable[int]) -> int:
@@ -208,7 +216,7 @@ class Engine:
         self._catalog.apply(Change(action, (action,)))
 
     async def commit(self, write: Write) -> None:
-        """Commits what others than executions have to write, with all else."""
+        """Commits what others than executions have to write, with all else, however long it takes."""
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._tick.submit(Unit(write, [partial(tell, done, True)], partial(tell, done, False)))
         await done
@@ -224,6 +232,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            InDoubtError: when it may run, though the store did not say so in time.
         """
         action = self._catalog.resolve(call.name, call.namespace)
         quotas = self._parts.settings.quotas(call.namespace)
@@ -232,19 +241,24 @@ class Engine:
         except TypeError as error:
             raise InvalidError(f"The request content was malformed:\n{error}") from error
         now_ms = self._parts.clock.now_ms()
+        self._tick.ensure()
         self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
         beginning = called(action, call.params, call.namespace, call.trace)
-        loop = asyncio.get_running_loop()
-        if wait_s is None:
-            accepted: asyncio.Future[bool] = loop.create_future()
-            self._tick.gathering.effects.append(partial(tell, accepted, True))
-            self._inbox.begin(id, beginning)
-            await accepted
-            return Invoked(id, None)
-        ended = self._waiters.wait_for(id)
-        self._inbox.begin(id, beginning)
-        return Invoked(id, await self._waiters.within(id, ended, wait_s))
+        try:
+            if wait_s is None:
+                with self._tick.apart():
+                    accepted = self._tick.durable()
+                    self._inbox.begin(id, beginning)
+                await accepted
+                return Invoked(id, None)
+            ended = self._waiters.wait_for(id)
+            with self._tick.apart() as unit:
+                unit.waiting.append(ended)
+                self._inbox.begin(id, beginning)
+            return Invoked(id, await self._waiters.within(id, ended, wait_s))
+        except InDoubtError:
+            raise InDoubtError(MAY_RUN.format(id=id), id) from None
 
     async def start(
         self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str
@@ -259,13 +273,13 @@ class Engine:
         now_ms = self._parts.clock.now_ms()
         quotas = self._parts.settings.quotas(namespace)
         check_call(action, params, len(orjson.dumps(params)), quotas)
+        self._tick.ensure()
         self._parts.used(namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
-        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        gathering = self._tick.gathering
-        gathering.write.documents.append(program_document(program))
-        gathering.effects.append(partial(tell, accepted, True))
-        self._inbox.begin(id, called(action, params, namespace))
+        with self._tick.apart() as unit:
+            accepted = self._tick.durable()
+            unit.write.documents.append(program_document(program))
+            self._inbox.begin(id, called(action, params, namespace))
         await accepted
         return id
 
@@ -302,6 +316,7 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it has ended.
         """
+        self._tick.ensure()
         run = await self._standing(namespace, id)
         if terminate and run.execution.decided:
             raise ConflictError(
@@ -332,6 +347,7 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it is not paused, or not stuck there.
         """
+        self._tick.ensure()
         run = await self._standing(namespace, id)
         stuck = run.execution.stuck_fibers
         if not run.paused:
@@ -364,6 +380,7 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it cannot be taken up; the text says why.
         """
+        self._tick.ensure()
         await self._redrives.redrive(namespace, id, composition)
         await self._tick.settled()
 
@@ -371,6 +388,9 @@ class Engine:
 
     def _proceed(self, run: Run) -> None:
         self._inbox.proceed(run)
+
+    def _withdraw(self, begun: list[Run]) -> None:
+        withdraw(begun, self._parts, self._dispatch)
 
     def _fire(self, execution: str, fiber: str) -> None:
         self._recovery.visit(

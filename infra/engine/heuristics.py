@@ -41,6 +41,7 @@ class Heuristics:
         Raises:
             NotFoundError: when nobody in this namespace is.
         """
+        self._tick.ensure()
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is None):
             await self._mailboxes.decide_by_hand(
                 name, transaction, commits=commits, by=by, reason=reason
@@ -53,6 +54,7 @@ class Heuristics:
         Raises:
             NotFoundError: when there is nothing of that.
         """
+        self._tick.ensure()
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is not None):
             await self._mailboxes.forget(name, transaction)
         await self._tick.settled()

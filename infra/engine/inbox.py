@@ -311,6 +311,7 @@ class Inbox:
         execution = Execution(id, program, limits)
         run = self._runs[id] = Run(execution, origin, now_ms)
         self._counters.started += 1
+        self._tick.gathering.begun.append(run)
         if not origin.express:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         if spawn is not None:

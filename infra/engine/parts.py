@@ -29,6 +29,7 @@ class Counters:
     steps_failed: int = 0
     stale: int = 0  # completions, timers and cancellations that came late or twice
     recovered: int = 0
+    withdrawn: int = 0  # executions that the store did not take in time
     damaged: int = 0  # transactions that an operator had decided otherwise
 
     def ended(self, status: str) -> None:

@@ -19,6 +19,7 @@ from actions import (
     Opened,
     Query,
     RefusedError,
+    UnavailableError,
 )
 from actions import Limits as ActionLimits
 from composer import CONDUCTING, Execution, Failure, Name, Program
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 
 MISSING = "missing"  # the kind of an action that has been deleted meanwhile
 MOST = 1_000_000
+AGAIN_S = 0.5  # between attempts to load an execution for its timer
 LAST = 1 << 62  # after every entry of any history
 
 Visit: TypeAlias = "Callable[[Run], None]"
@@ -54,6 +56,7 @@ class Recovery:
     ) -> None:
         self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
         self._loading: dict[str, asyncio.Future[bool]] = {}
+        self._stopped = False
         self._programs: dict[str, Program] = {}
 
     # --- after a crash -----------------------------------------------------------------------
@@ -136,8 +139,24 @@ class Recovery:
         else:
             self._tasks.create_task(self._visited(execution, visit))
 
+    def stop(self) -> None:
+        """Visits no execution any more that is not in memory."""
+        self._stopped = True
+
     async def _visited(self, execution: str, visit: Visit) -> None:
-        run = await self.found(execution)
+        while True:
+            try:
+                run = await self.found(execution)
+            except UnavailableError as error:
+                log.warning("execution %s cannot be loaded; trying again: %s", execution, error)
+                await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work again soon
+                if self._stopped:
+                    return
+            except Exception:
+                log.exception("execution %s cannot be loaded; it is left alone", execution)
+                return
+            else:
+                break
         if run is not None:
             visit(run)
         else:
@@ -147,24 +166,35 @@ class Recovery:
         """An execution under way, in memory; None when it has ended.
 
         Whoever is given it must use it before awaiting anything: it may leave memory again.
+
+        Raises:
+            UnavailableError: when the store cannot be read just now.
         """
         runs = self._parts.runs
         while execution not in runs:
             loading = self._loading.get(execution)
             if loading is None:
                 loading = self._loading[execution] = asyncio.get_running_loop().create_future()
-                try:
-                    run = await self._load(execution)
-                except Exception:
-                    log.exception("execution %s cannot be loaded", execution)
-                    run = None
-                if run is not None:
-                    runs[execution] = run
-                del self._loading[execution]
-                loading.set_result(run is not None)
+                await self._load_for(execution, loading)
             if not await loading:
                 return None
         return runs[execution]
+
+    async def _load_for(self, execution: str, loading: asyncio.Future[bool]) -> None:
+        """Loads an execution for all who wait for it: they hear whether it is in memory now."""
+        try:
+            run = await self._load(execution)
+        except asyncio.CancelledError:
+            loading.set_exception(UnavailableError("The execution was not loaded: ask again."))
+            raise
+        except Exception as error:  # noqa: BLE001  all who wait for it hear of it
+            loading.set_exception(error)
+        else:
+            if run is not None:
+                self._parts.runs[execution] = run
+            loading.set_result(run is not None)
+        finally:
+            del self._loading[execution]
 
     async def _load(self, execution: str) -> Run | None:
         store = self._parts.store

@@ -19,7 +19,8 @@ from actions import (
 )
 
 from .programs import program_document
-from .tick import Unit
+from .tick import tell
+from .units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,7 +104,9 @@ class Registry:
 
         Raises:
             ConflictError: when another has changed the same in between.
+            UnavailableError: when the store does not commit.
         """
+        self._tick.ensure()
         beside = self.beside(change) if beside is None else beside
         documents = [self._document(entity, gone=False) for entity in change.put]
         documents += [self._document(entity, gone=True) for entity in change.gone]
@@ -131,7 +134,12 @@ class Registry:
     async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
         """Commits documents and applies what they say; whether their conditions held."""
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit = Unit(effects=[apply, partial(tell, done, True)], refused=partial(tell, done, False))
+        unit = Unit(
+            effects=[apply, partial(tell, done, True)],
+            refused=partial(tell, done, False),
+            waiting=[done],
+            alone=True,
+        )
         unit.write.documents += documents
         self._tick.submit(unit)
         return await done
@@ -146,8 +154,3 @@ class Registry:
             else:
                 self._versions[document.key] = (document.expected or 0) + 1
         beside.applied()
-
-
-def tell(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)

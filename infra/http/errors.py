@@ -9,13 +9,14 @@ from starlette.exceptions import HTTPException
 from actions import (
     ConflictError,
     ForbiddenError,
+    InDoubtError,
     InvalidError,
     NotAcceptableError,
     NotFoundError,
-    RefusedError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
+    UnavailableError,
 )
 from composer import InvalidNameError
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
+
+    from composer import JSON
 
 STATUS: dict[type[Exception], int] = {
     InvalidError: 400,
@@ -36,7 +39,9 @@ STATUS: dict[type[Exception], int] = {
     ConflictError: 409,
     TooLargeError: 413,
     ThrottledError: 429,
+    UnavailableError: 503,
 }
+RETRY_AFTER = {"Retry-After": "1"}  # what is not available now may be soon
 
 TEXTS = {
     404: "The requested resource does not exist.",
@@ -45,19 +50,19 @@ TEXTS = {
 }
 
 
-class UnavailableError(RefusedError):
-    """The server stops, or its store does not commit (503)."""
-
-
-STATUS[UnavailableError] = 503
-
-
 def refused(request: Request, error: Exception) -> Json:
     """The answer to what was refused."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    unknown = isinstance(error, UnauthorizedError)
-    headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'} if unknown else None
-    return failed(request, status, str(error), headers)
+    if isinstance(error, UnauthorizedError):
+        headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
+        return failed(request, status, str(error), headers)
+    if isinstance(error, InDoubtError) and error.activation is not None:
+        about = {"activationId": error.activation}
+        headers = {**RETRY_AFTER, "x-openwhisk-activation-id": error.activation}
+        return failed(request, status, str(error), headers, about)
+    if isinstance(error, UnavailableError):
+        return failed(request, status, str(error), RETRY_AFTER)
+    return failed(request, status, str(error))
 
 
 def not_served(request: Request, error: Exception) -> Json:
@@ -68,7 +73,12 @@ def not_served(request: Request, error: Exception) -> Json:
 
 
 def failed(
-    request: Request, status: int, text: str, headers: Mapping[str, str] | None = None
+    request: Request,
+    status: int,
+    text: str,
+    headers: Mapping[str, str] | None = None,
+    about: Mapping[str, JSON] | None = None,
 ) -> Json:
-    """An answer in OpenWhisk's shape."""
-    return Json({"error": text, "code": request.scope["transaction"]}, status, headers)
+    """An answer in OpenWhisk's shape, with whatever else is told `about` the error."""
+    doc: dict[str, JSON] = {"error": text, "code": request.scope["transaction"]}
+    return Json({**doc, **(about or {})}, status, headers)

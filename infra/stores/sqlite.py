@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 
+from .counting import Counted, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
 from .expiry import expire
 
@@ -68,6 +69,7 @@ class SqliteStore:
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
         self._copier: sqlite3.Connection
+        self._counted: Counted
         self._uncopied = 0  # rows put in since the log was last copied
         self._copied = False  # but for what has come since
         self._turn = asyncio.Lock()
@@ -77,14 +79,17 @@ class SqliteStore:
         """Opens the file, brings its schema up to date and checks it.
 
         Raises:
-            StoreError: when another server has it open, it cannot be opened, it is damaged, or it is
-                of a newer version.
+            StoreError: when another server has it open, it cannot be opened, it is damaged, it lacks
+                commits, or it is of a newer version.
         """
         with ExitStack() as opening:
             await self._lock(opening)
             path = self._directory / FILE
             try:
                 self._open(path, opening)
+                self._counted = opening.enter_context(
+                    counting(self._writer, self._directory, self._synchronous)
+                )
             except sqlite3.OperationalError as error:
                 raise StoreError(f"{path} cannot be opened: {error}") from error
             except sqlite3.DatabaseError as error:
@@ -110,6 +115,7 @@ class SqliteStore:
         )
 
     def _open(self, path: Path, opening: ExitStack) -> None:
+        check_not_emptied(path)
         self._writer = opening.enter_context(_connected(path))
         self._writer.execute("PRAGMA journal_mode=WAL")
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
@@ -118,6 +124,7 @@ class SqliteStore:
         found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
+        check_count(self._writer, path)
         _migrate(self._writer, path)
         self._reader = opening.enter_context(_connected(path))
         self._reader.execute("PRAGMA query_only=ON")
@@ -160,11 +167,15 @@ class SqliteStore:
     def _put(self, writes: Sequence[Write]) -> list[int]:
         """Puts everything in, not yet committed. Returns the indexes of what was refused."""
         db = self._writer
-        db.execute("BEGIN IMMEDIATE")
         try:
+            db.execute("BEGIN IMMEDIATE")
             refused = _put_documents(db, writes)
             kept = [w for i, w in enumerate(writes) if i not in refused] if refused else writes
             _put_rows(db, kept)
+            self._counted.next()
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise failure(error, self._directory) from error
         except BaseException:
             self._roll_back()
             raise
@@ -173,9 +184,10 @@ class SqliteStore:
     def _end(self) -> None:
         try:
             self._writer.execute("COMMIT")
-        except BaseException:
+        except sqlite3.Error as error:
             self._roll_back()
-            raise
+            raise failure(error, self._directory) from error
+        self._counted.durable()
         if self._copied:  # what little has come since is copied at once: then the log begins anew
             self._copied = False
             _checkpoint(self._writer)
@@ -189,11 +201,20 @@ class SqliteStore:
     @contextmanager
     def _moment(self) -> Iterator[sqlite3.Connection]:
         """All that is read within is as of one moment, whatever the thread commits meanwhile."""
-        self._reader.execute("BEGIN")
         try:
-            yield self._reader
-        finally:
-            self._reader.execute("COMMIT")
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                self._reader.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise failure(error, self._directory, "read") from error
+
+    def _rows(self, sql: str, asked: Sequence[Any] | dict[str, Any]) -> list[Any]:
+        try:
+            return self._reader.execute(sql, asked).fetchall()
+        except sqlite3.Error as error:
+            raise failure(error, self._directory, "read") from error
 
     async def standing(self) -> Standing:
         with self._moment() as db:
@@ -213,24 +234,24 @@ class SqliteStore:
         return Saved(ExecutionRow(*row), [FiberRow(*fiber) for fiber in fibers])
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
-        return self._reader.execute(
+        return self._rows(
             "SELECT first, body FROM history WHERE execution = :execution AND first >= ifnull(("
             "SELECT max(first) FROM history WHERE execution = :execution AND first <= :first), 0) "
             "ORDER BY first LIMIT :limit",
             {"execution": execution, "first": after + 1, "limit": limit},
-        ).fetchall()
+        )
 
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         marks = ",".join("?" * len(keys))
-        rows = self._reader.execute(
+        rows = self._rows(
             f"SELECT key, body FROM large_values WHERE execution = ? AND key IN ({marks})",
             (execution, *keys),
         )
-        return dict(rows.fetchall())
+        return dict(rows)
 
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
         asked: dict[str, Any] = _where(query)
-        rows = self._reader.execute(
+        rows = self._rows(
             f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked)} "
             f"ORDER BY started_ms DESC, {_THEN[kind]} DESC LIMIT ? OFFSET ?",
             (*asked.values(), query.limit, query.skip),
@@ -240,13 +261,13 @@ class SqliteStore:
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
         asked: dict[str, Any] = _where(query)
         sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked)}"
-        count: int = self._reader.execute(sql, list(asked.values())).fetchone()[0]
+        count: int = self._rows(sql, list(asked.values()))[0][0]
         return count
 
     async def documents(
         self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
     ) -> AsyncIterator[Document]:
-        rows = self._reader.execute(
+        rows = self._rows(
             "SELECT kind, key, body, version FROM documents "
             "WHERE kind = ? AND key >= ? AND key < ? AND (? OR key > ?) ORDER BY key LIMIT ?",
             (
@@ -257,7 +278,7 @@ class SqliteStore:
                 after,
                 -1 if limit is None else limit,
             ),
-        ).fetchall()  # a listing that is left half read would keep all readers in the past
+        )  # a listing that is left half read would keep all readers in the past
         for found, key, body, version in rows:
             yield Document(kind=found, key=key, body=body, version=version)
 
@@ -272,8 +293,8 @@ def _connected(path: Path) -> closing[sqlite3.Connection]:
 def _checkpoint(db: sqlite3.Connection) -> None:
     try:
         db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    except sqlite3.Error:
-        log.exception("the write-ahead log cannot be copied into the file; it grows")
+    except sqlite3.Error as error:
+        log.warning("the write-ahead log cannot be copied into the file; it grows: %s", error)
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:

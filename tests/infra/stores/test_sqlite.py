@@ -80,7 +80,7 @@ async def test_a_closed_store_leaves_no_log_behind(tmp_path):
     async with SqliteStore(tmp_path) as store:
         await store.commit([Write(executions=[execution()])])
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", FILE]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "xingqiao.commits", FILE]
 
 
 # --- versions of the schema --------------------------------------------------------------------
@@ -316,7 +316,7 @@ asyncio.run(main())
 
 async def test_a_full_disk_loses_nothing_and_room_heals_it(tmp_path):
     output, errors = finished(FILLS, tmp_path)
-    assert errors.count("failed OperationalError") == 3
+    assert errors.count("failed StoreError the disk is full") == 3
     acknowledged = set(output.split())
     assert acknowledged
 
