@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 OPTIMIZED, SDK = "states", "aws-sdk:sfn"
 START = "startExecution"
+BEGINNING = (START, "startSyncExecution")  # without a name they are not asked twice
+UNAVAILABLE = 503
+AGAIN_S = 0.5  # until that is asked again
 OPERATIONS = (
     "createActivity", "createStateMachine", "createStateMachineAlias", "deleteActivity", "deleteStateMachine",
     "deleteStateMachineAlias", "deleteStateMachineVersion", "describeActivity", "describeExecution",
@@ -93,7 +96,14 @@ class StepFunctions:
         await self._served.wait()
         request = str(UUID(asked.activation))
         name = operation[0].upper() + operation[1:]
-        return await self._call(asked.namespace, request, name, params)
+        repeatable = operation not in BEGINNING or "name" in params
+        while True:
+            try:
+                return await self._call(asked.namespace, request, name, params)
+            except OperationError as error:
+                if error.status != UNAVAILABLE or not repeatable:
+                    raise
+            await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store fails now: no reason to fail
 
     # --- by way of the SDK -------------------------------------------------------------------
 

@@ -13,7 +13,15 @@ from composer import TIMEOUT, Failure, Success
 
 from ..kinds import NODE
 from ..lambdas import answered, asked, cut_off, function_of
-from ..outcome import BAD_RESPONSE, CRASHED, EXITED, FAILURES, Completion, outcome_of
+from ..outcome import (
+    BAD_RESPONSE,
+    CRASHED,
+    EXITED,
+    FAILURES,
+    UNAVAILABLE,
+    Completion,
+    outcome_of,
+)
 from .process import Process
 from .sandbox import Program
 
@@ -233,6 +241,9 @@ class Worker:
                 self._finish(
                     Failure(code, error), variables if isinstance(variables, dict) else None
                 )
+            case {"full": str(reason)} if not self._initialized:
+                text = f"The disk has no room for the action's code: {reason}"
+                self.end(Failure(UNAVAILABLE, text))
             case {"failed": str(reason)} if not self._initialized:
                 self.end(Failure(CRASHED, f"Initialization has failed due to: {reason}"))
             case _:

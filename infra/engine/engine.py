@@ -246,17 +246,18 @@ class Engine:
         id = self._parts.ids.execution_id(now_ms)
         beginning = called(action, call.params, call.namespace, call.trace)
         try:
-            if wait_s is None:
-                with self._tick.apart():
-                    accepted = self._tick.durable()
-                    self._inbox.begin(id, beginning)
-                await accepted
-                return Invoked(id, None)
-            ended = self._waiters.wait_for(id)
+            ended = None if wait_s is None else self._waiters.wait_for(id)
             with self._tick.apart() as unit:
-                unit.waiting.append(ended)
+                accepted = self._tick.durable()
+                if ended is not None:
+                    unit.waiting.append(ended)
                 self._inbox.begin(id, beginning)
-            return Invoked(id, await self._waiters.within(id, ended, wait_s))
+            if ended is not None and wait_s is not None:
+                end = await self._waiters.within(id, ended, wait_s)
+                if end is not None:
+                    return Invoked(id, end)
+            await accepted  # also when the wait was shorter than the commit
+            return Invoked(id, None)
         except InDoubtError:
             raise InDoubtError(MAY_RUN.format(id=id), id) from None
 
