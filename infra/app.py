@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import secrets
@@ -74,6 +75,7 @@ class Service:
     integrations: Integrations
     step_functions: StepFunctions
     completions: Completions | None
+    gone: asyncio.Event  # the store is another server's by now
 
 
 @asynccontextmanager
@@ -136,6 +138,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             integrations=integrations,
             step_functions=step_functions,
             completions=completions,
+            gone=store.gone if isinstance(store, DynamoStore) else asyncio.Event(),
         )
 
 

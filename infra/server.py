@@ -17,6 +17,7 @@ from .app import open_service
 from .http import create_app
 from .namespaces import OPERATOR, first_namespaces
 from .settings import OPERATOR_FILE, write_secret
+from .stores import StoreError
 from .telemetry import metrics_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+GONE = (
+    "another server has taken table {table} over, and conducts what was under way here: this one has "
+    "stopped. Give each server a table of its own, and start this one again when it is needed"
+)
 BACKLOG = 2048  # connections that wait to be accepted
 
 
@@ -50,7 +55,8 @@ async def serve(
         started: told the URL and, at the first start, the credentials that are shown only once.
 
     Raises:
-        StoreError, SandboxError, AuthError: when it cannot start; the text says why.
+        StoreError: when it cannot start, or its store has been taken over; the text says why.
+        SandboxError, AuthError: when it cannot start; the text says why.
         OSError: when it cannot listen.
     """
     stop = asyncio.Event()
@@ -68,14 +74,23 @@ async def serve(
             serving = tasks.create_task(server.serve([sock]))
             started(url, credentials)
             stopping = tasks.create_task(stop.wait())
-            await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            losing = tasks.create_task(service.gone.wait())
+            await asyncio.wait((serving, stopping, losing), return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
-            log.info("stopping: steps under way have %g s", settings.grace_s)
+            losing.cancel()
             api.stopping = True
-            service.activities.close()
-            if not await service.engine.drain(settings.grace_s):
-                log.warning("some steps are still under way; they run again after the next start")
+            await _drained(service, 0 if service.gone.is_set() else settings.grace_s)
             server.should_exit = True
+    if service.gone.is_set():
+        raise StoreError(GONE.format(table=settings.dynamodb))
+
+
+async def _drained(service: Service, grace_s: float) -> None:
+    """Begins nothing new, and waits for what is under way; not when another server conducts it."""
+    log.info("stopping: steps under way have %g s", grace_s)
+    service.activities.close()
+    if not await service.engine.drain(grace_s):
+        log.warning("some steps are still under way; they run again after the next start")
 
 
 def _api(service: Service, settings: Settings) -> Api:

@@ -1,6 +1,7 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
 from .beginnings import Beginning
+from .checking import Findings, check
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
 from .parts import Counters, EngineSettings
@@ -19,9 +20,11 @@ __all__ = [
     "Engine",
     "EngineSettings",
     "Executions",
+    "Findings",
     "Invoked",
     "MachineExecution",
     "Records",
     "Timers",
+    "check",
     "program_document",
 ]

@@ -155,6 +155,7 @@ class Engine:
 
     async def drain(self, seconds: float) -> bool:
         """Begins no further step; waits until those under way are done, or so long. Whether they are."""
+        self._tick.give_up()
         self._waiters.close()
         return await self._dispatch.drain(seconds)
 

@@ -37,9 +37,13 @@ AT_ONCE = 64  # effects that are carried out before the next commit may begin
 DEADLINE_S = 1.5  # of a commit, until nobody is kept waiting for it
 GRACE_S = 0.4  # in which an attempt that is under way may still say that it has failed
 RETRY_S = 0.25  # between attempts to commit, when the store fails
-PROBE = Document(kind="probe", key="probe", body=b"{}")  # is written when nothing else is left to be
+PROBE = Document(
+    kind="probe", key="probe", body=b"{}"
+)  # is written when nothing else is left to be
 NAMED_BY_CONTENT = (PROGRAM, DEFINITION)  # documents that others may rely on by now
-NOT_NOW = "The server cannot store anything just now. Nothing of this call is kept: send it again later."
+NOT_NOW = (
+    "The server cannot store anything just now. Nothing of this call is kept: send it again later."
+)
 IN_DOUBT = (
     "The server cannot store anything just now. What this call has asked for is kept in memory and "
     "takes effect when the store works again, unless the server stops before."
@@ -162,6 +166,12 @@ class Tick:
         self._ending = True
         if not self._failing:
             await self._rest.wait()
+
+    def give_up(self) -> None:
+        """The server stops: nobody is kept waiting for a store that fails."""
+        if self._failing:
+            self._lose_patience()
+            self._keep_nobody()
 
     # --- ticking -----------------------------------------------------------------------------
 
@@ -303,4 +313,3 @@ class Tick:
     def _tell(self, unit: Unit, error: UnavailableError) -> None:
         self.turned_away += len(unit.waiting)
         unit.tell(error)
-

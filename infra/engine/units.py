@@ -59,7 +59,8 @@ def matters(write: Write) -> bool:
 
 def parted(units: list[Unit]) -> tuple[list[Unit], list[Unit]]:
     """The units that can be withdrawn, and those that must stay, each in order."""
-    gone, kept = [], []
+    gone: list[Unit] = []
+    kept: list[Unit] = []
     later: set[str] = set()
     for unit in reversed(units):
         ids = set(_ids(unit))
@@ -76,8 +77,8 @@ def _ids(unit: Unit) -> Iterator[str]:
         yield execution.id
     for fiber in write.fibers:
         yield fiber.execution
-    for place in (*write.history, *write.dropped, *write.values):
-        yield place[0]
+    for places in (write.history, write.dropped, write.values):
+        yield from (place[0] for place in places)
     for activation in write.activations:
         yield activation.id
         if activation.cause is not None:

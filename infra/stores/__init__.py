@@ -3,6 +3,7 @@
 from .dynamodb import DynamoStore
 from .errors import StoreError
 from .memory import MemoryStore
+from .offline import Files, OfflineStore
 from .sqlite import SqliteStore
 
-__all__ = ["DynamoStore", "MemoryStore", "SqliteStore", "StoreError"]
+__all__ = ["DynamoStore", "Files", "MemoryStore", "OfflineStore", "SqliteStore", "StoreError"]

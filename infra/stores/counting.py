@@ -9,10 +9,8 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from actions import InDoubtError
-
 from . import marker
-from .errors import StoreError
+from .errors import StoreDoubtError, StoreError
 from .marker import Marker
 
 if TYPE_CHECKING:
@@ -29,7 +27,9 @@ GO_ON = (
 )
 
 
-def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> StoreError | InDoubtError:
+def failure(
+    error: sqlite3.Error, directory: Path, does: str = "written"
+) -> StoreError:
     """Why the database cannot be read or written, in words."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL" or name.endswith(("_WRITE", "_SHMSIZE", "_SHMOPEN")):
@@ -40,7 +40,7 @@ def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> Sto
         return StoreError(f"the disk is full, or a limit is reached: {free} ({error})")
     text = f"the database in {directory} cannot be {does}: {error} ({name})"
     if name.endswith("_FSYNC"):  # the commit stands in the log, and a crash now would find it
-        return InDoubtError(text)
+        return StoreDoubtError(text)
     return StoreError(text)
 
 
@@ -87,12 +87,23 @@ def check_count(db: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def missing(db: sqlite3.Connection, directory: Path) -> int:
-    """How many commits a database lacks that its marker counts."""
+def missing(db: sqlite3.Connection, directory: Path) -> tuple[int, int]:
+    """How many commits a database holds, and how many it lacks that its marker counts."""
     found, (number, database) = marker.read(directory), _count(db)
     if found is None or (database and database != found.database):
-        return 0
-    return max(0, found.number - number)
+        return number, 0
+    return number, max(0, found.number - number)
+
+
+def accept(directory: Path, db: sqlite3.Connection | None) -> None:
+    """Counts commits anew from what a database holds; from nothing, when it holds none."""
+    number, database = (0, b"") if db is None else _count(db)
+    if not database:
+        (directory / marker.FILE).unlink(missing_ok=True)
+        return
+    with Marker(directory, database, full=True) as mark:
+        mark.write(number)
+        mark.sync()
 
 
 def _count(db: sqlite3.Connection) -> tuple[int, bytes]:

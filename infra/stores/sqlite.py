@@ -27,6 +27,7 @@ from .expiry import expire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from importlib.resources.abc import Traversable
     from pathlib import Path
 
     from actions import Query, Record, Write
@@ -252,7 +253,7 @@ class SqliteStore:
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
         asked: dict[str, Any] = _where(query)
         rows = self._rows(
-            f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked)} "
+            f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked) or 'true'} "
             f"ORDER BY started_ms DESC, {_THEN[kind]} DESC LIMIT ? OFFSET ?",
             (*asked.values(), query.limit, query.skip),
         )
@@ -260,7 +261,7 @@ class SqliteStore:
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
         asked: dict[str, Any] = _where(query)
-        sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked)}"
+        sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked) or 'true'}"
         count: int = self._rows(sql, list(asked.values()))[0][0]
         return count
 
@@ -297,12 +298,21 @@ def _checkpoint(db: sqlite3.Connection) -> None:
         log.warning("the write-ahead log cannot be copied into the file; it grows: %s", error)
 
 
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    scripts = sorted(
+def schemas() -> int:
+    """How many schemas there have been: the number of the newest."""
+    return len(_scripts())
+
+
+def _scripts() -> list[Traversable]:
+    return sorted(
         (entry for entry in resources.files(__package__).joinpath("migrations").iterdir()
          if entry.name.endswith(".sql")),
         key=lambda entry: entry.name,
     )  # fmt: skip
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    scripts = _scripts()
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > len(scripts):
         raise StoreError(

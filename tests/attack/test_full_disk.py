@@ -147,9 +147,7 @@ def until(condition):
 
 
 def deploy(client):
-    documents = {
-        name: {"kind": "python:3", "code": STEP.replace("NAME", name)} for name in STEPS
-    }
+    documents = {name: {"kind": "python:3", "code": STEP.replace("NAME", name)} for name in STEPS}
     documents["journey"] = {"kind": "composition", "composition": JOURNEY.to_json()}
     for name, document in documents.items():
         answer = client.put(f"/actions/{name}", json={"exec": document})
