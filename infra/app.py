@@ -75,7 +75,11 @@ class Service:
     integrations: Integrations
     step_functions: StepFunctions
     completions: Completions | None
-    gone: asyncio.Event  # the store is another server's by now
+
+    @property
+    def gone(self) -> asyncio.Event:
+        """Set when another server has taken the store over; only one in DynamoDB can be."""
+        return self.store.gone if isinstance(self.store, DynamoStore) else asyncio.Event()
 
 
 @asynccontextmanager
@@ -138,7 +142,6 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             integrations=integrations,
             step_functions=step_functions,
             completions=completions,
-            gone=store.gone if isinstance(store, DynamoStore) else asyncio.Event(),
         )
 
 

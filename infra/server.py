@@ -67,6 +67,7 @@ async def serve(
     url = _url(settings.host, sock.getsockname()[1])
     settings = replace(settings, api_host=settings.api_host or url)
     async with open_service(settings) as service:
+        gone = service.gone
         credentials = await _credentials(service.namespaces, settings)
         api = _api(service, settings)
         server = _Server(_config(api))
@@ -74,14 +75,14 @@ async def serve(
             serving = tasks.create_task(server.serve([sock]))
             started(url, credentials)
             stopping = tasks.create_task(stop.wait())
-            losing = tasks.create_task(service.gone.wait())
+            losing = tasks.create_task(gone.wait())
             await asyncio.wait((serving, stopping, losing), return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
             losing.cancel()
             api.stopping = True
-            await _drained(service, 0 if service.gone.is_set() else settings.grace_s)
+            await _drained(service, 0 if gone.is_set() else settings.grace_s)
             server.should_exit = True
-    if service.gone.is_set():
+    if gone.is_set():
         raise StoreError(GONE.format(table=settings.dynamodb))
 
 

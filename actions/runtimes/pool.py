@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from errno import EDQUOT, ENOSPC
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from typing import TYPE_CHECKING, Self
 
 from composer import CANCELLED, Failure

@@ -27,9 +27,7 @@ GO_ON = (
 )
 
 
-def failure(
-    error: sqlite3.Error, directory: Path, does: str = "written"
-) -> StoreError:
+def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> StoreError:
     """Why the database cannot be read or written, in words."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL" or name.endswith(("_WRITE", "_SHMSIZE", "_SHMOPEN")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import signal
 from pathlib import Path
@@ -323,29 +322,6 @@ async def test_when_no_worker_can_be_started_every_run_is_told_so(tmp_path, jobs
         assert (pool.size, pool.waiting) == (0, 0)
     assert files() <= before
     assert list((tmp_path / "workers").iterdir()) == []
-
-
-class FullAtFirst:
-    """A sandbox whose disk is full for some starts, and then has room."""
-
-    def __init__(self, starts):
-        self._sandbox, self.left = Sandbox(), starts
-
-    def start(self, *arguments):
-        if self.left:
-            self.left -= 1
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return self._sandbox.start(*arguments)
-
-
-async def test_when_the_disk_is_full_runs_wait_until_there_is_room(monkeypatch, caplog):
-    monkeypatch.setattr("actions.runtimes.pool.AGAIN_S", 0)
-    sandbox = FullAtFirst(3)
-    async with WorkerPool(sandbox, StandingClock(), WorkerSettings()) as pool:
-        for answers in [ask(pool, python(PID)) for _ in range(2)]:
-            assert isinstance((await answers.next()).outcome, Success)
-    assert sandbox.left == 0
-    assert caplog.text.count("No space left on device") == 1
 
 
 async def test_without_a_directory_no_worker_can_be_started(tmp_path):

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -763,59 +762,6 @@ async def test_an_archive_without_a_main_says_so(pool):
     assert await outcome(pool, zipped({"other.py": ""})) == Failure(
         "Crashed", f"Initialization has failed due to: {text}"
     )
-
-
-NO_ROOM = """
-import resource, sys
-from actions.runtimes import worker
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
-try:
-    worker.unpack(sys.stdin.read(), "main")
-except worker.NoRoomError as error:
-    print(error)
-"""
-
-
-def unpacked(code, directory):
-    """What a worker says of an archive, in a process that may write no large file."""
-    command = [sys.executable, "-c", NO_ROOM]
-    paths = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(
-        command, input=code, cwd=directory, env=paths, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
-async def test_an_archive_that_finds_no_room_on_the_disk_has_not_begun(tmp_path):
-    assert "File too large" in unpacked(zipped({"data": "x" * 300_000}), tmp_path)
-
-
-FULL = """
-import socket, sys
-channel = socket.socket(fileno=int(sys.argv[1]))
-channel.recv(1 << 16)
-channel.sendall(b'{"full": "No space left on device"}\\n')
-channel.recv(1)
-"""
-
-
-class FullDisk:
-    """A sandbox whose workers find no room for code."""
-
-    def start(self, program, fd, directory, outputs):
-        command = [sys.executable, "-c", FULL, str(fd)]
-        return subprocess.Popen(command, pass_fds=(fd,), start_new_session=True)
-
-
-async def test_a_full_disk_is_no_mistake_of_an_actions_author(tmp_path):
-    settings = WorkerSettings(directory=tmp_path)
-    answers = Answers()
-    async with WorkerPool(FullDisk(), StandingClock(), settings) as made:
-        answers.invoke(made, invocation(python("def main(params): return {}"), {}))
-        ended = (await answers.next()).outcome
-
-    text = "The disk has no room for the action's code: No space left on device"
-    assert ended == Failure("Unavailable", text)
 
 
 async def test_an_archive_that_is_damaged_says_so(pool):
