@@ -88,7 +88,7 @@ class OfflineStore(SqliteStore):
             files.faults.append(
                 f"{path} was written by a newer version of this program: use that version"
             )
-        elif files.schema < known:
+        elif files.schema < known and (files.schema or not files.missing):
             files.faults.append(
                 f"{path} has schema {files.schema} of {known}, and its rows were not looked at: start "
                 "the server once, which brings it up to date"

@@ -73,6 +73,7 @@ class SqliteStore:
         self._counted: Counted
         self._uncopied = 0  # rows put in since the log was last copied
         self._copied = False  # but for what has come since
+        self._cutting = False  # whether it is being copied to make room
         self._turn = asyncio.Lock()
         self._opened: ExitStack
 
@@ -176,6 +177,7 @@ class SqliteStore:
             self._counted.next()
         except sqlite3.Error as error:
             self._roll_back()
+            self._make_room()
             raise failure(error, self._directory) from error
         except BaseException:
             self._roll_back()
@@ -187,11 +189,23 @@ class SqliteStore:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
+            self._make_room()
             raise failure(error, self._directory) from error
         self._counted.durable()
         if self._copied:  # what little has come since is copied at once: then the log begins anew
             self._copied = False
             _checkpoint(self._writer)
+
+    def _make_room(self) -> None:
+        """Has the log copied and cut: on a full disk it may be what takes the room."""
+        if not self._cutting:
+            self._cutting = True
+            self._copying.submit(self._cut)
+
+    def _cut(self) -> None:
+        with suppress(sqlite3.Error):  # there may be no room for the copy, either
+            self._copier.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._cutting = False
 
     def _roll_back(self) -> None:
         if self._writer.in_transaction:  # a full disk has ended it
