@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -9,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -68,20 +68,19 @@ class Disk:
 
     def fill(self):
         with self._ballast.open("wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-            except OSError:
-                pass
+            for size in (1 << 20, 4096):
+                with contextlib.suppress(OSError):
+                    while True:
+                        file.write(b"x" * size)
 
     def free(self):
         self._ballast.unlink()
 
 
-@contextmanager
+@contextlib.contextmanager
 def small_disk(folder):
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", folder]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128m", "tmpfs", folder]
     done = subprocess.run(mount, capture_output=True, check=False)
     if done.returncode:
         pytest.skip("only root may mount a disk; the limit of a process stands for one")
