@@ -21,12 +21,14 @@ from .entities import EntitySettings
 from .errors import (
     ConflictError,
     ForbiddenError,
+    InDoubtError,
     InvalidError,
     NotFoundError,
     RefusedError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
+    UnavailableError,
 )
 from .executables import KINDS, MAX_SEQUENCE, Code, Composed, Inline
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
@@ -168,6 +170,7 @@ __all__ = [
     "FiberRow",
     "ForbiddenError",
     "Ids",
+    "InDoubtError",
     "Inline",
     "InvalidError",
     "Invocation",
@@ -198,6 +201,7 @@ __all__ = [
     "TooLargeError",
     "Trigger",
     "UnauthorizedError",
+    "UnavailableError",
     "Usage",
     "WebRequest",
     "WebResponse",

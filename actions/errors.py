@@ -9,6 +9,8 @@ NotFoundError            there is no such thing (404)
 ConflictError            it is there already, or somebody else changed it (409)
 TooLargeError            it is over a size limit (413)
 ThrottledError           there is too much of it just now (429)
+UnavailableError         the server cannot take it now (503)
+InDoubtError             it may have happened, or may happen yet (503)
 """
 
 from __future__ import annotations
@@ -52,3 +54,20 @@ class TooLargeError(RefusedError):
 
 class ThrottledError(RefusedError):
     """There is too much of it just now; later it will do."""
+
+
+class UnavailableError(RefusedError):
+    """The server stops, or its store cannot be read or written now."""
+
+
+class InDoubtError(UnavailableError):
+    """The store did not say in time whether something is durable: it may be, or become so later.
+
+    Args:
+        text: what is told.
+        activation: the id of the activation that may still run, if it is known.
+    """
+
+    def __init__(self, text: str, activation: str | None = None) -> None:
+        super().__init__(text)
+        self.activation = activation

@@ -157,6 +157,9 @@ class Store(Protocol):
     Laws: a commit is all or nothing and durable when it returns; what a commit has written is read by
     every later read; fibers are dropped after those of the same commit are put; a write whose
     documents are not as it expects has no effect and is reported, and has no effect on the others.
+    Whatever cannot be done now raises `UnavailableError`, whose text says why: then a commit has had no
+    effect and never will have. When that is not certain it is an `InDoubtError`; the same writes
+    committed again find out.
     """
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
 
-from actions import ActivityArn, Completion, Document, NotFoundError, Write, parsed_arn
+from actions import (
+    ActivityArn,
+    Completion,
+    Document,
+    NotFoundError,
+    UnavailableError,
+    Write,
+    parsed_arn,
+)
 from composer import Failure, Success
 
 if TYPE_CHECKING:
@@ -118,20 +126,21 @@ class Activities:
         known = self._created.get((namespace, name))
         if known is None:
             known = Activity(namespace, name, self._clock.now_ms(), configuration)
-            self._created[namespace, name] = known
             await self._keep(namespace, name, orjson.dumps(asdict(known)))
+            self._created[namespace, name] = known
         return known
 
     async def configure(self, activity: Activity, configuration: dict[str, JSON]) -> None:
         """Changes what is said of an activity that is there."""
         changed = replace(activity, configuration=configuration)
-        self._created[activity.namespace, activity.name] = changed
         await self._keep(activity.namespace, activity.name, orjson.dumps(asdict(changed)))
+        self._created[activity.namespace, activity.name] = changed
 
     async def delete(self, namespace: str, name: str) -> None:
         """Deletes an activity, if there is one. Work that waits for it waits on, as on AWS."""
-        if self._created.pop((namespace, name), None) is not None:
+        if (namespace, name) in self._created:
             await self._keep(namespace, name, None)
+            self._created.pop((namespace, name), None)
 
     async def _keep(self, namespace: str, name: str, body: bytes | None) -> None:
         document = Document(kind=ACTIVITY, key=f"/{namespace}/{name}", body=body)
@@ -179,8 +188,11 @@ class Activities:
 
         Raises:
             NotFoundError: when there is no such activity.
+            UnavailableError: when the store does not commit.
         """
         self.get(namespace, name)
+        if not self._engine.healthy:  # work that is taken must be known to be
+            raise UnavailableError("The server cannot store anything just now: ask again later.")
         place = namespace, name
         try:
             async with asyncio.timeout(self._poll_s):

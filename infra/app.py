@@ -77,6 +77,7 @@ class Service:
     step_functions: StepFunctions
     completions: Completions | None
     going: Going
+    gone: asyncio.Event  # set when another server has taken the store over
 
 
 @dataclass(slots=True)
@@ -113,7 +114,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     sandbox = find_sandbox(settings.isolation, hidden)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
-        store = await _opened(stack, settings, clock)
+        store, gone = await _opened(stack, settings, clock)
         secret = await _secret(store)
         namespaces = Namespaces(store, clock, _quotas(settings), secret)
         await namespaces.load()
@@ -163,6 +164,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             step_functions=step_functions,
             completions=completions,
             going=going,
+            gone=gone,
         )
 
 
@@ -177,7 +179,7 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        store = await _opened(stack, settings, clock)
+        store, _ = await _opened(stack, settings, clock)
         secret = await _secret(store)
         namespaces = Namespaces(store, clock, _quotas(settings), secret)
         await namespaces.load()
@@ -226,12 +228,19 @@ async def _machines(store: Store, engine: Engine, settings: Settings) -> Machine
     return machines
 
 
-async def _opened(stack: AsyncExitStack, settings: Settings, clock: Clock) -> Store:
-    """The store, sealed; what is gone with this process needs no seal."""
+async def _opened(
+    stack: AsyncExitStack, settings: Settings, clock: Clock
+) -> tuple[Store, asyncio.Event]:
+    """The store, and an event that is set when another server has taken it over: one in DynamoDB can be.
+
+    A store that lasts is sealed; what is gone with this process needs no seal.
+    """
     if settings.dynamodb is None and settings.data is None:
-        return await stack.enter_async_context(MemoryStore())
+        return await stack.enter_async_context(MemoryStore()), asyncio.Event()
     store = _lasting(settings, clock)
-    return await sealed(await stack.enter_async_context(store), settings)
+    await stack.enter_async_context(store)
+    gone = store.gone if isinstance(store, DynamoStore) else asyncio.Event()
+    return await sealed(store, settings), gone
 
 
 def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:

@@ -22,6 +22,7 @@ from actions import (
     ConflictError,
     Document,
     ForbiddenError,
+    InDoubtError,
     InvalidError,
     NotFoundError,
     RefusedError,
@@ -29,6 +30,7 @@ from actions import (
     Schedule,
     Trigger,
     UnauthorizedError,
+    UnavailableError,
     Write,
     scheduled,
 )
@@ -51,6 +53,7 @@ SCHEDULE = "schedule"  # documents of schedules, by their triggers' full names
 WEBHOOK = "webhook"  # documents of webhooks, the same; and the name of their feed
 SIGNATURE = "x-hub-signature-256"
 TOKEN_BYTES = 24
+AGAIN_MS = 1_000  # until an alarm is tried again that the store did not take
 EVENTS = ("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
 DONE: dict[str, JSON] = {"status": "success"}
 
@@ -207,6 +210,14 @@ class Feeds:
         name, documents = Name.parse(key), [_document(key, after)]
         try:
             await self._engine.firing.fire(name, schedule.payload, documents)
+        except InDoubtError:
+            pass  # it fires when the store works again, and is fired by then
+        except UnavailableError:
+            if self._schedules.get(key) is after:
+                self._schedules[key] = schedule  # nothing of it is kept: it is still due
+                again_ms = self._clock.now_ms() + AGAIN_MS
+                self._timers.arm(again_ms, key, str(schedule.due_ms))
+            return
         except RefusedError as error:
             log.warning("%s did not fire at its time: %s", key, error)
             await self._commit(documents)

@@ -74,6 +74,23 @@ async def sealed(store: Rewritable, settings: Settings) -> Store:
     return SealedStore(store, seal)
 
 
+async def readable(store: Store, settings: Settings) -> Store:
+    """A store as it can be read, though not as a server uses it: nothing in it is changed.
+
+    Raises:
+        SealError: when a key is malformed, or the store is sealed and none of the keys opens it.
+    """
+    mark = await _mark(store)
+    if mark is None:
+        return store
+    keys = [*await asyncio.to_thread(given_keys, settings), *kept_keys(settings.data)]
+    if not keys:
+        raise SealError(_missing(settings, "its key is not here"))
+    seal = Seal(keys)
+    _check(seal, mark, settings)
+    return SealedStore(store, seal)
+
+
 async def rotate(store: Rewritable, settings: Settings) -> int:
     """Puts a new key in place of the one in the folder's file. Returns how many rows were sealed anew.
 

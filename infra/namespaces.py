@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import ConflictError, Document, InvalidError, NotFoundError, Quotas, Write
+from actions import (
+    ConflictError,
+    Document,
+    InvalidError,
+    NotFoundError,
+    Quotas,
+    UnavailableError,
+    Write,
+)
 from composer import Error, check_part
 
 if TYPE_CHECKING:
@@ -144,7 +152,10 @@ class Namespaces:
         """Stores keys that were not: those shown since, where only the hash was, and unsealed ones."""
         async with self._changing:
             for name in sorted(self._seen):
-                await self._store.commit([self._written(self._by_name[name])])
+                try:
+                    await self._store.commit([self._written(self._by_name[name])])
+                except UnavailableError:
+                    return  # after another answer
                 self._seen.discard(name)
 
     def _minted(self, namespace: Namespace, key: str) -> bool:

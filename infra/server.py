@@ -31,6 +31,7 @@ from .edge import (
 from .http import create_app
 from .namespaces import OPERATOR, first_namespaces
 from .settings import OPERATOR_FILE, SettingsError, each, write_secret
+from .stores import StoreError
 from .telemetry import metrics_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+GONE = (
+    "another server has taken table {table} over, and conducts what was under way here: this one has "
+    "stopped. Give each server a table of its own, and start this one again when it is needed"
+)
 BACKLOG = 2048  # connections that wait to be accepted
 
 
@@ -71,7 +76,8 @@ async def serve(
         started: told the URL and, at the first start, the credentials that are shown only once.
 
     Raises:
-        StoreError, SandboxError, AuthError, CertificateError: when it cannot start; the text says why.
+        StoreError: when it cannot start, or its store has been taken over; the text says why.
+        SandboxError, AuthError, CertificateError: when it cannot start; the text says why.
         OSError: when it cannot listen.
     """
     stop = asyncio.Event()
@@ -85,6 +91,7 @@ async def serve(
     _warn(settings)
     census = Census(_bounds(settings))
     async with open_service(settings) as service:
+        gone = service.gone
         credentials = await _credentials(service.namespaces, settings)
         api = _api(service, settings, census)
         server = _Server(_config(api))
@@ -99,17 +106,22 @@ async def serve(
                 with acceptor.accepting(tasks):
                     started(url, credentials)
                     _warn_if_paused(service, settings)
-                    await _until(stop, serving, tasks)
-                    log.info("stopping: steps under way have %g s", settings.grace_s)
+                    await _first(tasks, serving, stop, gone)
                     api.stopping = True
-                    service.activities.close()
-                    if not await service.engine.drain(settings.grace_s):
-                        log.warning(
-                            "some steps are still under way; they run again after the next start"
-                        )
+                    await _drained(service, 0 if gone.is_set() else settings.grace_s)
                 sock.close()
                 server.should_exit = True
                 await serving
+    if gone.is_set():
+        raise StoreError(GONE.format(table=settings.dynamodb))
+
+
+async def _drained(service: Service, grace_s: float) -> None:
+    """Begins nothing new, and waits for what is under way; not when another server conducts it."""
+    log.info("stopping: steps under way have %g s", grace_s)
+    service.activities.close()
+    if not await service.engine.drain(grace_s):
+        log.warning("some steps are still under way; they run again after the next start")
 
 
 def _warn_if_paused(service: Service, settings: Settings) -> None:
@@ -120,13 +132,14 @@ def _warn_if_paused(service: Service, settings: Settings) -> None:
         )  # fmt: skip
 
 
-async def _until(
-    stop: asyncio.Event, serving: asyncio.Task[None], tasks: asyncio.TaskGroup
+async def _first(
+    tasks: asyncio.TaskGroup, serving: asyncio.Task[None], *signs: asyncio.Event
 ) -> None:
-    """Waits until somebody says stop, or the server ends by itself."""
-    stopping = tasks.create_task(stop.wait())
-    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
+    """Waits until one of the events is set, or the server ends by itself."""
+    waiting = [tasks.create_task(sign.wait()) for sign in signs]
+    await asyncio.wait((serving, *waiting), return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
 
 
 def _api(service: Service, settings: Settings, census: Census) -> Api:

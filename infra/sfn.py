@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 OPTIMIZED, SDK = "states", "aws-sdk:sfn"
 START = "startExecution"
+BEGINNING = (START, "startSyncExecution")  # without a name they are not asked twice
+UNAVAILABLE = 503
+AGAIN_S = 0.5  # until that is asked again
 OPERATIONS = (
     "createActivity", "createStateMachine", "createStateMachineAlias", "deleteActivity", "deleteStateMachine",
     "deleteStateMachineAlias", "deleteStateMachineVersion", "describeActivity", "describeExecution",
@@ -106,11 +109,23 @@ class StepFunctions:
         await self._served.wait()
         request = str(UUID(asked.activation))
         name = operation[0].upper() + operation[1:]
+        repeatable = operation not in BEGINNING or "name" in params
+        while True:
+            try:
+                return await self._in_turn(asked.namespace, request, operation, name, params)
+            except OperationError as error:
+                if error.status != UNAVAILABLE or not repeatable:
+                    raise
+            await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store fails now: no reason to fail
+
+    async def _in_turn(
+        self, namespace: str, request: str, operation: str, name: str, params: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        """Asks, but not so often at the same time that others wait for a namespace."""
         if operation in LONG:
-            return await self._call(asked.namespace, request, name, params)
-        turn = self._turns.setdefault(asked.namespace, asyncio.Semaphore(AT_ONCE))
-        async with turn:
-            return await self._call(asked.namespace, request, name, params)
+            return await self._call(namespace, request, name, params)
+        async with self._turns.setdefault(namespace, asyncio.Semaphore(AT_ONCE)):
+            return await self._call(namespace, request, name, params)
 
     # --- by way of the SDK -------------------------------------------------------------------
 

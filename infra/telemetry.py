@@ -107,6 +107,11 @@ class _Collector:
                 self._pool.resent,
                 "Invocations whose worker died before user code had begun",
             ),
+            (
+                "executions_withdrawn",
+                counters.withdrawn,
+                "Executions whose calls were answered with 503 because the store did not commit",
+            ),
         ):
             yield CounterMetricFamily(f"xingqiao_{name}", text, value)
         for name, value in {

@@ -12,8 +12,10 @@ all, another is started, up to the size of the pool.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from typing import TYPE_CHECKING, Self
 
 from composer import CANCELLED, Failure
@@ -35,9 +37,13 @@ if TYPE_CHECKING:
     from .sandbox import Sandbox
     from .workers import Key, WorkerSettings
 
+log = logging.getLogger(__name__)
+
 DEFAULT_MEMORY_MB = Limits().memory_mb
 PATIENCE_S = 0.005  # that an activation waits for a busy worker before another is started
 FAIR_S = 0.1  # after which code without a worker may take the place of code with a queue
+AGAIN_S = 0.5  # between attempts to start a worker, when the disk is full
+FULL = (ENOSPC, EDQUOT)
 
 _STOPPING = Failure(UNAVAILABLE, "the server is stopping")
 
@@ -89,6 +95,7 @@ class WorkerPool:
         self._stems: dict[str, list[Worker]] = {}  # those that have taken no code in, by kind
         self._waiting: dict[Key, deque[Job]] = {}
         self._jobs: dict[str, Job] = {}
+        self._full = False  # whether the last worker had no place on the disk
         self._tasks = asyncio.TaskGroup()
         self.resent = 0  # invocations whose worker died before their code had begun
 
@@ -231,16 +238,28 @@ class WorkerPool:
         try:
             await worker.start(self._sandbox, memory_mb)
         except OSError as error:
+            if error.errno in FULL:
+                await self._pause(error)
+                self.ended(worker)  # and another is started for what waits
+                return
             waiting = self._waiting.get(worker.key)
             if waiting:
                 text = f"no worker can be started: {error.strerror}"
                 self.finished(waiting.popleft(), Failure(UNAVAILABLE, text), None)
             self.ended(worker)
             return
+        self._full = False
         if worker in self._workers.get(worker.key, ()):
             self.idle(worker)
         else:
             worker.end()  # the pool was closed meanwhile
+
+    async def _pause(self, error: OSError) -> None:
+        """No worker has a place on the disk: nothing fails by that, but waits until there is room."""
+        if not self._full:
+            log.error("no worker can be started, activations wait: %s", error)
+        self._full = True
+        await asyncio.sleep(AGAIN_S)  # noqa: TID251  nobody tells when there is room again
 
     def idle(self, worker: Worker) -> None:
         """Finds work for a worker that has none; else keeps it, or lets other code have its place."""

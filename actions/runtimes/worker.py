@@ -8,7 +8,7 @@ user code begins on a line, the number of that line is written at the start of t
 the server knows, if this process dies, whether it had begun.
 
     {"init": {"code": ... | "functions": ..., "memory_bytes": ..., ...}}
-        -> {"ready": true} | {"failed": text}
+        -> {"ready": true} | {"failed": text} | {"full": text}, when its files have no room
     {"params": {...}, "function"?: hash, "variables"?: {...}, "env": {...}}
         -> {"log": line} ...
         -> {"value": result, "variables"?: {...}} | {"error": text, "code": code}
@@ -178,12 +178,22 @@ def define(name: str, source: str, main: str) -> Any:
     return entry(module, main)
 
 
+class NoRoomError(Exception):
+    """The files of an action cannot be written; nothing of it has run."""
+
+
 def unpack(code: str, main: str) -> Any:
     import base64
+    import errno
     import zipfile
 
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(code))) as archive:
-        archive.extractall()
+        try:
+            archive.extractall()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise NoRoomError(str(error)) from error
     if not os.path.isfile("__main__.py"):
         raise LookupError("the zip file has no __main__.py at its top level")
     packages = f"virtualenv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
@@ -331,7 +341,8 @@ def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budg
         show(error)
         for stream in streams:
             stream.end()
-        channel.send({"failed": f"{type(error).__name__}: {said(error)[:LINE_CHARS]}"})
+        kind = "full" if isinstance(error, NoRoomError) else "failed"
+        channel.send({kind: f"{type(error).__name__}: {said(error)[:LINE_CHARS]}"})
         return
     channel.send({"ready": True})
     while (request := channel.receive()) is not None:

@@ -247,6 +247,9 @@ class Worker:
                 self._finish(
                     Failure(code, error), variables if isinstance(variables, dict) else None
                 )
+            case {"full": str(reason)} if not self._initialized:
+                text = f"The disk has no room for the action's code: {reason}"
+                self.end(Failure(UNAVAILABLE, text))
             case {"failed": str(reason)} if not self._initialized:
                 self.end(Failure(CRASHED, f"Initialization has failed due to: {reason}"))
             case _:

@@ -19,6 +19,7 @@ DISTRIBUTION = "xingqiao"
 PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
 COMMANDS = {  # and the modules that they are in
     "serve": "serve",
+    "check": "check",
     "deploy": "actions",
     "invoke": "actions",
     "action": "actions",

@@ -2,6 +2,7 @@
 
 from .aside import LARGE_BYTES, Aside
 from .beginnings import Beginning
+from .checking import Findings, check
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
 from .parts import Counters, EngineSettings
@@ -24,10 +25,12 @@ __all__ = [
     "Engine",
     "EngineSettings",
     "Executions",
+    "Findings",
     "Invoked",
     "MachineExecution",
     "Records",
     "Timers",
     "Unwaited",
+    "check",
     "program_document",
 ]

@@ -7,15 +7,12 @@ execution's namespace. An execution that began before tasks' tokens were signed 
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 from actions import Completion, ConflictError, NotFoundError, Remoted
 from composer import Heartbeat, Invoking, token_place
 
 from .contexts import takes_unsigned
-from .registry import tell
 from .targets import reopened
 
 if TYPE_CHECKING:
@@ -73,7 +70,7 @@ class Answering:
         run, fiber, turn = await self._found(namespace, token)
         if self._waiting(run, fiber, turn) is None:
             raise ConflictError(OVER)
-        taken = self._durable()
+        taken = self._tick.durable()
         self._inbox.deliver(run, fiber, Heartbeat(turn))
         await taken
 
@@ -81,7 +78,7 @@ class Answering:
         """Gives the run of a distributed Map that a fiber waits for other bounds, if it still does."""
         run = await self._recovery.found(execution)
         if run is not None:
-            taken = self._durable()
+            taken = self._tick.durable()
             self._inbox.deliver(run, fiber, event)
             await taken
 
@@ -120,6 +117,7 @@ class Answering:
     async def _answered(
         self, run: Run, fiber: str, turn: int, opened: Opened, outcome: Outcome
     ) -> None:
+        taken = self._tick.durable()
         run.flights.pop((fiber, turn), None)
         ticket = run.execution.fibers[fiber].wait.ticket or {}  # type: ignore[union-attr]
         started_ms = ticket.get("started", opened.asked_ms)
@@ -131,12 +129,5 @@ class Answering:
             ticket.get("logs", []),
             remote=remote,
         )
-        taken = self._durable()
         self._inbox.answered(run, fiber, turn, opened, completion)
         await taken
-
-    def _durable(self) -> asyncio.Future[bool]:
-        """When what gathers next is durable."""
-        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._tick.gathering.effects.append(partial(tell, taken, True))
-        return taken

@@ -1,4 +1,4 @@
-"""Executions that are to begin."""
+"""Executions that are to begin, and those that after all do not."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from actions import Action
     from composer import JSON
 
+    from .bounds import Bounds
+    from .parts import Parts
+    from .runs import Run
+    from .starter import Starter
     from .unwaited import Unwaited
 
 
@@ -55,3 +59,20 @@ def called(
     """What is to begin when an action is called with these parameters."""
     value = params if action.entity is not None else merged(action.parameters, params)
     return Beginning(action, value, namespace, trace=trace, unwaited=unwaited)
+
+
+def withdraw(begun: list[Run], parts: Parts, bounds: Bounds, starter: Starter) -> None:
+    """Undoes that executions have begun: the store has not taken them, and nothing is left of them."""
+    for run in begun:
+        parts.counters.withdrawn += 1
+        parts.ended.discard(run.id)
+        if parts.runs.get(run.id) is run:
+            del parts.runs[run.id]
+            bounds.ended(run)
+            if run.counted:
+                parts.usage[run.origin.namespace].running -= 1
+        parts.stuck.pop(run.id, None)
+        run.put_off.clear()
+        for flight in run.flights.values():
+            starter.withdraw(flight)
+        run.flights.clear()

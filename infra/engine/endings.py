@@ -44,6 +44,7 @@ class Endings:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it has ended, or must not end now; the text says why.
         """
+        self._tick.ensure()
         run = await self._recovery.found(id)
         family = self._bounds.family(id)
         if run is None:
@@ -68,7 +69,7 @@ class Endings:
             self._begin(id, family)
         if run is not None:
             self._inbox.terminate(run)
-        await self._tick.durable()
+        await self._tick.committed()
 
     async def terminate_all(self, id: str) -> int:
         """Ends an execution of any namespace, and waits for the end of those below it. Returns their number.

@@ -19,6 +19,7 @@ from actions import (
     Change,
     Composed,
     ConflictError,
+    InDoubtError,
     Inline,
     InvalidError,
     NotFoundError,
@@ -28,7 +29,7 @@ from actions import (
 from composer import STUCK, Name, compile
 
 from .answering import Answering
-from .beginnings import called
+from .beginnings import called, withdraw
 from .bounds import Bounds
 from .dispatch import Dispatch
 from .endings import Endings
@@ -42,11 +43,12 @@ from .programs import program_document
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
-from .registry import Registry, tell
+from .registry import Registry
 from .resending import DeadLetters
-from .tick import Tick, Unit
+from .tick import Tick, tell
 from .timers import Elapsed, Timers
 from .tokens import Tokens
+from .units import Unit
 from .unwaited import INVOKE, SIGNAL, Unwaited
 from .waiters import Ended, Waiters
 
@@ -64,6 +66,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MAY_RUN = (
+    "The server could not store this call in time, and cannot say whether it will: activation {id} "
+    "may still run. Ask for that activation before you call again."
+)
 ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 
@@ -108,7 +114,7 @@ class Engine:
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
         )
         self._waiters = Waiters()
-        self._tick = Tick(store, clock)
+        self._tick = Tick(store, clock, self._withdraw)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
         self._alarms: Timers[str] = Timers(clock, self._shown)
@@ -171,6 +177,7 @@ class Engine:
         self._recovery.stop()
         self.endings.stop()
         self.entities.stop()
+        self._recovery.stop()
         self._inbox.close()
         await self._tick.end()
         self._note_held()
@@ -188,6 +195,7 @@ class Engine:
 
     async def drain(self, seconds: float) -> bool:
         """Begins no further step; waits until those under way are done, or so long. Whether they are."""
+        self._tick.give_up()
         self._waiters.close()
         return await self._dispatch.drain(seconds)
 
@@ -225,6 +233,7 @@ class Engine:
             "stuck": len(self._parts.stuck),
             "stuck_longest_s": self._longest(self._parts.stuck.values()),
             "commits": self._tick.commits,
+            "calls_refused_by_store": self._tick.turned_away,
         }
 
     def _longest(self, instants_ms: Iterable[int]) -> int:
@@ -257,7 +266,7 @@ class Engine:
         self._catalog.apply(Change(action, (action,)))
 
     async def commit(self, write: Write) -> None:
-        """Commits what others than executions have to write, with all else."""
+        """Commits what others than executions have to write, with all else, however long it takes."""
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._tick.submit(Unit(write, [partial(tell, done, True)], partial(tell, done, False)))
         await done
@@ -273,6 +282,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            InDoubtError: when it may run, though the store did not say so in time.
         """
         action = self._catalog.resolve(call.name, call.namespace)
         quotas = self._parts.settings.quotas(call.namespace)
@@ -281,22 +291,28 @@ class Engine:
         except TypeError as error:
             raise InvalidError(f"The request content was malformed:\n{error}") from error
         now_ms = self._parts.clock.now_ms()
+        self._tick.ensure()
         self._parts.used(call.namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
         unwaited = None
         if wait_s is None:
             unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
         beginning = called(action, call.params, call.namespace, call.trace, unwaited)
-        loop = asyncio.get_running_loop()
-        if wait_s is None:
-            accepted: asyncio.Future[bool] = loop.create_future()
-            self._tick.gathering.effects.append(partial(tell, accepted, True))
-            self._inbox.begin(id, beginning)
-            await accepted
+        try:
+            ended = None if wait_s is None else self._waiters.wait_for(id)
+            with self._tick.apart() as unit:
+                accepted = self._tick.durable()
+                if ended is not None:
+                    unit.waiting.append(ended)
+                self._inbox.begin(id, beginning)
+            if ended is not None and wait_s is not None:
+                end = await self._waiters.within(id, ended, wait_s)
+                if end is not None:
+                    return Invoked(id, end)
+            await accepted  # also when the wait was shorter than the commit
             return Invoked(id, None)
-        ended = self._waiters.wait_for(id)
-        self._inbox.begin(id, beginning)
-        return Invoked(id, await self._waiters.within(id, ended, wait_s))
+        except InDoubtError:
+            raise InDoubtError(MAY_RUN.format(id=id), id) from None
 
     async def start(
         self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str
@@ -311,13 +327,13 @@ class Engine:
         now_ms = self._parts.clock.now_ms()
         quotas = self._parts.settings.quotas(namespace)
         check_call(action, params, len(orjson.dumps(params)), quotas)
+        self._tick.ensure()
         self._parts.used(namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
-        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        gathering = self._tick.gathering
-        gathering.write.documents.append(program_document(program))
-        gathering.effects.append(partial(tell, accepted, True))
-        self._inbox.begin(id, called(action, params, namespace, unwaited=Unwaited(SIGNAL)))
+        with self._tick.apart() as unit:
+            accepted = self._tick.durable()
+            unit.write.documents.append(program_document(program))
+            self._inbox.begin(id, called(action, params, namespace, unwaited=Unwaited(SIGNAL)))
         await accepted
         return id
 
@@ -356,11 +372,12 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it has ended.
         """
+        self._tick.ensure()
         if terminate:
             await self.endings.terminate(namespace, id)
             return
         self._inbox.cancel(await self._standing(namespace, id))
-        await self._tick.durable()
+        await self._tick.committed()
 
     async def resume(
         self,
@@ -381,6 +398,7 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it is not paused, or not stuck there.
         """
+        self._tick.ensure()
         run = await self._standing(namespace, id)
         stuck = run.execution.stuck_fibers
         if not run.paused:
@@ -389,7 +407,7 @@ class Engine:
             where = "" if fiber is None else f" in fiber {fiber}"
             raise ConflictError(f"Execution {id} is not stuck{where}.")
         self._inbox.resume(run, event, fiber)
-        await self._tick.durable()
+        await self._tick.committed()
 
     async def _standing(self, namespace: str, id: str) -> Run:
         """An execution under way. To be used before anything else is awaited."""
@@ -413,8 +431,9 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it cannot be taken up; the text says why.
         """
+        self._tick.ensure()
         await self._redrives.redrive(namespace, id, composition)
-        await self._tick.durable()
+        await self._tick.committed()
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -429,6 +448,9 @@ class Engine:
         run = self._parts.runs.get(execution)
         visit_later = partial(self._recovery.visit, execution, visit)
         self._tick.later("" if run is None else run.origin.namespace, visit_later)
+
+    def _withdraw(self, begun: list[Run]) -> None:
+        withdraw(begun, self._parts, self._bounds, self._dispatch)
 
     def _alarm(self, run: Run, entries: list[Entry]) -> None:
         """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""

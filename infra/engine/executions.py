@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -15,9 +14,8 @@ from composer import CANCELLED, Failure, Success, frozen
 
 from . import slots
 from .contexts import DEFINITION, NAMED, execution_arn, name_key, named_document
-from .registry import tell
 from .runs import RUNNING
-from .tick import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from actions import MapRunArn, Query
@@ -117,12 +115,15 @@ class Executions:
             mine.set_result(True)
 
     async def _fresh(self, beginning: Beginning) -> MachineExecution:
+        self._tick.ensure()
         self._admit(beginning)
-        id, begun = self._id(), self._durable()
-        if beginning.name is not None:
-            named = named_document(beginning.key, id, self._parts.clock.now_ms())
-            self._tick.gathering.write.documents.append(named)
-        run = self._inbox.begin(id, beginning)
+        id = self._id()
+        with self._tick.apart() as unit:
+            begun = self._tick.durable()
+            if beginning.name is not None:
+                named = named_document(beginning.key, id, self._parts.clock.now_ms())
+                unit.write.documents.append(named)
+            run = self._inbox.begin(id, beginning)
         await begun
         if beginning.name is not None:
             self._lately[beginning.key] = id
@@ -138,10 +139,13 @@ class Executions:
         Raises:
             RefusedError: when it may not run now.
         """
+        self._tick.ensure()
         self._admit(beginning)
         id = self._id()
         ended = self._waiters.wait_for(id)
-        run = self._inbox.begin(id, beginning)
+        with self._tick.apart() as unit:
+            unit.waiting.append(ended)
+            run = self._inbox.begin(id, beginning)
         end = await self._waiters.within(id, ended, wait_s)
         return self._told(run.row(RUNNING, self._parts.clock.now_ms())), end
 
@@ -162,16 +166,10 @@ class Executions:
             saved = await self._store.load(execution.id)
             ended_ms = saved.execution.ended_ms if saved is not None else None
             return ended_ms or self._parts.clock.now_ms()
-        stopped, now_ms = self._durable(), self._parts.clock.now_ms()
+        stopped, now_ms = self._tick.durable(), self._parts.clock.now_ms()
         self._inbox.terminate(run, error, cause)
         await stopped
         return now_ms
-
-    def _durable(self) -> asyncio.Future[bool]:
-        """When what gathers next is durable."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._tick.gathering.effects.append(partial(tell, done, True))
-        return done
 
     # --- how they stand ----------------------------------------------------------------------
 

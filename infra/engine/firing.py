@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -21,7 +19,6 @@ from actions import (
 )
 
 from .beginnings import called
-from .registry import tell
 from .unwaited import TRIGGER as BY_TRIGGER
 from .unwaited import Unwaited
 
@@ -68,14 +65,13 @@ class Firing:
         if not rules and not documents:
             return None
         now_ms = self._parts.clock.now_ms()
+        self._tick.ensure()
         if rules:
             self._parts.used(name.namespace).admit_fire(quotas, now_ms)
-        unit = self._tick.gathering
-        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit.effects.append(partial(tell, accepted, True))
-        unit.write.documents += documents
-        id = self._record(trigger, rules, params, now_ms) if rules else None
-        self._tick.wake()
+        with self._tick.apart() as unit:
+            accepted = self._tick.durable()
+            unit.write.documents += documents
+            id = self._record(trigger, rules, params, now_ms) if rules else None
         await accepted
         return id
 

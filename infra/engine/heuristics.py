@@ -41,11 +41,12 @@ class Heuristics:
         Raises:
             NotFoundError: when nobody in this namespace is.
         """
+        self._tick.ensure()
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is None):
             await self._mailboxes.decide_by_hand(
                 name, transaction, commits=commits, by=by, reason=reason
             )
-        await self._tick.settled()
+        await self._tick.committed()
 
     async def forget(self, namespace: str, transaction: str) -> None:
         """What an operator had decided is dealt with, and any damage.
@@ -53,9 +54,10 @@ class Heuristics:
         Raises:
             NotFoundError: when there is nothing of that.
         """
+        self._tick.ensure()
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is not None):
             await self._mailboxes.forget(name, transaction)
-        await self._tick.settled()
+        await self._tick.committed()
 
     def _names(
         self, namespace: str, transaction: str, fits: Callable[[Prepared], bool]

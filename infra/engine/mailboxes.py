@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from actions import INTERNAL_ERROR, Completion, Document, Invocation
+from actions import INTERNAL_ERROR, Completion, Document, Invocation, UnavailableError
 from composer import Failure
 from transactions import (
     MALFORMED,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from actions import Invoker
+    from composer import JSON
     from transactions import Effect, Write
 
     from .parts import Parts
@@ -58,6 +59,7 @@ STATE = (
 PREPARED = "prepared"  # documents of votes that wait for their decision
 IDLE = 10_000  # entities that stay in memory though nothing happens to them
 ENVELOPE_BYTES = 1 << 14  # of a vote, around the results of its operations
+AGAIN_S = 0.5  # between attempts to read an entity, when the store fails
 ASK_MS, ASK_AT_MOST_MS = 1_000, 60_000  # between inquiries about a decision
 
 Done: TypeAlias = "Callable[[Completion], None]"
@@ -115,6 +117,7 @@ class Mailboxes:
         self._prepared: dict[str, dict[str, Prepared]] = {}  # by name and transaction
         self._inquiries: dict[str, int] = {}  # how long to wait before the next, by transaction
         self._to_fill: list[_Mailbox] = []
+        self._stopped = False
         self._timers = Timers(parts.clock, self._ring)
 
     # --- its life ------------------------------------------------------------------------------
@@ -130,6 +133,7 @@ class Mailboxes:
 
     def stop(self) -> None:
         """Rings no more."""
+        self._stopped = True
         self._timers.stop()
 
     # --- messages ------------------------------------------------------------------------------
@@ -205,14 +209,10 @@ class Mailboxes:
 
     async def _fill(self, box: _Mailbox) -> None:
         """Loads an entity, and hands it what has come meanwhile."""
-        row, stones = None, []
         try:
-            async for document in self._parts.store.documents(STATE, box.name):
-                body = orjson.loads(document.body or b"")
-                if document.key == box.name:
-                    row = Row.from_json(body)
-                else:
-                    stones.append(Tombstone.from_json(body))
+            bodies = await self._stored(box.name)
+            row = Row.from_json(bodies.pop(box.name)) if box.name in bodies else None
+            stones = [Tombstone.from_json(body) for body in bodies.values()]
         except Exception:
             log.exception("an entity cannot be loaded")
             self._fail_all(box, "The entity could not be read; the log says why.")
@@ -224,6 +224,19 @@ class Mailboxes:
         for request in early:
             if request in box.asked:
                 self._receive(box, box.participant, request)
+
+    async def _stored(self, name: str) -> dict[str, JSON]:
+        """What is stored of an entity, by key, as soon as it can be read."""
+        while True:
+            try:
+                found = [each async for each in self._parts.store.documents(STATE, name)]
+            except UnavailableError as error:
+                if self._stopped:
+                    raise
+                log.warning("the entity %s cannot be read; trying again: %s", name.strip(), error)
+                await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work again soon
+            else:
+                return {document.key: orjson.loads(document.body or b"") for document in found}
 
     def _fail_all(self, box: _Mailbox, text: str) -> None:
         """Forgets an entity: what is stored of it is right, and is read again."""
@@ -335,6 +348,7 @@ class Mailboxes:
     def _settling(self, box: _Mailbox, documents: list[Document]) -> None:
         if documents:
             box.unsettled += 1
+            self._tick.gathering.alone = False  # what it has done stays
             self._tick.gathering.effects.append(partial(self._settled, box))
 
     @staticmethod

@@ -30,6 +30,7 @@ class Counters:
     steps_failed: int = 0
     stale: int = 0  # completions, timers and cancellations that came late or twice
     recovered: int = 0
+    withdrawn: int = 0  # executions that the store did not take in time
     damaged: int = 0  # transactions that an operator had decided otherwise
     letters: int = 0  # calls that became dead letters
     letters_dropped: int = 0  # dead letters that went for newer ones

@@ -21,6 +21,7 @@ from actions import (
     Opened,
     Query,
     RefusedError,
+    UnavailableError,
 )
 from actions import Limits as ActionLimits
 from composer import CONDUCTING, Execution, Failure, Name, Program
@@ -54,6 +55,7 @@ MOST = 1_000_000
 LAST = 1 << 62  # after every entry of any history
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between executions, when much waits to be carried out
+VISIT_AGAIN_S = 0.5  # between attempts to load an execution for its timer
 AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
 
 Visit: TypeAlias = "Callable[[Run], None]"
@@ -157,23 +159,36 @@ class Recovery:
             log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
         pause_s = AGAIN_S
         while self._late or self._left:
-            while self._late:
-                await self._take_late(*self._late.take())
-                if self._tick.crowded:
-                    await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
+            failed = await self._take_all_late()
             if self._stopped:
                 return
-            if self._left:
-                log.error("%d executions cannot be loaded; trying again", len(self._left))
+            again = [*((execution, None) for execution in self._left), *failed]
+            if again:
+                log.error("%d executions cannot be loaded; trying again", len(again))
                 await asyncio.sleep(pause_s)  # noqa: TID251  the store may be well by then
                 pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
-                for execution in self._left:
-                    self._late.add(self._home(execution), (execution, None))
+                for late in again:
+                    self._late.add(self._home(late[0]), late)
         self._live.clear()
         if count:
             seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
+
+    async def _take_all_late(self) -> list[Late]:
+        """Takes up all that is late. Returns the timers of executions that cannot be loaded just now."""
+        failed: list[Late] = []
+        while self._late:
+            late = self._late.take()
+            try:
+                await self._take_late(*late)
+            except Exception:
+                log.exception("execution %s cannot be loaded", late[0])
+                if late[1] is not None:
+                    failed.append(late)
+            if self._tick.crowded:
+                await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
+        return failed
 
     async def _take_late(self, execution: str, timer: Timer | None) -> None:
         run = await self.found(execution)
@@ -249,7 +264,17 @@ class Recovery:
     async def _visit_all(self) -> None:
         while self._visits:
             execution, visit = self._visits.popleft()
-            run = await self.found(execution)
+            try:
+                run = await self.found(execution)
+            except UnavailableError as error:
+                log.warning("execution %s cannot be loaded; trying again: %s", execution, error)
+                await asyncio.sleep(VISIT_AGAIN_S)  # noqa: TID251  the store may work again soon
+                if not self._stopped:
+                    self._visits.append((execution, visit))
+                continue
+            except Exception:
+                log.exception("execution %s cannot be loaded; it is left alone", execution)
+                continue
             if run is None:
                 self._parts.counters.stale += 1
             else:
@@ -262,6 +287,9 @@ class Recovery:
         """An execution under way, in memory; None when it has ended.
 
         Whoever is given it must use it before awaiting anything: it may leave memory again.
+
+        Raises:
+            UnavailableError: when the store cannot be read just now.
         """
         runs = self._parts.runs
         while execution not in runs:
@@ -270,16 +298,22 @@ class Recovery:
             loading = self._loading.get(execution)
             if loading is None:
                 loading = self._loading[execution] = asyncio.get_running_loop().create_future()
-                try:
-                    there = await self._bring(execution)
-                except Exception:
-                    log.exception("execution %s cannot be loaded", execution)
-                    there = False
-                del self._loading[execution]
-                loading.set_result(there)
+                await self._bring_for(execution, loading)
             if not await loading:
                 return None
         return runs[execution]
+
+    async def _bring_for(self, execution: str, loading: asyncio.Future[bool]) -> None:
+        """Loads an execution for all who wait for it: they hear whether it is in memory now."""
+        try:
+            loading.set_result(await self._bring(execution))
+        except asyncio.CancelledError:
+            loading.set_exception(UnavailableError("The execution was not loaded: ask again."))
+            raise
+        except Exception as error:  # noqa: BLE001  all who wait for it hear of it
+            loading.set_exception(error)
+        finally:
+            del self._loading[execution]
 
     async def _bring(self, execution: str) -> bool:
         """Brings an execution into memory, and takes it up if that is still to be done."""

@@ -20,7 +20,8 @@ from actions import (
 )
 
 from .programs import program_document
-from .tick import Unit
+from .tick import tell
+from .units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,7 +123,9 @@ class Registry:
 
         Raises:
             ConflictError: when another has changed the same in between.
+            UnavailableError: when the store does not commit.
         """
+        self._tick.ensure()
         beside = self.beside(change) if beside is None else beside
         expected = {  # as of now: others may change them while these are written
             str(entity.name): self._versions.get(str(entity.name), 0)
@@ -167,7 +170,12 @@ class Registry:
     async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
         """Commits documents and applies what they say; whether their conditions held."""
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit = Unit(effects=[apply, partial(tell, done, True)], refused=partial(tell, done, False))
+        unit = Unit(
+            effects=[apply, partial(tell, done, True)],
+            refused=partial(tell, done, False),
+            waiting=[done],
+            alone=True,
+        )
         unit.write.documents += documents
         self._tick.submit(unit)
         return await done
@@ -191,8 +199,3 @@ def _is_large(entity: Entity) -> bool:
     code = entity.exec.text if isinstance(entity.exec, Code) else ""
     steps = sum(len(program.instructions) for program in entity.programs)
     return len(code) > LARGE_CODE or steps > LARGE_PROGRAM
-
-
-def tell(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)

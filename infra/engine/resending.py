@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from composer import Name
 
 from .beginnings import called
-from .registry import tell
+from .tick import tell
 
 if TYPE_CHECKING:
     from composer import JSON
@@ -57,11 +57,12 @@ class DeadLetters:
             NotFoundError: when there is none of this id in the namespace, or its action is gone.
             RefusedError: when it may not run now; then it stays.
         """
+        self._tick.ensure()
         letter = self._letters.found(namespace, id)
         if letter.execution and letter.activation is not None:
             await self._redrives.redrive(namespace, letter.activation, None)
             self._gone(letter)
-            await self._tick.settled()
+            await self._tick.committed()
             return letter.activation
         params, _ = await self._letters.content(letter)
         letter = self._letters.found(namespace, id)  # nobody has sent it again meanwhile

@@ -113,6 +113,7 @@ class Starts:
         execution = Execution(id, program, limits)
         run = self._parts.runs[id] = Run(execution, origin, origin.started_ms)
         self._parts.counters.started += 1
+        self._tick.gathering.begun.append(run)
         if not origin.express:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         return run

@@ -3,6 +3,10 @@
 Under load one commit pays for many executions; alone, an execution waits for no other. Committing and
 carrying out are two tasks, so that while one commit is on its way to the disk the effects of the one
 before are carried out, and what comes of them gathers for the next.
+
+A store that does not commit within `DEADLINE_S` is not healthy. From then on nothing new is taken; calls
+that have only begun are withdrawn, and whoever waits for anything else hears that it is in doubt. What
+has happened to executions under way is kept, and tried again until the store commits it.
 """
 
 from __future__ import annotations
@@ -10,18 +14,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import Write
+from actions import Document, InDoubtError, UnavailableError, Write
 
+from .contexts import DEFINITION
 from .fairness import FairQueue, Share
+from .programs import PROGRAM
+from .units import Unit, matters, parted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from actions import Clock, Store
+
+    from .runs import Run
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +38,25 @@ AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the nex
 TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
 TURNS_US, TURNS = 4_000.0, 2_000  # of it, before what has gathered is committed
 CROWDED = 2_000  # effects that wait: then none is added by what was put off
-RETRY_S = 1.0  # between attempts to commit, when the store fails
+DEADLINE_S = 1.5  # of a commit, until nobody is kept waiting for it
+GRACE_S = 0.4  # in which an attempt that is under way may still say that it has failed
+RETRY_S = 0.25  # between attempts to commit, when the store fails
+PROBE = Document(
+    kind="probe", key="probe", body=b"{}"
+)  # is written when nothing else is left to be
+NAMED_BY_CONTENT = (PROGRAM, DEFINITION)  # documents that others may rely on by now
+NOT_NOW = (
+    "The server cannot store anything just now. Nothing of this call is kept: send it again later."
+)
+IN_DOUBT = (
+    "The server cannot store anything just now. What this call has asked for is kept in memory and "
+    "takes effect when the store works again, unless the server stops before."
+)
 
 
-@dataclass(slots=True)
-class Unit:
-    """One write, and what is to be done once it is durable; `refused` instead, when it is not."""
-
-    write: Write = field(default_factory=Write)
-    effects: list[Callable[[], None]] = field(default_factory=list)
-    refused: Callable[[], None] | None = None
+def tell(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)
 
 
 class Tick:
@@ -50,23 +68,37 @@ class Tick:
     Args:
         store: the system of record.
         clock: tells how long things take.
+        withdraw: undoes in memory that executions have begun.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        withdraw: Callable[[list[Run]], None],
+    ) -> None:
+        self._store, self._withdraw = store, withdraw
         self._turn = Share(clock, TURN_US, AT_ONCE)
         self._turns = Share(clock, TURNS_US, TURNS)
         self._share = Share(clock, AT_ONCE_US, AT_ONCE)
         self.gathering = Unit()
+        self._sealed: list[Unit] = []  # those that come before it
         self._units: list[Unit] = []  # those that may be refused
+        self._batch: list[Unit] = []  # those that are being committed
         self._put_off: FairQueue[Callable[[], None]] = FairQueue()
         self._effects: deque[Callable[[], None]] = deque()  # of what is committed
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
         self._committing = False
+        self._trying = False  # whether an attempt to commit is under way
+        self._doubtful = False  # whether one may have done what it was to do
+        self._failing = False  # whether the last attempt failed
         self.healthy = True
         self.commits = 0
+        self.turned_away = 0  # calls, by a store that did not commit
         self._ending = False
+
+    # --- gathering ---------------------------------------------------------------------------
 
     def wake(self) -> None:
         """Something has gathered."""
@@ -84,13 +116,6 @@ class Tick:
             self._put_off.add(namespace, work)
             self.wake()
 
-    async def durable(self) -> None:
-        """Waits until what has gathered by now is committed."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.gathering.effects.append(partial(_done, done))
-        self.wake()
-        await done
-
     @property
     def waiting(self) -> int:
         """Pieces of work that were put off."""
@@ -101,9 +126,69 @@ class Tick:
         """Whether so much waits to be carried out that no more should be begun."""
         return len(self._effects) > CROWDED
 
+    def ensure(self) -> None:
+        """That the store commits: to be asked before anything gathers for whoever waits for it.
+
+        Raises:
+            UnavailableError: when it does not.
+        """
+        if not self.healthy:
+            self.turned_away += 1
+            raise UnavailableError(NOT_NOW)
+
+    @contextmanager
+    def apart(self) -> Iterator[Unit]:
+        """What gathers within the block stands alone: it is withdrawn when the store does not commit.
+
+        Raises:
+            UnavailableError: when it does not already.
+        """
+        self.ensure()
+        before, unit = self.gathering, Unit(alone=True)
+        if not before.blank:
+            self._sealed.append(before)
+            before = Unit()
+        self.gathering = unit
+        try:
+            yield unit
+        finally:
+            self._sealed.append(unit)
+            self.gathering = before
+            self.wake()
+
+    def durable(self) -> asyncio.Future[bool]:
+        """A future of when this unit is durable, with what gathers in it before anything is awaited.
+
+        Raises:
+            UnavailableError: when the store does not commit; the future fails when it does not in time.
+        """
+        self.ensure()
+        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.gathering.effects.append(partial(tell, taken, True))
+        self.gathering.waiting.append(taken)
+        self.wake()
+        return taken
+
+    async def committed(self) -> None:
+        """Waits until what has gathered by now is durable.
+
+        Raises:
+            InDoubtError: when the store does not commit in time.
+        """
+        if not self.healthy:
+            raise InDoubtError(IN_DOUBT)
+        await self.durable()
+
     async def settled(self) -> None:
-        """Waits until there is nothing to commit and nothing to run."""
-        await self._rest.wait()
+        """Waits until there is nothing to commit and nothing to run.
+
+        Raises:
+            InDoubtError: when the store does not commit in time.
+        """
+        if self.healthy:
+            await self._rest.wait()
+        if not self.healthy:
+            raise InDoubtError(IN_DOUBT)
 
     async def end(self) -> None:
         """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks.
@@ -113,8 +198,16 @@ class Tick:
         self._ending = True
         self._put_off.clear()
         self.wake()
-        if self.healthy:
+        if not self._failing:
             await self._rest.wait()
+
+    def give_up(self) -> None:
+        """The server stops: nobody is kept waiting for a store that fails."""
+        if self._failing:
+            self._lose_patience()
+            self._keep_nobody()
+
+    # --- ticking -----------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Ticks until it is cancelled."""
@@ -128,15 +221,15 @@ class Tick:
             self._work.clear()
             self._committing = True
             await self._work_off()
-            units, self._units = [self.gathering, *self._units], []
-            self.gathering = Unit()
-            writes = [unit.write for unit in units]
-            refused = await self._commit(writes) if any(map(_matters, writes)) else []
-            for index, unit in enumerate(units):
+            self._batch = [*self._sealed, self.gathering, *self._units]
+            self._sealed, self.gathering, self._units = [], Unit(), []
+            refused = await self._commit() if any(matters(u.write) for u in self._batch) else []
+            for index, unit in enumerate(self._batch):
                 if index in refused and unit.refused is not None:
                     self._effects.append(unit.refused)
                 else:
                     self._effects += unit.effects
+            self._batch = []
             self._committing = False
             if self._put_off:
                 self._work.set()
@@ -182,30 +275,91 @@ class Tick:
         if not (self._effects or self._work.is_set() or self._committing):
             self._rest.set()
 
-    async def _commit(self, writes: list[Write]) -> list[int]:
-        """Commits, however long it takes: until then nobody hears of anything."""
-        while True:
-            try:
-                refused = await self._store.commit(writes)
-            except Exception:
-                log.exception("the store cannot commit; trying again")
-                self.healthy = False
-                if self._ending:
-                    self._rest.set()
+    # --- committing --------------------------------------------------------------------------
+
+    async def _commit(self) -> list[int]:
+        """Commits the batch, however long it takes. Returns the indexes of the units refused."""
+        loop = asyncio.get_running_loop()
+        self._doubtful = False
+        patience = loop.call_later(DEADLINE_S, self._lose_patience)
+        last = loop.call_later(DEADLINE_S + GRACE_S, self._keep_nobody)
+        began_s = loop.time()
+        try:
+            while True:
+                self._trying = True
+                try:
+                    refused = await self._store.commit([unit.write for unit in self._batch])
+                except Exception as error:  # noqa: BLE001  whatever it is, the commit is not done
+                    self._failed(error)
+                else:
+                    self._recovered(loop.time() - began_s)
+                    return refused
+                finally:
+                    self._trying = False
+                if not self.healthy:
+                    self._let_go()
                 await asyncio.sleep(RETRY_S)  # noqa: TID251  the disk may be full: give it time
-            else:
-                self.healthy = True
-                self.commits += 1
-                return refused
+        finally:
+            patience.cancel()
+            last.cancel()
 
+    def _failed(self, error: Exception) -> None:
+        self._doubtful = self._doubtful or isinstance(error, InDoubtError)
+        if not self._failing:
+            foreseen = isinstance(error, UnavailableError)
+            log.error(
+                "the store cannot commit: %s. It is tried again every %g s; after %g s calls are "
+                "answered with 503 until it commits", error, RETRY_S, DEADLINE_S,
+                exc_info=None if foreseen else error,
+            )  # fmt: skip
+        self._failing = True
+        if self._ending:
+            self._rest.set()
 
-def _done(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+    def _recovered(self, seconds: float) -> None:
+        self.commits += 1
+        if self._failing or not self.healthy:
+            log.warning("the store commits again, after %.1f s", seconds)
+        if not self.healthy:
+            self._rest.clear()
+        self._failing, self.healthy = False, True
 
+    def _lose_patience(self) -> None:
+        """The store is not healthy: nobody is kept waiting for what has not been sent to it."""
+        self.healthy = False
+        log.error("the store has not committed for %g s: calls are answered with 503", DEADLINE_S)
+        self._let_go()
+        self._rest.set()  # whoever waits for that hears why
 
-def _matters(write: Write) -> bool:
-    return bool(
-        write.fibers or write.history or write.activations or write.executions or write.documents
-        or write.forgotten or write.dropped or write.values or write.expired
-    )  # fmt: skip
+    def _keep_nobody(self) -> None:
+        """An attempt is under way for too long: nobody can say what comes of it."""
+        for unit in self._batch:
+            self._tell(unit, InDoubtError(IN_DOUBT))
+
+    def _let_go(self) -> None:
+        """Withdraws what has only begun and may not be committed by now; whoever waits hears of it."""
+        sure = not (self._trying or self._doubtful)
+        after = [*self._sealed, self.gathering, *self._units]
+        gone, _ = parted([*self._batch, *after])
+        if not sure:
+            sent = set(map(id, self._batch))
+            gone = [unit for unit in gone if id(unit) not in sent]
+        left = set(map(id, gone))
+        for unit in gone:
+            self._withdraw(unit.begun)
+            self._tell(unit, UnavailableError(NOT_NOW))
+            self.gathering.write.documents += [
+                document for document in unit.write.documents if document.kind in NAMED_BY_CONTENT
+            ]
+        self._sealed = [unit for unit in self._sealed if id(unit) not in left]
+        self._units = [unit for unit in self._units if id(unit) not in left]
+        self._batch = [unit for unit in self._batch if id(unit) not in left]
+        if not any(matters(unit.write) for unit in self._batch):
+            self._batch.append(Unit(Write(documents=[PROBE])))
+        waiting = [*self._sealed, self.gathering, *self._units]
+        for unit in waiting if self._trying else [*waiting, *self._batch]:
+            self._tell(unit, InDoubtError(IN_DOUBT))
+
+    def _tell(self, unit: Unit, error: UnavailableError) -> None:
+        self.turned_away += len(unit.waiting)
+        unit.tell(error)

@@ -11,10 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from actions import METHODS, RefusedError
+from actions import METHODS, RefusedError, UnavailableError
 from composer import InvalidNameError
 
-from .errors import UnavailableError, not_served, refused
+from .errors import not_served, refused
 from .lambdas import is_lambdas, unknown
 from .routes import ANY, OPERATED, ROUTES, WEB
 from .stepfunctions import operations

@@ -9,13 +9,14 @@ from starlette.exceptions import HTTPException
 from actions import (
     ConflictError,
     ForbiddenError,
+    InDoubtError,
     InvalidError,
     NotAcceptableError,
     NotFoundError,
-    RefusedError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
+    UnavailableError,
 )
 from composer import InvalidNameError
 from infra.edge import BusyError
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from composer import JSON
+
 STATUS: dict[type[Exception], int] = {
     InvalidError: 400,
     InvalidNameError: 400,
@@ -37,7 +40,9 @@ STATUS: dict[type[Exception], int] = {
     ConflictError: 409,
     TooLargeError: 413,
     ThrottledError: 429,
+    UnavailableError: 503,
 }
+RETRY_AFTER = {"Retry-After": "1"}  # what is not available now may be soon
 
 TEXTS = {
     404: "The requested resource does not exist.",
@@ -46,23 +51,22 @@ TEXTS = {
 }
 
 
-class UnavailableError(RefusedError):
-    """The server stops, or its store does not commit (503)."""
-
-
-STATUS[UnavailableError] = STATUS[BusyError] = 503
+STATUS[BusyError] = 503
 
 
 def refused(request: Request, error: Exception) -> Json:
     """The answer to what was refused."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    return failed(request, status, str(error), _headers(error))
-
-
-def _headers(error: Exception) -> dict[str, str] | None:
     if isinstance(error, UnauthorizedError):
-        return {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
-    return {"Retry-After": "1"} if isinstance(error, BusyError) else None
+        headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
+        return failed(request, status, str(error), headers)
+    if isinstance(error, InDoubtError) and error.activation is not None:
+        about = {"activationId": error.activation}
+        headers = {**RETRY_AFTER, "x-openwhisk-activation-id": error.activation}
+        return failed(request, status, str(error), headers, about)
+    if isinstance(error, UnavailableError | BusyError):
+        return failed(request, status, str(error), RETRY_AFTER)
+    return failed(request, status, str(error))
 
 
 def not_served(request: Request, error: Exception) -> Json:
@@ -73,7 +77,12 @@ def not_served(request: Request, error: Exception) -> Json:
 
 
 def failed(
-    request: Request, status: int, text: str, headers: Mapping[str, str] | None = None
+    request: Request,
+    status: int,
+    text: str,
+    headers: Mapping[str, str] | None = None,
+    about: Mapping[str, JSON] | None = None,
 ) -> Json:
-    """An answer in OpenWhisk's shape."""
-    return Json({"error": text, "code": request.scope["transaction"]}, status, headers)
+    """An answer in OpenWhisk's shape, with whatever else is told `about` the error."""
+    doc: dict[str, JSON] = {"error": text, "code": request.scope["transaction"]}
+    return Json({**doc, **(about or {})}, status, headers)

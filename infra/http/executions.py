@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import ForbiddenError
+from actions import ForbiddenError, UnavailableError
 from infra.prices import priced
 
 from . import reading
-from .errors import UnavailableError
 from .hiding import is_run_hidden, without_values
 from .responses import Json
 

@@ -3,6 +3,7 @@
 from .dynamodb import DynamoStore
 from .errors import StoreError
 from .memory import MemoryStore
+from .offline import Files, OfflineStore
 from .places import document_place
 from .private import made_private
 from .sealed import Change, Rewritable, SealedStore
@@ -13,7 +14,9 @@ __all__ = [
     "FILE",
     "Change",
     "DynamoStore",
+    "Files",
     "MemoryStore",
+    "OfflineStore",
     "Rewritable",
     "Seal",
     "SealError",

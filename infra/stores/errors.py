@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from composer import Error
+from actions import InDoubtError, UnavailableError
 
 
-class StoreError(Error):
-    """The store cannot be opened, or not be used any more; the text says why and what to do."""
+class StoreError(UnavailableError):
+    """The store cannot be opened, or cannot be used now; the text says why and what to do."""
+
+
+class StoreDoubtError(StoreError, InDoubtError):
+    """The store cannot be used now, and whether it has done what it was asked for is not known."""

@@ -12,7 +12,15 @@ log = logging.getLogger(__name__)
 
 OWNERS = 0o600
 OTHERS = 0o077
-NAMES = ("xingqiao.db", "xingqiao.db-wal", "xingqiao.db-shm", "lock", "operator", "key")
+NAMES = (
+    "xingqiao.db",
+    "xingqiao.db-wal",
+    "xingqiao.db-shm",
+    "lock",
+    "operator",
+    "key",
+    "xingqiao.commits",
+)
 
 
 def made_private(directory: Path) -> None:

@@ -15,13 +15,13 @@ from .places import (
     history_place,
     value_place,
 )
+from .sealing import Seal, SealError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from actions import Document, Query, Record, Standing
 
-    from .sealing import Seal
 
 Change: TypeAlias = (
     "Callable[[bytes, bytes], bytes | None]"  # of a body in a place: None lets it be
@@ -52,19 +52,17 @@ class SealedStore:
 
     def __init__(self, store: Store, seal: Seal) -> None:
         self._store, self._seal = store, seal
-        self._failed: tuple[Sequence[Write], list[Write]] | None = None
+        self._failed: list[tuple[Write, Write]] = []  # writes, and how they were sealed
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
-        """A commit that failed is handed on again with the same bytes: the store may have done it."""
-        failed, self._failed = self._failed, None
-        if failed is not None and failed[0] is writes:
-            sealed = failed[1]
-        else:
-            sealed = [self._sealed(write) for write in writes]
+        """Writes that failed are handed on again with the same bytes: the store may have done them."""
+        known = {id(write): made for write, made in self._failed}
+        sealed = [known.get(id(write)) or self._sealed(write) for write in writes]
+        self._failed = []
         try:
             return await self._store.commit(sealed)
         except BaseException:
-            self._failed = writes, sealed
+            self._failed = list(zip(writes, sealed, strict=True))
             raise
 
     def _sealed(self, write: Write) -> Write:
@@ -107,13 +105,20 @@ class SealedStore:
 
     async def standing(self) -> Standing:
         standing = await self._store.standing()
-        return replace(standing, executions=[*map(self._execution, standing.executions)])
+        return replace(standing, executions=[*map(self._whatever, standing.executions)])
 
     async def load(self, execution: str) -> Saved | None:
         saved = await self._store.load(execution)
         if saved is None:
             return None
         return Saved(self._execution(saved.execution), [*map(self._fiber, saved.fibers)])
+
+    def _whatever(self, row: ExecutionRow) -> ExecutionRow:
+        """A row whose body is damaged as it is: it must not keep the others from being found."""
+        try:
+            return self._execution(row)
+        except SealError:
+            return row
 
     def _execution(self, row: ExecutionRow) -> ExecutionRow:
         return row._replace(body=self._seal.opened(execution_place(row.id), row.body))

@@ -14,20 +14,20 @@ import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import cache
 from importlib import resources
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 
+from .counting import Counted, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
-from .expiry import expire
 from .private import OWNERS, made_private
 from .rewriting import rewrite
+from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from importlib.resources.abc import Traversable
     from pathlib import Path
 
     from actions import Query, Record, Write
@@ -40,20 +40,10 @@ FILE = "xingqiao.db"
 LOCK_LOOKS, LOCK_LOOK_S = 25, 0.02  # at what another has locked
 INLINE_ROWS = 8  # a commit of up to so many rows is waited for where it is asked for
 INLINE_BYTES = 1 << 20  # of documents that are put in without the thread
-CHUNKS = (
-    64,
-    32,
-    16,
-    8,
-    4,
-    2,
-    1,
-)  # rows in one statement: few statements, which SQLite keeps prepared
 CHECKPOINT_ROWS = 4_000  # put in before the write-ahead log is copied into the file
 PAGE = 4096
 CACHE_KIB = 32 << 10  # of pages that the writer keeps at most
 SHARED_DIGITS = 12
-PREFIX_END = "\U0010ffff"  # the last code point, which is no character
 
 
 class SqliteStore:
@@ -73,8 +63,10 @@ class SqliteStore:
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
         self._copier: sqlite3.Connection
+        self._counted: Counted
         self._uncopied = 0  # rows put in since the log was last copied
         self._copied = False  # but for what has come since
+        self._cutting = False  # whether it is being copied to make room
         self._turn = asyncio.Lock()
         self._opened: ExitStack
 
@@ -82,14 +74,17 @@ class SqliteStore:
         """Opens the file, brings its schema up to date and checks it.
 
         Raises:
-            StoreError: when another server has it open, it cannot be opened, it is damaged, or it is
-                of a newer version.
+            StoreError: when another server has it open, it cannot be opened, it is damaged, it lacks
+                commits, or it is of a newer version.
         """
         with ExitStack() as opening:
             await self._lock(opening)
             path = self._directory / FILE
             try:
                 self._open(path, opening)
+                self._counted = opening.enter_context(
+                    counting(self._writer, self._directory, self._synchronous)
+                )
             except sqlite3.OperationalError as error:
                 raise StoreError(f"{path} cannot be opened: {error}") from error
             except sqlite3.DatabaseError as error:
@@ -117,6 +112,7 @@ class SqliteStore:
         )
 
     def _open(self, path: Path, opening: ExitStack) -> None:
+        check_not_emptied(path)
         self._writer = opening.enter_context(_connected(path))
         path.chmod(OWNERS)  # its log and index are made with the mode that it has
         self._writer.execute("PRAGMA journal_mode=WAL")
@@ -126,6 +122,7 @@ class SqliteStore:
         found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise StoreError(f"{path} is damaged: {found}. Restore it from a copy")
+        check_count(self._writer, path)
         _migrate(self._writer, path)
         self._reader = opening.enter_context(_connected(path))
         self._reader.execute("PRAGMA query_only=ON")
@@ -141,7 +138,7 @@ class SqliteStore:
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         async with self._turn:
             refused = await self._put_all(writes)
-            rows = _rows(writes)
+            rows = row_count(writes)
             self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
             if rows <= INLINE_ROWS:
                 self._end()
@@ -167,7 +164,7 @@ class SqliteStore:
 
     async def _put_all(self, writes: Sequence[Write]) -> list[int]:
         """Puts everything in; what is large, such as code, by the thread: to copy it takes a while."""
-        if _document_bytes(writes) <= INLINE_BYTES:
+        if document_bytes(writes) <= INLINE_BYTES:
             return self._put(writes)
         putting = asyncio.get_running_loop().run_in_executor(self._thread, self._put, writes)
         try:
@@ -180,11 +177,16 @@ class SqliteStore:
     def _put(self, writes: Sequence[Write]) -> list[int]:
         """Puts everything in, not yet committed. Returns the indexes of what was refused."""
         db = self._writer
-        db.execute("BEGIN IMMEDIATE")
         try:
-            refused = _put_documents(db, writes)
+            db.execute("BEGIN IMMEDIATE")
+            refused = put_documents(db, writes)
             kept = [w for i, w in enumerate(writes) if i not in refused] if refused else writes
-            _put_rows(db, kept)
+            put_rows(db, kept)
+            self._counted.next()
+        except sqlite3.Error as error:
+            self._roll_back()
+            self._make_room()
+            raise failure(error, self._directory) from error
         except BaseException:
             self._roll_back()
             raise
@@ -193,12 +195,25 @@ class SqliteStore:
     def _end(self) -> None:
         try:
             self._writer.execute("COMMIT")
-        except BaseException:
+        except sqlite3.Error as error:
             self._roll_back()
-            raise
+            self._make_room()
+            raise failure(error, self._directory) from error
+        self._counted.durable()
         if self._copied:  # what little has come since is copied at once: then the log begins anew
             self._copied = False
             _checkpoint(self._writer)
+
+    def _make_room(self) -> None:
+        """Has the log copied and cut: on a full disk it may be what takes the room."""
+        if not self._cutting:
+            self._cutting = True
+            self._copying.submit(self._cut)
+
+    def _cut(self) -> None:
+        with suppress(sqlite3.Error):  # there may be no room for the copy, either
+            self._copier.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._cutting = False
 
     def _roll_back(self) -> None:
         if self._writer.in_transaction:  # a full disk has ended it
@@ -226,11 +241,20 @@ class SqliteStore:
     @contextmanager
     def _moment(self) -> Iterator[sqlite3.Connection]:
         """All that is read within is as of one moment, whatever the thread commits meanwhile."""
-        self._reader.execute("BEGIN")
         try:
-            yield self._reader
-        finally:
-            self._reader.execute("COMMIT")
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                self._reader.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise failure(error, self._directory, "read") from error
+
+    def _rows(self, sql: str, asked: Sequence[Any] | dict[str, Any]) -> list[Any]:
+        try:
+            return self._reader.execute(sql, asked).fetchall()
+        except sqlite3.Error as error:
+            raise failure(error, self._directory, "read") from error
 
     async def standing(self) -> Standing:
         with self._moment() as db:
@@ -254,25 +278,25 @@ class SqliteStore:
         return Saved(ExecutionRow(*row), [FiberRow(*fiber) for fiber in fibers])
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
-        return self._reader.execute(
+        return self._rows(
             "SELECT first, body FROM history WHERE execution = :execution AND first >= ifnull(("
             "SELECT max(first) FROM history WHERE execution = :execution AND first <= :first), 0) "
             "ORDER BY first LIMIT :limit",
             {"execution": execution, "first": after + 1, "limit": limit},
-        ).fetchall()
+        )
 
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         marks = ",".join("?" * len(keys))
-        rows = self._reader.execute(
+        rows = self._rows(
             f"SELECT key, body FROM large_values WHERE execution = ? AND key IN ({marks})",
             (execution, *keys),
         )
-        return dict(rows.fetchall())
+        return dict(rows)
 
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
         asked: dict[str, Any] = _where(query)
-        rows = self._reader.execute(
-            f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked)} "
+        rows = self._rows(
+            f"SELECT * FROM {_TABLES[kind]} WHERE {' AND '.join(asked) or 'true'} "
             f"ORDER BY started_ms DESC, {_THEN[kind]} DESC LIMIT ? OFFSET ?",
             (*asked.values(), query.limit, query.skip),
         )
@@ -280,14 +304,14 @@ class SqliteStore:
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
         asked: dict[str, Any] = _where(query)
-        sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked)}"
-        count: int = self._reader.execute(sql, list(asked.values())).fetchone()[0]
+        sql = f"SELECT count(*) FROM {_TABLES[kind]} WHERE {' AND '.join(asked) or 'true'}"
+        count: int = self._rows(sql, list(asked.values()))[0][0]
         return count
 
     async def documents(
         self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
     ) -> AsyncIterator[Document]:
-        rows = self._reader.execute(
+        rows = self._rows(
             "SELECT kind, key, body, version FROM documents "
             "WHERE kind = ? AND key >= ? AND key < ? AND (? OR key > ?) ORDER BY key LIMIT ?",
             (
@@ -298,7 +322,7 @@ class SqliteStore:
                 after,
                 -1 if limit is None else limit,
             ),
-        ).fetchall()  # a listing that is left half read would keep all readers in the past
+        )  # a listing that is left half read would keep all readers in the past
         for found, key, body, version in rows:
             yield Document(kind=found, key=key, body=body, version=version)
 
@@ -313,16 +337,25 @@ def _connected(path: Path) -> closing[sqlite3.Connection]:
 def _checkpoint(db: sqlite3.Connection) -> None:
     try:
         db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    except sqlite3.Error:
-        log.exception("the write-ahead log cannot be copied into the file; it grows")
+    except sqlite3.Error as error:
+        log.warning("the write-ahead log cannot be copied into the file; it grows: %s", error)
 
 
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    scripts = sorted(
+def schemas() -> int:
+    """How many schemas there have been: the number of the newest."""
+    return len(_scripts())
+
+
+def _scripts() -> list[Traversable]:
+    return sorted(
         (entry for entry in resources.files(__package__).joinpath("migrations").iterdir()
          if entry.name.endswith(".sql")),
         key=lambda entry: entry.name,
     )  # fmt: skip
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    scripts = _scripts()
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > len(scripts):
         raise StoreError(
@@ -334,129 +367,6 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
             f"BEGIN; {script.read_text('utf-8')} PRAGMA user_version={number}; COMMIT;"
         )
 
-
-# --- writing -----------------------------------------------------------------------------------
-
-
-def _document_bytes(writes: Sequence[Write]) -> int:
-    return sum(len(doc.body) for w in writes for doc in w.documents if doc.body is not None)
-
-
-def _rows(writes: Sequence[Write]) -> int:
-    return sum(
-        len(w.executions) + len(w.fibers) + len(w.history) + len(w.activations) + len(w.values)
-        for w in writes
-    )
-
-
-def _put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
-    """Writes the documents of every write whose conditions hold. Returns the others' indexes."""
-    refused: list[int] = []
-    last: dict[tuple[str, str], Document] = {}
-    for index, write in enumerate(writes):
-        if not write.documents:
-            continue
-        if any(document.expected is not None for document in write.documents):
-            _put_last(db, last)
-            if not _fits(db, write.documents):
-                refused.append(index)
-                continue
-        for document in write.documents:
-            if document.expected is None:
-                if (document.kind, document.key) in last:  # each time counts, and so does its end
-                    _put_last(db, last)
-                last[document.kind, document.key] = document
-            else:
-                _put_last(db, last)
-                _put_document(db, document)
-    _put_last(db, last)
-    return refused
-
-
-def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> None:
-    """Writes these documents, and forgets about them."""
-    gone = [key for key, document in last.items() if document.body is None]
-    put = [(*key, 1, document.body) for key, document in last.items() if document.body is not None]
-    if gone:
-        db.executemany("DELETE FROM documents WHERE kind = ? AND key = ?", gone)
-    if put:
-        _insert(db, "documents", put, _UPSERT)
-    last.clear()
-
-
-def _fits(db: sqlite3.Connection, documents: Iterable[Document]) -> bool:
-    return all(
-        document.expected is None or _version(db, document) == document.expected
-        for document in documents
-    )
-
-
-def _version(db: sqlite3.Connection, document: Document) -> int:
-    row = db.execute(
-        "SELECT version FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
-    ).fetchone()
-    return row[0] if row else 0
-
-
-def _put_document(db: sqlite3.Connection, document: Document) -> None:
-    if document.body is None:
-        db.execute(
-            "DELETE FROM documents WHERE kind = ? AND key = ?", (document.kind, document.key)
-        )
-    else:
-        _insert(db, "documents", [(document.kind, document.key, 1, document.body)], _UPSERT)
-
-
-def _put_rows(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
-    each = chain.from_iterable
-    for table, rows in (
-        ("executions", [*each(w.executions for w in writes)]),
-        ("fibers", [*each(w.fibers for w in writes)]),
-        ("history", [*each(w.history for w in writes)]),
-        ("activations", [*each(w.activations for w in writes)]),
-        ("large_values", [*each(w.values for w in writes)]),
-    ):
-        if rows:
-            _insert(db, table, rows)
-    dropped = [(id, p, p + PREFIX_END) for id, p in each(w.dropped for w in writes)]
-    if dropped:
-        db.executemany(_DROP_FIBERS, dropped)
-    forgotten = [(id,) for id in each(w.forgotten for w in writes)]
-    if forgotten:
-        for sql in _FORGET:
-            db.executemany(sql, forgotten)
-    for write in writes:
-        if write.expired is not None:
-            expire(db, *write.expired)
-
-
-def _insert(
-    db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]], how: str = ""
-) -> None:
-    width, at = len(rows[0]), 0
-    while left := len(rows) - at:
-        size = next(size for size in CHUNKS if size <= left)
-        values = [*chain.from_iterable(rows[at : at + size])]
-        db.execute(_insertion(table, width, size, how), values)
-        at += size
-
-
-@cache
-def _insertion(table: str, width: int, size: int, how: str) -> str:
-    row = f"({','.join('?' * width)})"
-    verb = "INSERT" if how else "INSERT OR REPLACE"
-    return f"{verb} INTO {table} VALUES {','.join([row] * size)}{how}"
-
-
-_UPSERT = " ON CONFLICT DO UPDATE SET version = version + 1, body = excluded.body"
-
-
-_DROP_FIBERS = "DELETE FROM fibers WHERE execution = ? AND fiber >= ? AND fiber < ?"
-_FORGET = (
-    "DELETE FROM executions WHERE id = ?",
-    "DELETE FROM fibers WHERE execution = ?",
-    "DELETE FROM history WHERE execution = ?",
-)
 
 _TABLES = {ExecutionRow: "executions", ActivationRow: "activations"}
 _THEN = {ExecutionRow: "id", ActivationRow: "rowid"}  # of two that began at once

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import UUID
 
+import httpx
 import pytest
 
 import composer
 from actions import Document, Write
 from infra.app import open_service
 from infra.embedded import Embedded
+from infra.server import serve
 from infra.settings import Settings
 from infra.stores import DynamoStore, MemoryStore, SealedStore, StoreError
+from tests.infra.servers import AUTH, KEY, USER
 from tests.infra.stores.tables import TABLE, client, dynamodb
 
 
@@ -87,6 +91,23 @@ async def test_a_server_whose_table_is_taken_is_not_healthy_and_acknowledges_not
             service.store._lease._lost = False
             own_fence(owner)
     assert committing.done()
+
+
+@pytest.mark.usefixtures("region")
+async def test_a_server_whose_table_is_taken_over_stops_by_itself_and_says_why():
+    begun = asyncio.get_running_loop().create_future()
+    told = settings(dynamodb=TABLE, port=0, auth=AUTH, operator=f"{UUID(int=1)}:an-operator")
+    serving = asyncio.ensure_future(serve(told, lambda url, _: begun.set_result(url)))
+    url = await begun
+    own_fence("another")
+
+    body = {"exec": {"kind": "python:3", "code": "def main(params): return {}"}}
+    async with httpx.AsyncClient(auth=(USER, KEY), timeout=30) as anyone:
+        answer = await anyone.put(f"{url}/api/v1/namespaces/_/actions/a", json=body)
+
+    assert answer.status_code == 503
+    with pytest.raises(StoreError, match=f"has taken table {TABLE} over"):
+        await serving
 
 
 def own_fence(owner):

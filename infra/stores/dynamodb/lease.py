@@ -17,6 +17,8 @@ from .items import Item, Key, attribute, int_of, key_item, text_of
 from .table import UnmetError
 
 if TYPE_CHECKING:
+    from asyncio import Event
+
     from actions import Clock
 
     from .table import Table
@@ -40,10 +42,11 @@ class Lease:
         table: that is held.
         clock: the time.
         owner: a name that no other server has.
+        gone: set when another server has taken the table over.
     """
 
-    def __init__(self, table: Table, clock: Clock, owner: str) -> None:
-        self._table, self._clock, self._owner = table, clock, owner
+    def __init__(self, table: Table, clock: Clock, owner: str, gone: Event) -> None:
+        self._table, self._clock, self._owner, self._gone = table, clock, owner, gone
         self._lost = False
 
     async def take(self) -> None:
@@ -93,7 +96,8 @@ class Lease:
 
     async def renew(self) -> bool:
         """Holds the table for longer. Whether it is still held."""
-        self._lost = self._lost or not await self._extend(self._clock.now_ms() + LIVES_MS)
+        if not self._lost and not await self._extend(self._clock.now_ms() + LIVES_MS):
+            self.lost()
         return not self._lost
 
     def ensure(self) -> None:
@@ -176,6 +180,7 @@ class Lease:
     def lost(self) -> StoreError:
         """What whoever would write is told, from now on."""
         self._lost = True
+        self._gone.set()
         return StoreError(
             f"another server has taken table {self._table.name} over; this one does nothing any more: "
             "stop it"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
 
-from ..errors import StoreError
+from ..errors import StoreDoubtError, StoreError
 from ..turns import Turns
 from .batch import Batch, swept, touched
 from .expiry import expire
@@ -103,6 +103,7 @@ class DynamoStore:
         self._doubts: dict[str, _Doubt] = {}
         self._settled: _Doubt | None = None  # it was done, though whoever asked was told otherwise
         self._statuses: set[str] = set()
+        self.gone = asyncio.Event()  # another server has taken the table over
         self._opened: AsyncExitStack
         self._table: Table
         self._lease: Lease
@@ -121,7 +122,7 @@ class DynamoStore:
             self._table = Table(client, self._name, self._threads, self._pause)
             opening.callback(self._table.close)
             await self._table.prepare()
-            self._lease = Lease(self._table, self._clock, self._owner)
+            self._lease = Lease(self._table, self._clock, self._owner, self.gone)
             await self._lease.take()
             opening.push_async_callback(self._release)
             self._journal = Journal(self._table, self._lease)
@@ -164,19 +165,23 @@ class DynamoStore:
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         self._lease.ensure()
         async with self._turns.writing():
-            await self._settle()
-            settled, self._settled = self._settled, None
-            if settled is not None and settled.writes == writes:
-                return settled.refused
-            batch = Batch(self._passed.number, self._statuses)
-            refused = await self._plan(batch, writes)
-            changes = batch.changes()
-            if changes:
-                self._commits += 1
-                passed = Passed(f"{self._owner}.{self._commits}", batch.number)
-                entry = Entry(passed.commit, changes)
-                await self._put(_Doubt(writes, refused, entry, passed))
-                self._statuses = batch.statuses
+            with self._table.hurried():
+                return await self._committed(writes)
+
+    async def _committed(self, writes: Sequence[Write]) -> list[int]:
+        await self._settle()
+        settled, self._settled = self._settled, None
+        if settled is not None and settled.writes == writes:
+            return settled.refused
+        batch = Batch(self._passed.number, self._statuses)
+        refused = await self._plan(batch, writes)
+        changes = batch.changes()
+        if changes:
+            self._commits += 1
+            passed = Passed(f"{self._owner}.{self._commits}", batch.number)
+            entry = Entry(passed.commit, changes)
+            await self._put(_Doubt(writes, refused, entry, passed))
+            self._statuses = batch.statuses
         return refused
 
     async def _plan(self, batch: Batch, writes: Sequence[Write]) -> list[int]:
@@ -205,6 +210,13 @@ class DynamoStore:
                 ) from None
             self._settled = None
             return
+        except StoreDoubtError:
+            raise
+        except StoreError as error:
+            if not doubt.entry.small:  # some of what is written down may decide it yet
+                raise StoreDoubtError(str(error)) from error
+            del self._doubts[doubt.entry.commit]  # it was refused each time
+            raise
         self._passed = doubt.passed
         self._doubts.clear()
 

@@ -10,15 +10,15 @@ import os
 import random
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from ..errors import StoreError
+from ..errors import StoreDoubtError, StoreError
 from .items import FIELDS, Item, Key, attribute, key_item, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
 T = TypeVar("T")
@@ -27,6 +27,7 @@ Pause: TypeAlias = "Callable[[float], Awaitable[None]]"  # for so many seconds
 
 READ_AT_ONCE = 100  # items, of BatchGetItem
 ATTEMPTS = 10  # until the store says that it cannot
+FEW = 4  # of a commit: the engine tries it again, and tells those who wait
 PAUSE_S, MAX_PAUSE_S = (
     0.025,
     1.0,
@@ -57,6 +58,11 @@ REFUSED = {
     "InvalidSignatureException",
     "MissingAuthenticationToken",
     "UnrecognizedClientException",
+}
+UNSURE = {  # of what may have been done all the same
+    "InternalServerError",
+    "ServiceUnavailable",
+    "TransactionInProgressException",
 }
 UNMET = {"ConditionalCheckFailed", "ConditionalCheckFailedException"}
 
@@ -100,7 +106,12 @@ def connected(threads: int) -> Any:
         raise StoreError(
             f"the DynamoDB store needs {error.name}: pip install 'xingqiao[aws]'"
         ) from error
-    config = Config(connect_timeout=CONNECT_S, read_timeout=ANSWER_S, max_pool_connections=threads)
+    config = Config(
+        connect_timeout=CONNECT_S,
+        read_timeout=ANSWER_S,
+        max_pool_connections=threads,
+        retries={"total_max_attempts": 1},  # `Table.call` does that, and knows who waits
+    )
     try:
         return boto3.client("dynamodb", region_name=_region(), config=config)
     except NoRegionError as error:
@@ -146,9 +157,19 @@ class Table:
         self._client, self._pause = client, pause
         self._chance = random.Random()  # noqa: S311  jitter is no secret
         self._threads = ThreadPoolExecutor(threads, "dynamodb")
+        self._attempts = ATTEMPTS
 
     def close(self) -> None:
         self._threads.shutdown()
+
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Calls within are soon given up: whoever makes them is alone, and tries again."""
+        self._attempts = FEW
+        try:
+            yield
+        finally:
+            self._attempts = ATTEMPTS
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -243,11 +264,11 @@ class Table:
 
         Raises:
             UnmetError: when a condition does not hold.
-            StoreError: when it cannot be done.
+            StoreError: when it cannot be done; a StoreDoubtError when it may have been done.
         """
         from botocore import exceptions  # noqa: PLC0415  see above
 
-        attempt = 0
+        attempt, sure = 0, True
         while True:
             attempt += 1
             try:
@@ -257,9 +278,13 @@ class Table:
                     raise UnmetError from None
                 if not _codes(error.response) <= TOO_MUCH:
                     raise StoreError(self._refusal(error.response["Error"])) from error
-                await self._back_off(attempt, str(error))
+                sure = sure and not _codes(error.response) & UNSURE
+                await self._back_off(attempt, str(error), sure=sure)
+            except (exceptions.ConnectTimeoutError, exceptions.EndpointConnectionError) as error:
+                await self._back_off(attempt, str(error), sure=sure)
             except (exceptions.HTTPClientError, exceptions.ConnectionError) as error:
-                await self._back_off(attempt, str(error))
+                sure = False
+                await self._back_off(attempt, str(error), sure=sure)
             except exceptions.BotoCoreError as error:
                 raise StoreError(f"table {self.name} cannot be used: {error}") from error
 
@@ -273,9 +298,10 @@ class Table:
             calling.exception()  # nobody else asks for it
             raise
 
-    async def _back_off(self, attempt: int, why: str) -> None:
-        if attempt >= ATTEMPTS:
-            raise StoreError(f"table {self.name} cannot be used now: {why}")
+    async def _back_off(self, attempt: int, why: str, *, sure: bool = True) -> None:
+        if attempt >= self._attempts:
+            kind = StoreError if sure else StoreDoubtError
+            raise kind(f"table {self.name} cannot be used now: {why}")
         longest = min(MAX_PAUSE_S, PAUSE_S * 2 ** (attempt - 1))
         await self._pause(self._chance.uniform(0, longest))
 

@@ -9,7 +9,7 @@ import pytest
 from actions import Document, Quotas, Rule, Trigger, Write
 from composer import Name
 from infra.engine import EngineSettings
-from infra.stores import MemoryStore
+from infra.stores import MemoryStore, StoreError
 from tests.infra.http.worlds import world as opened
 
 LOOKS = 2000
@@ -144,3 +144,39 @@ async def test_an_alarm_goes_on_after_a_restart_and_ends_with_its_trigger():
             return [d async for d in store.documents("schedule")] == []
 
         await alarms.until(forgotten)
+
+
+class FullDisk(MemoryStore):
+    """A store that does not commit while it is full."""
+
+    full = False
+
+    async def commit(self, writes):
+        if self.full:
+            raise StoreError("the disk is full")
+        return await super().commit(writes)
+
+
+async def test_an_alarm_that_the_store_did_not_take_fires_when_it_works_again(monkeypatch):
+    monkeypatch.setattr("infra.engine.tick.RETRY_S", 0)
+    monkeypatch.setattr("infra.engine.tick.DEADLINE_S", 0)
+    monkeypatch.setattr("infra.feeds.AGAIN_MS", 1)
+    store = FullDisk()
+    async with opened(store) as world:
+        alarms = await Alarms(world).furnish()
+        await alarms.ask("once", "CREATE", date=world.clock.now_ms() + 5)
+        store.full = True
+        world.clock.ms += 5
+
+        async def refused():
+            return await alarms.fired() == [] and not world.engine.healthy
+
+        await alarms.until(refused)
+        store.full = False
+
+        async def fired():
+            world.clock.ms += 1
+            return await alarms.fired() == [{"a": 1}]
+
+        await alarms.until(fired)
+        assert (await alarms.ask("once", "READ"))["status"]["next"] is None

@@ -363,7 +363,7 @@ async def test_a_mistake_of_ours_is_told_without_its_details(world, client):
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_a_store_that_does_not_commit_is_told_and_nothing_is_acknowledged(monkeypatch):
+async def test_while_the_store_does_not_commit_calls_are_answered_with_503(monkeypatch):
     class FullDisk(MemoryStore):
         full = False
 
@@ -373,6 +373,7 @@ async def test_a_store_that_does_not_commit_is_told_and_nothing_is_acknowledged(
             return await super().commit(writes)
 
     monkeypatch.setattr("infra.engine.tick.RETRY_S", 0)
+    monkeypatch.setattr("infra.engine.tick.DEADLINE_S", 0.05)
     store = FullDisk()
     async with opened(store) as world, asyncio.TaskGroup() as tasks:
         await world.put("echo", "echo")
@@ -383,10 +384,18 @@ async def test_a_store_that_does_not_commit_is_told_and_nothing_is_acknowledged(
             await anyio.lowlevel.checkpoint()
 
         assert (health.status_code, health.json()) == (503, {"status": "the store does not commit"})
-        assert not answering.done()
+        for answer in (await answering, await world.client.post("/actions/echo")):
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+            assert "Nothing of this call is kept" in answer.json()["error"]
+        assert (await world.client.put("/actions/new", json=ECHO)).status_code == 503
+        assert (await world.client.get("/actions/echo")).status_code == 200
+        assert (await world.client.get("/activations")).json() == []
+
         store.full = False
-        assert (await answering).status_code == 200
-        assert (await anybody.get("/health")).status_code == 200
+        while (await anybody.get("/health")).status_code == 503:
+            await anyio.lowlevel.checkpoint()
+        assert (await world.client.post("/actions/echo", params=RESULT)).status_code == 200
+        assert (await world.client.put("/actions/new", json=ECHO)).status_code == 200
 
 
 @pytest.mark.parametrize("n", [2**64 - 1, -(2**63)])

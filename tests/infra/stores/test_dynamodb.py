@@ -15,7 +15,8 @@ from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Save
 from infra.stores import StoreError
 from infra.stores.dynamodb.items import KEY_BYTES, PIECE_BYTES
 from infra.stores.dynamodb.lease import LIVES_MS
-from infra.stores.dynamodb.table import ATTEMPTS, Table, connected
+from infra.stores.dynamodb.table import ATTEMPTS, FEW, Table, connected
+from infra.stores.errors import StoreDoubtError
 from tests.infra.stores.tables import (
     TABLE,
     At,
@@ -498,10 +499,39 @@ async def test_what_is_too_much_for_long_fails_and_later_it_goes_on():
         faulty.fault = fault
         with pytest.raises(StoreError, match=f"table {TABLE} cannot be used now: .*It says so"):
             await store.commit([Write(documents=[document()])])
-        assert len(faulty.calls) == ATTEMPTS
+        assert len(faulty.calls) == FEW
 
         faulty.fault = plain
         assert await store.commit([Write(documents=[document()])]) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (refusal("ProvisionedThroughputExceededException"), StoreError),
+        (refusal("InternalServerError"), StoreDoubtError),
+        (ReadTimeoutError(endpoint_url="http://x"), StoreDoubtError),
+        (EndpointConnectionError(endpoint_url="http://x"), StoreError),
+    ],
+    ids=["throttled", "broken", "no answer", "not reached"],
+)
+async def test_a_commit_that_fails_says_whether_it_may_have_been_done(error, kind):
+    def fault(number, method, call):
+        if method == "transact_write_items":
+            raise error
+        return call()
+
+    faulty = Faulty(plain)
+    async with dynamo_store(faulty) as store:
+        faulty.fault = fault
+        with pytest.raises(StoreError) as raised:
+            await store.commit([Write(documents=[document()])])
+        assert type(raised.value) is kind
+        assert bool(store._doubts) is (kind is StoreDoubtError)
+
+        faulty.fault = plain
+        assert await store.commit([Write(documents=[document()])]) == []
+        assert len(await documents(store)) == 1
 
 
 async def test_pauses_grow_and_are_not_all_alike():

@@ -80,7 +80,7 @@ async def test_a_closed_store_leaves_no_log_behind(tmp_path):
     async with SqliteStore(tmp_path) as store:
         await store.commit([Write(executions=[execution()])])
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", FILE]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "xingqiao.commits", FILE]
 
 
 # --- versions of the schema --------------------------------------------------------------------
@@ -316,7 +316,7 @@ asyncio.run(main())
 
 async def test_a_full_disk_loses_nothing_and_room_heals_it(tmp_path):
     output, errors = finished(FILLS, tmp_path)
-    assert errors.count("failed OperationalError") == 3
+    assert errors.count("failed StoreError the disk is full") == 3
     acknowledged = set(output.split())
     assert acknowledged
 
@@ -324,6 +324,35 @@ async def test_a_full_disk_loses_nothing_and_room_heals_it(tmp_path):
         query = Query(namespace="guest", limit=1_000_000)
         stored = {row.id for row in await store.find(ExecutionRow, query)}
     assert stored == acknowledged | {"at last"}
+
+
+REWRITES = """
+import asyncio, resource, sys
+from pathlib import Path
+from actions import ExecutionRow, Write
+from infra.stores import SqliteStore, StoreError
+async def main():
+    async with SqliteStore(Path(sys.argv[1])) as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+        for n in range(100):
+            row = ExecutionRow("x", "guest", "hello", "running", n, None, b"x" * 10_000)
+            while True:
+                try:
+                    await store.commit([Write(executions=[row])])
+                    break
+                except StoreError:
+                    print("full")
+                    await asyncio.sleep(0.01)
+        print("done")
+asyncio.run(main())
+"""
+
+
+async def test_a_log_that_has_filled_the_disk_makes_room_for_the_next_commits(tmp_path):
+    output, _ = finished(REWRITES, tmp_path)
+
+    assert output.startswith("full")  # the log alone would have needed more room
+    assert output.endswith("done\n")
 
 
 async def test_the_lock_is_not_given_to_children(tmp_path):

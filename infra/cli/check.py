@@ -1,0 +1,91 @@
+"""`xingqiao check`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import output
+from .options import as_json
+
+if TYPE_CHECKING:
+    from infra.engine import Findings
+    from infra.settings import Settings
+    from infra.stores import Files
+
+FAULTY = 1
+SHOWN = 50  # faults, to people
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Data directory of the server [.xingqiao, or XINGQIAO_DATA].",
+)
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Give up commits that are missing, so that the server starts again without them.",
+)
+@as_json
+def check(data: Path | None, *, accept_loss: bool, as_json: bool) -> int:
+    """Check the store of a server that is stopped.
+
+    Reads everything in the data directory: the pages of the database, whether commits are missing,
+    and every execution, activation and entity. Nothing is changed without --accept-loss. The exit
+    code is 1 when something is wrong.
+    """
+    from infra.settings import Settings  # noqa: PLC0415  no other command needs it
+
+    settings = Settings.from_environment(os.environ, data=data)
+    directory = settings.data or Path()
+    files, found = asyncio.run(_checked(directory, settings, accept_loss=accept_loss))
+    faults = [*files.faults, *found.faults]
+    if as_json:
+        output.write_json(
+            {
+                "data": str(directory),
+                "ok": not faults,
+                "commits": files.commits,
+                "missing": files.missing,
+                "counts": dict(sorted(found.counts.items())),
+                "faults": faults,
+                "accepted": accept_loss,
+            }
+        )
+    else:
+        _show(directory, files, found)
+    return FAULTY if faults and not (accept_loss and len(faults) == bool(files.missing)) else 0
+
+
+async def _checked(
+    directory: Path, settings: Settings, *, accept_loss: bool
+) -> tuple[Files, Findings]:
+    from infra.engine import Findings, check  # noqa: PLC0415  no other command needs them
+    from infra.keys import readable  # noqa: PLC0415
+    from infra.stores import OfflineStore  # noqa: PLC0415
+
+    async with OfflineStore(directory) as store:
+        found = Findings()
+        if store.files.readable:
+            found = await check(await readable(store, settings))
+        if accept_loss and store.files.missing:
+            store.accept_loss()
+        return store.files, found
+
+
+def _show(directory: Path, files: Files, found: Findings) -> None:
+    rows = [("commits", files.commits), *sorted(found.counts.items())]
+    output.table(("", ""), rows, "")
+    faults = [*files.faults, *found.faults]
+    for fault in faults[:SHOWN]:
+        output.failed(fault)
+    if len(faults) > SHOWN:
+        output.failed(f"and {len(faults) - SHOWN} more: --json shows all")
+    if not faults:
+        output.done(f"{directory} is whole")

@@ -1,0 +1,89 @@
+"""What gathers for a commit, in units; and which of them can be withdrawn while none is committed.
+
+A unit that stands alone holds all that a call has begun: withdrawn, nothing of the call is left. It stands
+alone no longer once a later unit goes on with what it has begun, or an entity has changed with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from actions import Write
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from .runs import Run
+
+
+@dataclass(slots=True)
+class Unit:
+    """One write, and what is to be done once it is durable; `refused` instead, when it is not.
+
+    begun: executions that begin with it.
+    waiting: futures that fail when the store does not commit in time.
+    alone: whether it can be withdrawn, so far as it knows itself.
+    """
+
+    write: Write = field(default_factory=Write)
+    effects: list[Callable[[], None]] = field(default_factory=list)
+    refused: Callable[[], None] | None = None
+    begun: list[Run] = field(default_factory=list)
+    waiting: list[asyncio.Future[Any]] = field(default_factory=list)
+    alone: bool = False
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing has gathered in it."""
+        return not (self.effects or matters(self.write))
+
+    def tell(self, error: Exception) -> None:
+        """Whoever waits for it hears of an error."""
+        for future in self.waiting:
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # whoever has gone does not ask
+        self.waiting.clear()
+
+
+def matters(write: Write) -> bool:
+    """Whether there is anything in it to be committed."""
+    return bool(
+        write.fibers or write.history or write.activations or write.executions or write.documents
+        or write.forgotten or write.dropped or write.values or write.expired
+    )  # fmt: skip
+
+
+def parted(units: list[Unit]) -> tuple[list[Unit], list[Unit]]:
+    """The units that can be withdrawn, and those that must stay, each in order."""
+    gone: list[Unit] = []
+    kept: list[Unit] = []
+    later: set[str] = set()
+    for unit in reversed(units):
+        ids = set(_ids(unit))
+        (gone if unit.alone and ids.isdisjoint(later) else kept).append(unit)
+        later |= ids
+    return gone[::-1], kept[::-1]
+
+
+def _ids(unit: Unit) -> Iterator[str]:
+    """The executions that a unit says something of."""
+    write = unit.write
+    yield from write.forgotten
+    for execution in write.executions:
+        yield execution.id
+    for fiber in write.fibers:
+        yield fiber.execution
+    for places in (write.history, write.dropped, write.values):
+        yield from (place[0] for place in places)
+    for activation in write.activations:
+        yield activation.id
+        if activation.cause is not None:
+            yield activation.cause
+    for run in unit.begun:
+        yield run.id
+        if run.origin.parent is not None:
+            yield run.origin.parent.execution

@@ -1,0 +1,162 @@
+"""Commits of a SQLite database are numbered, so that those that are missing are missed; and why one fails."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shutil
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from . import marker
+from .errors import StoreDoubtError, StoreError
+from .marker import Marker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+KIND = "commits"  # the document whose version counts commits, and whose body is the database's id
+SYNC_EVERY = 1_000  # commits, between waits until the marker is on the disk
+GO_ON = (
+    "Stop here and look for the missing files, or restore a copy of the whole directory. To go on "
+    "without those commits: xingqiao check --data {directory} --accept-loss"
+)
+
+
+def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> StoreError:
+    """Why the database cannot be read or written, in words."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_FULL" or name.endswith(("_WRITE", "_SHMSIZE", "_SHMOPEN")):
+        try:
+            free = f"{directory} has {shutil.disk_usage(directory).free} bytes free"
+        except OSError as gone:
+            free = f"{directory}: {gone.strerror}"
+        return StoreError(f"the disk is full, or a limit is reached: {free} ({error})")
+    text = f"the database in {directory} cannot be {does}: {error} ({name})"
+    if name.endswith("_FSYNC"):  # the commit stands in the log, and a crash now would find it
+        return StoreDoubtError(text)
+    return StoreError(text)
+
+
+# --- at the start ------------------------------------------------------------------------------
+
+
+def check_not_emptied(path: Path) -> None:
+    """That a file that is not there, or empty, never held anything.
+
+    Raises:
+        StoreError: when the marker says that it did.
+    """
+    found = marker.read(path.parent)
+    if found is None or not found.number:
+        return
+    if not path.exists() or not path.stat().st_size:
+        what = "is empty" if path.exists() else "is missing"
+        raise StoreError(
+            f"{path} {what}, but it held {found.number} commits. "
+            + GO_ON.format(directory=path.parent)
+        )
+
+
+def check_count(db: sqlite3.Connection, path: Path) -> None:
+    """That a database holds all commits that it must.
+
+    Raises:
+        StoreError: when some are missing.
+    """
+    found, (number, database) = marker.read(path.parent), _count(db)
+    if found is None or found.number <= number or (database and database != found.database):
+        return
+    missing = found.number - number
+    if found.may_be_ahead:
+        log.warning(
+            "%s lacks the last %d commits: the machine has stopped, and synchronous=NORMAL does not "
+            "keep them then", path, missing,
+        )  # fmt: skip
+        return
+    log_file = path.with_name(path.name + "-wal")
+    raise StoreError(
+        f"{path} lacks the last {missing} of {found.number} commits: its write-ahead log {log_file} is "
+        "missing or damaged, or the file is an older copy. " + GO_ON.format(directory=path.parent)
+    )
+
+
+def missing(db: sqlite3.Connection, directory: Path) -> tuple[int, int]:
+    """How many commits a database holds, and how many it lacks that its marker counts."""
+    found, (number, database) = marker.read(directory), _count(db)
+    if found is None or (database and database != found.database):
+        return number, 0
+    return number, max(0, found.number - number)
+
+
+def accept(directory: Path, db: sqlite3.Connection | None) -> None:
+    """Counts commits anew from what a database holds; from nothing, when it holds none."""
+    number, database = (0, b"") if db is None else _count(db)
+    if not database:
+        (directory / marker.FILE).unlink(missing_ok=True)
+        return
+    with Marker(directory, database, full=True) as mark:
+        mark.write(number)
+        mark.sync()
+
+
+def _count(db: sqlite3.Connection) -> tuple[int, bytes]:
+    """How many commits a database holds, and its id; of one that is new or older than counting, none."""
+    try:
+        row = db.execute("SELECT version, body FROM documents WHERE kind = ?", (KIND,)).fetchone()
+    except sqlite3.OperationalError:  # it has no tables yet
+        row = None
+    return (row[0], row[1]) if row else (0, b"")
+
+
+# --- while it is open --------------------------------------------------------------------------
+
+
+class Counted:
+    """Counts the commits of a database.
+
+    Args:
+        db: whose transactions are counted.
+        number: of commits that it holds.
+        mark: to be told of each that is durable.
+    """
+
+    def __init__(self, db: sqlite3.Connection, number: int, mark: Marker) -> None:
+        self._db, self._number, self._mark = db, number, mark
+
+    def next(self) -> None:
+        """Counts the transaction that is open."""
+        self._db.execute(_COUNT, (self._number + 1, KIND))
+
+    def durable(self) -> None:
+        """The transaction was committed."""
+        self._number += 1
+        self._mark.write(self._number)
+        if self._number % SYNC_EVERY == 0:
+            self._mark.sync()
+
+
+_COUNT = "UPDATE documents SET version = ? WHERE kind = ? AND key = ''"
+
+
+@contextmanager
+def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Iterator[Counted]:
+    """Counts the commits of a database whose count has been checked, from now on."""
+    number, database = _count(db)
+    if not database:
+        number, database = 1, secrets.token_bytes(marker.ID_BYTES)
+        db.execute("INSERT INTO documents VALUES (?, '', ?, ?)", (KIND, number, database))
+    elif (found := marker.read(directory)) is None or found.database != database:
+        log.warning(
+            "%s has no file %s that fits the database, as after a restore: whether commits are missing "
+            "is not known, and they are counted from here", directory, marker.FILE,
+        )  # fmt: skip
+    with Marker(directory, database, full=synchronous == "FULL") as mark:
+        mark.write(number)
+        mark.sync()
+        yield Counted(db, number, mark)
+        mark.sync()

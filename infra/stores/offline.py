@@ -1,0 +1,99 @@
+"""A SQLite store that no server has open: what its files lack, and its rows, to be read only."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from . import marker
+from .counting import accept, missing
+from .errors import StoreError
+from .sqlite import FILE, SqliteStore, schemas
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAULTS_SHOWN = 20  # of the pages of a file
+
+
+@dataclass(slots=True)
+class Files:
+    """What the files of a store are like. `readable` tells whether rows can be looked at."""
+
+    commits: int = 0
+    missing: int = 0
+    schema: int = 0
+    faults: list[str] = field(default_factory=list)
+    readable: bool = False
+
+
+class OfflineStore(SqliteStore):
+    """The rows of a store that no server has open, and `files`, what these are like.
+
+    It can be read only, nothing of its files is changed, and it opens also what a server refuses.
+    """
+
+    files: Files
+
+    async def __aenter__(self) -> Self:
+        """Opens it.
+
+        Raises:
+            StoreError: when there is none, or a server is using it.
+        """
+        path = self._directory / FILE
+        if not path.exists() and marker.read(self._directory) is None:
+            raise StoreError(f"there is no store in {self._directory}: {FILE} is missing")
+        with ExitStack() as opening:
+            await self._lock(opening)
+            self.files = Files()
+            try:
+                self._look(path, opening)
+            except sqlite3.Error as error:
+                self.files.faults.append(f"{path} cannot be read: {error}")
+                self.files.readable = False
+            self._opened = opening.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._thread.shutdown()
+        self._copying.shutdown()
+        self._opened.close()
+
+    def _look(self, path: Path, opening: ExitStack) -> None:
+        files = self.files
+        if not path.exists() or not path.stat().st_size:
+            files.missing = getattr(marker.read(self._directory), "number", 0)
+            what = "empty" if path.exists() else "missing"
+            files.faults.append(f"{path} is {what}; {files.missing} commits are lost with it")
+            return
+        # Without a log no other file is needed, and with this none is made.
+        how = "mode=ro" if path.with_name(f"{FILE}-wal").exists() else "mode=ro&immutable=1"
+        reading = closing(sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True))
+        db = self._reader = opening.enter_context(reading)
+        db.isolation_level = None
+        found = [row[0] for row in db.execute(f"PRAGMA integrity_check({FAULTS_SHOWN})")]
+        files.faults += [f"{path}: {text}" for text in found if text != "ok"]
+        files.commits, files.missing = missing(db, self._directory)
+        if files.missing:
+            files.faults.append(
+                f"{path} lacks the last {files.missing} of {files.commits + files.missing} commits: "
+                f"its write-ahead log {path.name}-wal is missing or damaged, or it is an older copy"
+            )
+        files.schema, known = db.execute("PRAGMA user_version").fetchone()[0], schemas()
+        files.readable = files.schema == known
+        if files.schema > known:
+            files.faults.append(
+                f"{path} was written by a newer version of this program: use that version"
+            )
+        elif files.schema < known and (files.schema or not files.missing):
+            files.faults.append(
+                f"{path} has schema {files.schema} of {known}, and its rows were not looked at: start "
+                "the server once, which brings it up to date"
+            )
+
+    def accept_loss(self) -> None:
+        """Counts commits from what the database holds: those that are missing are given up."""
+        accept(self._directory, self._reader if self.files.schema else None)

@@ -1,0 +1,234 @@
+"""A store that does not commit: who is told what and when, and what is left of what was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from engines import GUEST, HELD, begun
+from faulty import FaultyStore
+
+import composer
+from actions import Action, ActivationRow, Call, Document, InDoubtError, Query, UnavailableError
+from actions import Trigger as TriggerKind
+from composer import Name, Success
+from infra.engine import tick
+from infra.stores import MemoryStore
+
+ENTITY = {
+    "exec": {"kind": "python:3", "code": "..."},
+    "annotations": [{"key": "entity", "value": True}],
+}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(tick, "RETRY_S", 0)
+    monkeypatch.setattr(tick, "DEADLINE_S", 0)
+
+
+async def full(answers=None, *, does="refuses", **actions):
+    """A world whose disk is full from the next commit on."""
+    kept = MemoryStore()
+    store = FaultyStore(kept, 0, times=None, does=does)
+    world = await begun(store, answers or {"a": {"n": 1}})
+    await world.put(a=None, **actions)
+    await world.settle()
+    store.armed = True
+    return world, store, kept
+
+
+async def room(world, store):
+    store.room = True
+    await world.until(lambda: world.engine.healthy)
+
+
+async def test_a_call_is_refused_and_nothing_of_it_is_left():
+    world, store, _ = await full(main=composer.sequence("a", "a"))
+
+    with pytest.raises(UnavailableError, match="Nothing of this call is kept"):
+        await world.start("main")
+    assert not world.engine.healthy
+    with pytest.raises(UnavailableError):
+        await world.start("a")
+    assert world.engine.gauges()["executions_in_memory"] == 0
+    assert world.engine.gauges()["calls_refused_by_store"] == 2
+    assert world.engine.counters.withdrawn == 1
+
+    await room(world, store)
+    await world.settle()
+    assert world.hands.invoked == []
+    assert await world.executions() == []
+    assert await world.run("main") == {"n": 1}
+    await world.kill()
+
+
+async def test_a_call_that_is_waited_for_is_refused_too_and_not_said_to_go_on():
+    world, _, _ = await full()
+    call = Call(name=Name(GUEST, None, "a"), params={}, namespace=GUEST)
+
+    for wait_s in (0, 60):  # the shorter wait is over before the commit has failed
+        with pytest.raises(UnavailableError):
+            await world.engine.invoke(call, wait_s=wait_s)
+    await world.kill()
+
+
+async def test_a_commit_in_doubt_leaves_the_caller_an_id_to_ask_for():
+    world, store, _ = await full(does="doubts")
+
+    with pytest.raises(InDoubtError, match="may still run") as raised:
+        await world.start("a")
+
+    await room(world, store)
+    assert await world.result(raised.value.activation) == {"n": 1}
+    assert len(world.hands.invoked) == 1
+    await world.kill()
+
+
+async def test_what_hangs_is_in_doubt_too(monkeypatch):
+    monkeypatch.setattr(tick, "GRACE_S", 0)
+    kept, hanging = MemoryStore(), asyncio.Event()
+
+    class Hangs(FaultyStore):
+        async def commit(self, writes):
+            if self.armed:
+                await hanging.wait()
+            return await super().commit(writes)
+
+    store = Hangs(kept, 0, times=0)
+    world = await begun(store, {"a": {"n": 1}})
+    await world.put(a=None)
+    store.armed = True
+
+    with pytest.raises(InDoubtError) as raised:
+        await world.start("a")
+    with pytest.raises(UnavailableError):
+        await world.start("a")
+
+    hanging.set()
+    assert await world.result(raised.value.activation) == {"n": 1}
+    await world.kill()
+
+
+async def test_a_definition_is_refused_and_not_there():
+    world, store, _ = await full()
+
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            await world.put(late=None)
+    assert world.engine.catalog.find(Action, Name(GUEST, None, "late")) is None
+
+    await room(world, store)
+    await world.put(late=None)
+    assert world.engine.catalog.find(Action, Name(GUEST, None, "late")) is not None
+    await world.kill()
+
+
+async def test_a_trigger_that_cannot_be_written_down_has_not_fired():
+    world, store, kept = await full()
+    store.armed = False
+    await world.engine.registry.put(TriggerKind, Name(GUEST, None, "t"), {}, overwrite=False)
+    store.armed = True
+    document = Document(kind="x", key="k", body=b"{}")
+
+    with pytest.raises(UnavailableError):
+        await world.engine.firing.fire(Name(GUEST, None, "t"), {}, [document])
+
+    await room(world, store)
+    await world.settle()
+    assert [each async for each in kept.documents("x")] == []
+    await world.kill()
+
+
+async def test_a_step_that_ends_meanwhile_is_kept_until_there_is_room():
+    world, store, _ = await full({"a": HELD, "b": {"n": 2}}, b=None)
+    store.armed = False
+    await world.put(main=composer.sequence("a", "b"))
+    id = await world.start("main")
+    await world.until(lambda: world.hands.done)
+    store.armed = True
+    world.hands.finish(next(iter(world.hands.done)), Success({"n": 1}).value)
+    await world.until(lambda: not world.engine.healthy)
+
+    with pytest.raises(UnavailableError):
+        await world.engine.cancel(GUEST, id)
+    assert world.hands.names == ["a"]  # nothing goes on that is not durable
+
+    await room(world, store)
+    assert await world.result(id) == {"n": 2}
+    assert world.hands.names == ["a", "b"]
+    await world.kill()
+
+
+async def test_a_change_of_what_runs_is_in_doubt_and_takes_effect_later():
+    world, store, kept = await full({"a": HELD})
+    store.armed = False
+    id = await world.start("a")
+    await world.until(lambda: world.hands.done)
+    store.armed = True
+
+    with pytest.raises(InDoubtError, match="takes effect when the store works again"):
+        await world.engine.cancel(GUEST, id, terminate=True)
+
+    await room(world, store)
+    await world.settle()
+    (row,) = await kept.find(ActivationRow, Query(namespace=GUEST, id=id))
+    assert row.status != 0
+    await world.kill()
+
+
+async def test_an_entity_that_has_changed_stays_changed():
+    """Its state in memory is ahead of the store: it cannot be withdrawn with the call that changed it."""
+    answers = {"count": lambda message: {"state": (message["state"] or 0) + 1, "result": {}}}
+    world, store, _ = await full(answers, count=ENTITY)
+    store.armed = False
+    add = composer.call("count", "k", "add", {})
+    await world.put(main=composer.sequence(add))
+    await world.run("main")
+    store.armed = True
+
+    try:
+        id = await world.start("main")
+    except InDoubtError as error:
+        id = error.activation
+    except UnavailableError:
+        id = None
+    await room(world, store)
+    if id is not None:
+        await world.record(id)
+    store.armed = False
+    await world.run("main")
+
+    entity = await world.engine.records.entity(f"/{GUEST}/count", "k")
+    assert entity["state"] == 2 + (id is not None)
+    await world.kill()
+
+
+async def test_a_server_that_stops_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(tick, "DEADLINE_S", 60)
+    world, _, _ = await full()
+    calling = asyncio.ensure_future(world.start("a"))
+    await world.until(lambda: world.engine._tick._failing)
+
+    await world.engine.drain(0)
+
+    with pytest.raises(UnavailableError):
+        await calling
+    await world.kill()
+
+
+async def test_what_goes_wrong_is_logged_once_with_its_cause(caplog):
+    world, store, _ = await full()
+    with pytest.raises(UnavailableError):
+        await world.start("a")
+    for _ in range(20):
+        with pytest.raises(UnavailableError):
+            await world.start("a")
+    await room(world, store)
+
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["ERROR", "ERROR", "WARNING"]
+    assert "the disk is full" in caplog.records[0].message
+    assert "commits again" in caplog.records[-1].message
+    assert "Traceback" not in caplog.text
+    await world.kill()
