@@ -90,7 +90,7 @@ async def test_a_commit_that_failed_is_handed_on_with_the_same_bytes():
     with pytest.raises(StoreError, match="the answer is lost"):
         await store.commit(writes)
     assert await store.commit(writes) == []
-    assert below.seen[0] is below.seen[1]
+    assert below.seen[0] == below.seen[1]
     assert await store.commit(writes) == []
     assert below.seen[2] != below.seen[1]
     assert (await store.load("e1")).execution.body == BODY
