@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
-import signal
 import socket
-import tempfile
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,9 +16,11 @@ from composer import MAX_DEPTH, flaw
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
+    from pathlib import Path
 
     from composer import JSON
 
+    from .homes import Home
     from .sandbox import Program, Sandbox
 
 SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
@@ -29,6 +28,18 @@ GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
 OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
 LINE_BYTES = 32 << 10  # a longer line of theirs is taken in pieces
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    process: subprocess.Popen[bytes]
+    home: Home
+    sandbox: Sandbox
+
+    def bury(self) -> None:
+        """Waits for the end of what was stopped, and removes its directory."""
+        self.sandbox.wait(self.process)
+        self.sandbox.discard(self.home)
 
 
 class Process(asyncio.Protocol):
@@ -52,7 +63,7 @@ class Process(asyncio.Protocol):
         self._buffer = bytearray()
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
-        self._process: tuple[subprocess.Popen[bytes], Path] | None = None
+        self._started: _Started | None = None
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
@@ -64,9 +75,10 @@ class Process(asyncio.Protocol):
             for read, write in zip(reads, writes, strict=True):
                 ours.callback(os.close, read)
                 theirs.callback(os.close, write)
-            directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
-            ours.callback(shutil.rmtree, directory, ignore_errors=True)
-            self._process = sandbox.start(program, fd, directory, (writes[0], writes[1])), directory
+            home = sandbox.home(parent)
+            ours.callback(sandbox.discard, home)
+            process = sandbox.start(program, fd, home, (writes[0], writes[1]))
+            self._started = _Started(process, home, sandbox)
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
             os.set_blocking(read, False)
@@ -149,19 +161,12 @@ class Process(asyncio.Protocol):
 
     def end(self) -> None:
         """Kills the process and all that it has started. It may be called again."""
-        if self._process is None:
+        if self._started is None:
             return
-        process, directory = self._process
-        self._process = None
+        started, self._started = self._started, None
         for read in list(self._outputs):
             self._close(read)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        started.sandbox.stop(started.process)
         if self._transport is not None:
             self._transport.abort()
-        asyncio.get_running_loop().run_in_executor(None, self._bury, process, directory)
-
-    @staticmethod
-    def _bury(process: subprocess.Popen[bytes], directory: Path) -> None:
-        process.wait()
-        shutil.rmtree(directory, ignore_errors=True)
+        asyncio.get_running_loop().run_in_executor(None, started.bury)
