@@ -17,7 +17,7 @@ from actions.runtimes import (
     NodeModules,
     WorkerPool,
     WorkerSettings,
-    find_sandbox,
+    open_homes,
 )
 from adapters import Channel, aws_services, objects_on_s3
 from composer import Limits
@@ -30,6 +30,7 @@ from .engine import Engine, EngineSettings
 from .feeds import Feeds
 from .httptasks import HttpTasks
 from .integrations import FirstOf, Integrations, discovered
+from .isolation import home_of, open_sandbox, warn, why_alone
 from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
 from .machines import Machines
 from .namespaces import Namespaces
@@ -82,20 +83,22 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 
     Raises:
         StoreError: when the store cannot be opened.
-        SandboxError: when the isolation that is asked for cannot be had.
+        SandboxError: when the isolation that is asked for cannot be had, or does not do for the
+            namespaces that there are.
     """
     clock = SystemClock()
-    hidden = [path.resolve() for path in (settings.data, settings.items_dir) if path is not None]
-    sandbox = find_sandbox(settings.isolation, hidden)
+    sandbox = open_sandbox(settings)
+    warn(settings, sandbox)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
         store = _store(settings, clock)
         await stack.enter_async_context(store)
         secret, vault = await _secret(store), _vault(settings)
         namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
-        await namespaces.load()
+        await namespaces.load(why_alone(settings, sandbox))
+        homes = stack.enter_context(open_homes(home_of(settings, sandbox)))
         inline = await stack.enter_async_context(InlineInvoker(clock))
-        pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
+        pool = await stack.enter_async_context(_pool(settings, sandbox, namespaces, homes))
         feeds = await stack.enter_async_context(Feeds(store, clock))
         secret_store = await _secrets(store, vault, clock, settings)
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
@@ -146,11 +149,12 @@ def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
         engine.catalog.apply(Change(entity, (entity,)))
 
 
-def _pool(settings: Settings, sandbox: Sandbox, clock: Clock, namespaces: Namespaces) -> WorkerPool:
+def _pool(settings: Settings, sandbox: Sandbox, namespaces: Namespaces, homes: Path) -> WorkerPool:
     return WorkerPool(
         sandbox,
-        clock,
+        SystemClock(),
         WorkerSettings(
+            directory=homes,
             result_bytes=settings.payload_bytes,
             environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
             modules=NodeModules(_modules_home(settings)),

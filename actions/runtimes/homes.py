@@ -91,16 +91,13 @@ def open_homes(data: Path | None) -> Iterator[Path]:
     It lies in the data directory or, when there is none, in the system's temporary directory. What a
     server that was killed has left there is removed: a lock says whether one is still alive.
     """
-    parent = None if data is None else data / FOLDER
+    parent = None if data is None else _made(data)
     if parent is not None:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        parent.chmod(PASSED)
         lock = _locked(parent)
         if lock is not None:
             with lock:
                 _sweep(parent)
                 yield parent
-                _sweep(parent)
             return
         log.warning("another server has its workers in %s: ours get another directory", parent)
     temporary = Path(tempfile.gettempdir())
@@ -113,6 +110,18 @@ def open_homes(data: Path | None) -> Iterator[Path]:
             yield made
         finally:
             discard(made)
+
+
+def _made(data: Path) -> Path | None:
+    parent = data.absolute() / FOLDER
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent.mkdir(exist_ok=True)
+        parent.chmod(PASSED)
+    except OSError as error:
+        log.warning("workers have their directories elsewhere: %s", error)
+        return None
+    return parent
 
 
 def _locked(directory: Path) -> contextlib.closing[_Lock] | None:

@@ -39,12 +39,13 @@ class Language:
         """Whether it is a program in Python, to be run by the launcher's own interpreter."""
         return self.kind == PYTHON
 
-    def command(self, fd: int, memory_mb: int) -> list[str]:
-        """The command line of a worker."""
+    def command(self, fds: tuple[int, ...], memory_mb: int) -> list[str]:
+        """The command line of a worker that inherits these file descriptors."""
+        inherited = map(str, fds)
         if self.heap is None:
-            return [*self.program, str(fd)]
+            return [*self.program, *inherited]
         interpreter, *rest = self.program
-        return [interpreter, self.heap.format(memory_mb), *rest, str(fd)]
+        return [interpreter, self.heap.format(memory_mb), *rest, *inherited]
 
     def limits(self, memory_mb: int) -> dict[str, int]:
         """What must be limited before it starts: a Python worker limits its own memory when it has code."""

@@ -13,6 +13,8 @@ import orjson
 
 from composer import MAX_DEPTH, flaw
 
+from .watch import Watch
+
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from .homes import Home
     from .sandbox import Program, Sandbox
+    from .watch import Use
 
 SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
 GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
@@ -64,6 +67,7 @@ class Process(asyncio.Protocol):
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
         self._started: _Started | None = None
+        self._watch: Watch | None = None
 
     async def start(self, sandbox: Sandbox, program: Program, parent: Path | None) -> None:
         """Starts the process, in a new directory below `parent`."""
@@ -77,7 +81,7 @@ class Process(asyncio.Protocol):
                 theirs.callback(os.close, write)
             home = sandbox.home(parent)
             ours.callback(sandbox.discard, home)
-            process = sandbox.start(program, fd, home, (writes[0], writes[1]))
+            process = sandbox.start(program, (fd,), home, (writes[0], writes[1]))
             self._started = _Started(process, home, sandbox)
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
@@ -85,6 +89,11 @@ class Process(asyncio.Protocol):
             self._outputs[read] = (stream, bytearray())
             loop.add_reader(read, self._readable, read)
         await loop.connect_accepted_socket(lambda: self, connection)
+
+    def watch(self, busy: Callable[[], bool], seen: Callable[[Use], None]) -> None:
+        """Looks at what it takes from now on, as `Watch` does."""
+        if self._started is not None:
+            self._watch = Watch(self._started.process.pid, self._started.home, busy, seen)
 
     # --- saying and hearing ------------------------------------------------------------------
 
@@ -164,6 +173,8 @@ class Process(asyncio.Protocol):
         if self._started is None:
             return
         started, self._started = self._started, None
+        if self._watch is not None:
+            self._watch.end()
         for read in list(self._outputs):
             self._close(read)
         started.sandbox.stop(started.process)

@@ -1,8 +1,8 @@
 """How a worker process is started, and what it can reach.
 
-Always: a process of its own in a session of its own, with an environment of nothing but what is named
-here, in a directory of its own, under limits, without privileges, and without the system calls that
-attacks begin with. What else is taken from it is what works here:
+A process of its own in a session of its own, with an environment of nothing but what is named here, in a
+directory of its own, under limits, without privileges, and without the system calls that attacks begin
+with. What else is taken from it is what works here:
 
 - with bubblewrap, namespaces: the file system is read-only but for its directory, what is hidden seems
   empty, `/tmp` is its own, and it sees no other process;
@@ -10,7 +10,8 @@ attacks begin with. What else is taken from it is what works here:
   that ends whatever it leaves behind;
 - where the server is root, a user of its own.
 
-All have the network.
+All have the network. Whoever trusts all code asks for `none`, by name: then it can do what the server's
+user can, within its limits.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .homes import Home
     from .languages import Language
 
-Isolation: TypeAlias = Literal["auto", "process", "bubblewrap"]
+Isolation: TypeAlias = Literal["auto", "none", "process", "bubblewrap"]
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 OPEN_FILES = 1024
@@ -79,8 +80,8 @@ class Program:
     def needs(self) -> Sequence[Path]:
         return [*self.language.needs, *([self.modules] if self.modules else [])]
 
-    def command(self, fd: int) -> Sequence[str]:
-        return self.language.command(fd, self.memory_mb)
+    def command(self, fds: tuple[int, ...]) -> Sequence[str]:
+        return self.language.command(fds, self.memory_mb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,9 @@ class Sandbox:
 
     @property
     def name(self) -> str:
-        return "bubblewrap" if self.bubblewrap else "process"
+        if self.bubblewrap:
+            return "bubblewrap"
+        return "none" if self.confinement == BARE else "process"
 
     def home(self, parent: Path | None) -> Home:
         """Makes a worker's directory, for a user of its own where there is one.
@@ -126,15 +129,15 @@ class Sandbox:
             self.confinement.users.give_back(home.uid)
 
     def start(
-        self, program: Program, fd: int, home: Home, outputs: tuple[int, int]
+        self, program: Program, fds: tuple[int, ...], home: Home, outputs: tuple[int, int]
     ) -> subprocess.Popen[bytes]:
-        """Starts a worker that speaks over `fd`, works in `home`, and prints to `outputs`."""
+        """Starts a worker that speaks over `fds`, works in `home`, and prints to `outputs`."""
         return subprocess.Popen(  # noqa: S603  our own program
-            self._command(program, fd, home),
+            self._command(program, fds, home),
             stdin=subprocess.DEVNULL,
             stdout=outputs[0],
             stderr=outputs[1],
-            pass_fds=(fd,),
+            pass_fds=fds,
             cwd=home.work,
             env={**_environment(home.work), **program.environment},
             start_new_session=True,
@@ -159,15 +162,15 @@ class Sandbox:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _command(self, program: Program, fd: int, home: Home) -> Sequence[str]:
+    def _command(self, program: Program, fds: tuple[int, ...], home: Home) -> Sequence[str]:
         common = {
             "limits": {**self._limits(home), **program.language.limits(program.memory_mb)},
             "supervised": self.bubblewrap is None,
             "server": os.getpid(),
-            "fd": fd,
+            "fds": fds,
             "inside": program.language.inside,
         }
-        command = program.command(fd)
+        command = program.command(fds)
         if self.bubblewrap is None:
             hidden = [path for path in (Path.home(), *self.hidden) if path.is_dir()]
             needs = sorted({str(path.resolve()) for path in program.needs})
@@ -200,6 +203,8 @@ def find_sandbox(
     Raises:
         SandboxError: when bubblewrap is asked for and is not there, or may not make namespaces.
     """
+    if isolation == "none":
+        return Sandbox(None, (), BARE, room)
     program = None if isolation == "process" else shutil.which("bwrap")
     if program is not None:
         inner = find_confinement(users, program)

@@ -18,8 +18,8 @@ import click
 @click.option("--workers", type=int, help="Worker processes at most [16].")
 @click.option(
     "--isolation",
-    type=click.Choice(["auto", "process", "bubblewrap"]),
-    help="Of workers; auto takes bubblewrap where it works.",
+    type=click.Choice(["auto", "process", "bubblewrap", "none"]),
+    help="Isolation of user code [auto: bubblewrap where it works]; none trusts all code.",
 )
 @click.option("--log", type=click.Choice(["text", "json"]), help="Form of the log [text].")
 def serve(**given: object) -> None:

@@ -1,7 +1,7 @@
 """System calls that no action needs and that attacks on the kernel or on other processes begin with.
 
 They fail with EPERM. The list is Docker's, as far as it needs no privilege: tracing, mounts, namespaces,
-keys, programs for the kernel, clocks, modules. Where the machine is neither x86-64 nor arm64 there is no filter.
+keys, programs for the kernel, clocks, modules; and System V's shared memory, which outlives processes. Where the machine is neither x86-64 nor arm64 there is no filter.
 https://docs.docker.com/engine/security/seccomp/
 """
 
@@ -43,6 +43,7 @@ _REFUSED = {
     "quotactl_fd": (443, 443), "open_by_handle_at": (304, 265), "lookup_dcookie": (212, 18),
     "fanotify_init": (300, 262), "syslog": (103, 116), "settimeofday": (164, 170),
     "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
     "sethostname": (170, 161), "setdomainname": (171, 162),
 }  # fmt: skip
 _REFUSED_X86_64 = (172, 173)  # iopl, ioperm

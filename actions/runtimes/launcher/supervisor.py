@@ -31,7 +31,7 @@ def split(plan: dict[str, Any]) -> None:
         os.setsid()
         kernel.die_with_parent(signal.SIGKILL, supervisor)
         return
-    for fd in (*_PIPES, plan["fd"]):  # the server must see it when the worker closes them
+    for fd in (*_PIPES, *plan["fds"]):  # the server must see it when the worker closes them
         os.close(fd)
     status = _waited(worker)
     _end_all(plan["uid"])

@@ -102,7 +102,9 @@ async def test_bubblewrap_is_told_what_to_hide_and_what_to_show(tmp_path):
     assert "not there" not in args
     assert f"--ro-bind {HERE} {HERE} " in args
     assert f"--dir {workers} --bind {directory} {directory} --chdir {directory} " in args
-    assert args.index(f"--tmpfs {tmp_path / 'data'} ") < args.index(f"--bind {directory} {directory}")
+    assert args.index(f"--tmpfs {tmp_path / 'data'} ") < args.index(
+        f"--bind {directory} {directory}"
+    )
     assert "--unshare-pid --unshare-ipc --unshare-uts --die-with-parent -- " in args
 
 
