@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -44,7 +48,7 @@ class SandboxError(Error):
 
 
 class Users:
-    """User ids for workers: each has one of its own for as long as it lives.
+    """User ids for workers: each has one of its own for as long as it lives, on all of this machine.
 
     Args:
         text: the first and the last, such as `60706-61183`.
@@ -58,21 +62,45 @@ class Users:
         if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last)):
             raise SandboxError(f"worker_uids must be FIRST-LAST, such as 60706-61183, not {text!r}")
         self.all = range(int(first), int(last) + 1)
-        self._free = list(reversed(self.all))
+        self._free = deque(self.all)
+        self._locks: dict[int, int] = {}
 
     def take(self) -> int:
-        """An id that no worker has.
+        """An id that no worker has, nor one of another server: who ends kills all that has its id.
 
         Raises:
             OSError: when there is none left.
         """
-        if not self._free:
-            raise OSError(0, "every user id of XINGQIAO_WORKER_UIDS is in use: give more of them")
-        return self._free.pop()
+        for _ in range(len(self._free)):
+            uid = self._free.popleft()
+            lock = _user_lock(uid)
+            if lock is not None:
+                self._locks[uid] = lock
+                return uid
+            self._free.append(uid)
+        text = "every user id of XINGQIAO_WORKER_UIDS is in use: give more of them"
+        raise OSError(errno.EAGAIN, text)
 
     def give_back(self, uid: int) -> None:
         """Takes back the id of a worker that has ended."""
-        self._free.insert(0, uid)
+        os.close(self._locks.pop(uid))
+        self._free.append(uid)
+
+
+def _user_lock(uid: int) -> int | None:
+    """A lock on a user id, until it is closed or this process ends; None when another has it."""
+    directory = Path("/run") if os.access("/run", os.W_OK) else Path(tempfile.gettempdir())
+    directory /= "xingqiao-users"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if directory.lstat().st_uid != os.geteuid():
+        raise OSError(errno.EPERM, f"{directory} is another user's: remove it")
+    lock = os.open(directory / str(uid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

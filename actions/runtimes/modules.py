@@ -64,7 +64,7 @@ class NodeModules:
                 shutil.copy(LOCKED / name, beside)
             why = await _run([npm, *_CI], beside)
             if why is None:
-                beside.chmod(0o755)  # workers may be other users
+                os.chmod(beside, READABLE)  # noqa: PTH101  a short call
                 with contextlib.suppress(OSError):  # another server was quicker
                     beside.rename(self.directory)  # noqa: ASYNC240  it is over at once
             return why
