@@ -49,31 +49,32 @@ def home_of(settings: Settings, sandbox: Sandbox) -> Path | None:
 
 def warn(settings: Settings, sandbox: Sandbox) -> None:
     """Says in the log what is missing, and what to do about it: a line each."""
-    for text in lacks(settings, sandbox):
-        log.warning("%s", text)
+    for text, fix in lacks(settings, sandbox):
+        log.warning("%s: %s", text, fix)
     files = few_files()
     if files is not None:
         log.warning("%s", files)
 
 
-def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[str]:
-    """What isolation is missing that was not given up by name, each with its fix."""
+def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[tuple[str, str]]:
+    """What isolation is missing, each with its fix."""
     found = []
     if sandbox.bubblewrap is None and settings.isolation == "auto":
-        found.append(
-            f"ISOLATION IS REDUCED: bubblewrap does not work here, so user code runs in plain processes "
-            f"({kept(sandbox)}): {INSTALL}, or {INSIST} to accept that"
+        text = (
+            "ISOLATION IS REDUCED, because bubblewrap does not work here: user code runs in plain "
+            f"processes with {kept(sandbox)}"
         )
+        found.append((text, f"{INSTALL}, or {INSIST} to accept that"))
     if settings.isolation == "none":
-        found.append(
-            "ISOLATION IS OFF, because it was asked for (--isolation none): every action can do what this "
-            "server's user can, also read the operator's credentials and the store"
+        text = (
+            "ISOLATION IS OFF, because the settings say so: every action can do what this server's user "
+            "can, and read the operator's credentials and the store"
         )
-    if sandbox.confinement.lacking:
-        found.append(
-            f"user code runs as root's user, without its privileges ({sandbox.confinement.lacking}): "
-            "install Python and Xingqiao where every user can read them"
-        )
+        found.append((text, "take --isolation none away unless you trust all code"))
+    lacking = sandbox.confinement.lacking
+    if lacking:
+        text = f"user code runs as root, without root's privileges ({lacking})"
+        found.append((text, "install Python and Xingqiao where every user can read them"))
     return found
 
 

@@ -19,6 +19,7 @@ DISTRIBUTION = "xingqiao"
 PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
 COMMANDS = {  # and the modules that they are in
     "serve": "serve",
+    "doctor": "doctor",
     "deploy": "actions",
     "invoke": "actions",
     "action": "actions",
