@@ -88,7 +88,6 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     """
     clock = SystemClock()
     sandbox = open_sandbox(settings)
-    warn(settings, sandbox)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
         store = _store(settings, clock)
@@ -96,6 +95,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         secret, vault = await _secret(store), _vault(settings)
         namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
         await namespaces.load(why_alone(settings, sandbox))
+        warn(settings, sandbox)
         homes = stack.enter_context(open_homes(home_of(settings, sandbox)))
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, namespaces, homes))

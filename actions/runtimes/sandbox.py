@@ -132,6 +132,9 @@ class Sandbox:
         self, program: Program, fds: tuple[int, ...], home: Home, outputs: tuple[int, int]
     ) -> subprocess.Popen[bytes]:
         """Starts a worker that speaks over `fds`, works in `home`, and prints to `outputs`."""
+        if home.uid is not None:
+            for fd in outputs:  # so that the worker's user may open /dev/stdout
+                os.fchown(fd, home.uid, home.uid)
         return subprocess.Popen(  # noqa: S603  our own program
             self._command(program, fds, home),
             stdin=subprocess.DEVNULL,

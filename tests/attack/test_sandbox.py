@@ -207,3 +207,28 @@ async def test_nothing_outlives_its_worker(run):
         assert outcome.code == "Timeout"
         async with asyncio.timeout(DEADLINE_S):
             await ended.wait()
+
+
+USUAL = (
+    "import asyncio, os, socket, ssl, subprocess, tempfile, threading, urllib.request\n"
+    "def double(n):\n    return 2 * n\n"
+    "def main(params):\n"
+    "    with tempfile.NamedTemporaryFile() as file:\n        file.write(b'x')\n"
+    "    thread = threading.Thread(target=double, args=(1,))\n"
+    "    thread.start()\n    thread.join()\n"
+    "    with open('/dev/stdout', 'w') as out:\n        out.write('hi')\n"
+    "    with open('/dev/null', 'w') as out:\n        out.write('hi')\n"
+    "    ssl.create_default_context()\n"
+    "    return {\n"
+    "        'home': os.environ['HOME'] == os.getcwd(), 'random': len(os.urandom(8)),\n"
+    "        'loop': asyncio.run(asyncio.sleep(0, 'done')), 'address': socket.gethostbyname('localhost'),\n"
+    "        'program': subprocess.run(['sh', '-c', 'echo $((1 + 1)) | cat'],\n"
+    "                                  capture_output=True, text=True).stdout,\n"
+    "    }\n"
+)
+
+
+async def test_what_user_code_usually_does_works(run):
+    assert (await run(USUAL, {})).value == {
+        "home": True, "random": 8, "loop": "done", "address": "127.0.0.1", "program": "2\n",
+    }  # fmt: skip
