@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import subprocess
 import sys
@@ -38,8 +37,8 @@ ROOTS_OWN = (
     "/etc/ssh",
 )
 _BOOT = (
-    "import sys; sys.path.append(sys.argv[1]); from launcher import start; del sys.path[-1]; import json; "
-    "start.main(json.loads(sys.argv[2]), sys.argv[3:])"
+    "import sys; sys.path.append(sys.argv[1]); from launcher import start; del sys.path[-1]; "
+    "start.main(eval(sys.argv[2]), sys.argv[3:])"
 )
 
 
@@ -157,8 +156,13 @@ class Confinement:
 
 
 def launching(plan: dict[str, Any], command: Sequence[str]) -> list[str]:
-    """The command line of a launcher."""
-    return [sys.executable, "-I", "-c", _BOOT, str(HERE), json.dumps(plan), *command]
+    """The command line of a launcher.
+
+    The plan is written as Python, which needs no library to be read; where Python does not stay, its
+    sites are left out: both would be waited for.
+    """
+    alone = ["-I"] if plan["inside"] else ["-I", "-S"]
+    return [sys.executable, *alone, "-c", _BOOT, str(HERE), repr(plan), *command]
 
 
 def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Confinement | None:

@@ -5,8 +5,8 @@ The order matters: what needs privileges comes first, then they go, and what the
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # as in supervisor.py
 import os
-import signal
 import sys
 
 from . import kernel, landlock, mounts, seccomp, supervisor

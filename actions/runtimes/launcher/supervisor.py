@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` imports much, and is waited for
 import os
-import signal
 
 from . import kernel
 
