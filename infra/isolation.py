@@ -74,7 +74,11 @@ def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[tuple[str, str]]:
     lacking = sandbox.confinement.lacking
     if lacking:
         text = f"user code runs as root, without root's privileges ({lacking})"
-        found.append((text, "install Python and Xingqiao where every user can read them"))
+        fix = (
+            "install Python and Xingqiao where every user can read them, or run the server as a user "
+            "without privileges"
+        )
+        found.append((text, fix))
     return found
 
 

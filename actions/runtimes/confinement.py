@@ -180,14 +180,18 @@ def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Conf
         found = _tried(replace(each, users=None), uid, bubblewrap)
         if found is None:
             return replace(each, lacking="" if each.users else why)
-        why = why or found
+        if each.users is not None:
+            why = found
     return None if bubblewrap else Confinement(lacking=why)
 
 
 @cache
 def _tried(confinement: Confinement, uid: int | None, bubblewrap: str | None) -> str | None:
     """Why a worker cannot be started so; None when it can."""
-    home = make_home(None, uid, private=bubblewrap is not None or confinement.mounts)
+    try:
+        home = make_home(None, uid, private=bubblewrap is not None or confinement.mounts)
+    except OSError as error:  # it may not give directories to other users
+        return str(error)
     needs = [str(path) for path in PYTHON_NEEDS]
     if bubblewrap is None:
         wrapper, plan = [], confinement.plan(home, needs, [str(Path.home())])

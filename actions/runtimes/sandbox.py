@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -189,8 +190,8 @@ class Sandbox:
             "RLIMIT_NOFILE": OPEN_FILES,
             "RLIMIT_FSIZE": min(FILE_BYTES, self.room.disk_mb << 20),
         }
-        # The kernel counts by user, and for bubblewrap without root by what it has made a namespace of.
-        if home.uid is not None or (self.bubblewrap and os.geteuid() != 0):
+        # The kernel counts by user, and since 5.14 by user and namespace, which bubblewrap makes.
+        if home.uid is not None or (self.bubblewrap and os.geteuid() != 0 and _kernel() >= (5, 14)):
             limits["RLIMIT_NPROC"] = self.room.processes
         return limits
 
@@ -220,6 +221,11 @@ def find_sandbox(
             + ": install it, or set the isolation to 'process'"
         )
     return Sandbox(None, tuple(hidden), find_confinement(users) or BARE, room)
+
+
+def _kernel() -> tuple[int, ...]:
+    found = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return tuple(map(int, found.groups())) if found else (0,)
 
 
 def few_files() -> str | None:

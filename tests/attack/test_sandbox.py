@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -10,14 +9,25 @@ import sys
 from pathlib import Path
 
 import pytest
-from things import Answers, StandingClock, invocation, needed, python
+from things import needed
 
-from actions.runtimes import Bounds, Room, SandboxError, WorkerPool, WorkerSettings
+from actions.runtimes import SandboxError
 from actions.runtimes.launcher import landlock, seccomp
 from actions.runtimes.launcher.landlock import SCOPES_SINCE
 from infra.isolation import open_sandbox
 from infra.probing import PROBES, probe
 from infra.settings import Settings
+from tests.attack.overuse import (
+    DAEMON,
+    FORKED,
+    LARGE,
+    LIMITS,
+    SHARED,
+    WRITTEN,
+    Confined,
+    until_it_hangs_up,
+    what_is_stopped,
+)
 
 ISOLATIONS = ("none", "process", "bubblewrap")
 NETWORK = {"connect", "listen"}  # nobody is kept from that
@@ -29,6 +39,7 @@ BY_A_USER = {
     "process": NETWORK | {"user", "names", "socket"},
     "bubblewrap": NETWORK | {"user"},
 }
+STOPPED = ["memory", "processes", "disk", "file", "left behind"]
 ONLY_ROOTS = {"shadow", "mount", "rights"}
 
 
@@ -57,6 +68,7 @@ async def test_what_user_code_of_a_server_that_is_root_reaches(isolation, figure
         pytest.skip("only root can give workers users of their own")
 
     found = reached(await probe(Settings(isolation=isolation)))
+    assert await what_is_stopped(Settings(**LIMITS, isolation=isolation)) == STOPPED
 
     figures(isolation=f"{isolation}, root", probes=len(PROBES), reached=sorted(found))
     if isolation == "none":
@@ -78,6 +90,7 @@ def test_what_user_code_of_a_server_without_privileges_reaches(isolation, figure
     told = json.loads(done.stdout)
     if told["name"] != isolation:
         pytest.skip(f"a user without privileges has no {isolation} here")
+    assert told["stopped"] == STOPPED
     found = reached(told["reached"])
     figures(isolation=f"{isolation}, user", probes=len(PROBES), reached=sorted(found))
     if isolation == "none":
@@ -88,51 +101,6 @@ def test_what_user_code_of_a_server_without_privileges_reaches(isolation, figure
 
 # --- limits, on both sides -----------------------------------------------------------------------
 
-HOLD = "        while True:\n            time.sleep(0.01)\n"
-SHARED = (
-    "import mmap, time\n"
-    "def main(params):\n"
-    "    held = mmap.mmap(-1, params['mb'] << 20)\n"
-    "    for at in range(0, len(held), 4096):\n        held[at] = 1\n"
-    "    if params['mb'] > 128:\n" + HOLD + "    return {'mb': params['mb']}\n"
-)
-FORKED = (
-    "import os, time\n"
-    "def main(params):\n"
-    "    children = []\n"
-    "    try:\n"
-    "        for _ in range(params['n']):\n"
-    "            child = os.fork()\n"
-    "            if child == 0:\n                time.sleep(60)\n                os._exit(0)\n"
-    "            children.append(child)\n"
-    "    except OSError as error:\n        return {'error': error.strerror}\n"
-    "    if params['n'] > 40:\n" + HOLD + "    return {'n': len(children)}\n"
-)
-WRITTEN = (
-    "import os, time\n"
-    "def main(params):\n"
-    "    files = []\n"
-    "    for n in range(params['files']):\n"
-    "        file = open(str(n), 'wb')\n"
-    "        file.write(os.urandom(1 << 20))\n"
-    "        file.flush()\n"
-    "        if params['deleted']:\n            os.unlink(str(n))\n"
-    "        files.append(file)\n"
-    "    if params['files'] > 4:\n" + HOLD + "    return {'files': len(files)}\n"
-)
-LARGE = "def main(params): open('x', 'wb').write(bytes(params['mb'] << 20)); return {}\n"
-DAEMON = (
-    "import os, socket, time\n"
-    "def main(params):\n"
-    "    if os.fork() == 0:\n"
-    "        os.setsid()\n"
-    "        if os.fork() == 0:\n"
-    "            held = socket.create_connection(('127.0.0.1', params['port']))\n"
-    "            held.sendall(b'x')\n"
-    "            time.sleep(3600)\n"
-    "        os._exit(0)\n"
-    "    while True:\n        time.sleep(0.01)\n"
-)
 ABORTED = "The action exhausted its memory and was aborted."
 
 
@@ -140,21 +108,7 @@ ABORTED = "The action exhausted its memory and was aborted."
 def run(request, tmp_path):
     """Runs Python code in an isolation. Returns its outcome."""
     available(request.param)
-    settings = Settings(isolation=request.param, data=tmp_path, workers=2)
-    settings_of_limits = {"worker_processes": 40, "worker_disk_mb": 4}
-    sandbox = open_sandbox(Settings(**{
-        "isolation": settings.isolation, "data": settings.data, "workers": 2, **settings_of_limits,
-    }))  # fmt: skip
-    assert sandbox.room == Room(processes=40, disk_mb=4)
-
-    async def ran(code, params, **fields):
-        answers = Answers()
-        async with WorkerPool(sandbox, StandingClock(), WorkerSettings(), Bounds(size=2)) as pool:
-            answers.invoke(pool, invocation(python(code, **fields), params))
-            async with asyncio.timeout(DEADLINE_S):
-                return (await answers.next()).outcome
-
-    return ran
+    return Confined(Settings(**LIMITS, isolation=request.param, data=tmp_path)).run
 
 
 async def test_memory_that_is_shared_counts_too(run):
@@ -193,20 +147,10 @@ async def test_one_file_is_limited(run):
 
 async def test_nothing_outlives_its_worker(run):
     """What an action forks into a session of its own ends with it, when its time is over."""
-    ended = asyncio.Event()
-
-    async def accept(reader, writer):
-        assert await reader.read() == b"x"
-        writer.close()
-        ended.set()
-
-    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+    async with until_it_hangs_up() as port:
         outcome = await run(DAEMON, {"port": port}, limits={"timeout": 2000})
 
         assert outcome.code == "Timeout"
-        async with asyncio.timeout(DEADLINE_S):
-            await ended.wait()
 
 
 USUAL = (

@@ -2,7 +2,7 @@
 
     python unprivileged.py ISOLATION
 
-It writes, as JSON, what the probes reach and which isolation they were in.
+It writes, as JSON, what the probes reach, which overuse is stopped, and which isolation they were in.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import json
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+
+from overuse import LIMITS, what_is_stopped
 
 from actions.runtimes.launcher import kernel, mounts, start
 from infra.isolation import open_sandbox
@@ -50,9 +53,10 @@ def main():
             if os.geteuid() == 0:
                 become_nobody(Path(made) / "server")
             reached = asyncio.run(probe(settings))
+            stopped = asyncio.run(what_is_stopped(replace(settings, data=None, **LIMITS)))
             sandbox = open_sandbox(settings)
             kept = {"name": sandbox.name, "landlock": sandbox.confinement.landlock}
-            sys.stdout.write(json.dumps({**kept, "reached": reached}))
+            sys.stdout.write(json.dumps({**kept, "reached": reached, "stopped": stopped}))
             sys.stdout.flush()
             os._exit(0)
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
