@@ -36,6 +36,7 @@ VARIABLE = "XINGQIAO_PROBED"  # of the server's environment
 PROBES = {
     "key": "read the operator's credentials",
     "store": "read the store",
+    "mode": "change the mode of the store",
     "data": "list the data directory",
     "planted": "read another worker's files",
     "plant": "write another worker's files",
@@ -136,6 +137,7 @@ def left():
 TRIED = {
     "key": lambda p: read(p["key"]),
     "store": lambda p: read(p["store"]),
+    "mode": lambda p: os.chmod(p["store"], 0o600) is None,
     "data": lambda p: set(os.listdir(p["data"])) - {"workers"},
     "planted": lambda p: read(p["planted"]),
     "plant": lambda p: write(p["plant"]),

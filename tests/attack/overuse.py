@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from actions import Invocation, define_action
 from actions.runtimes import Bounds, WorkerPool, WorkerSettings, open_homes
@@ -67,8 +67,8 @@ class Confined:
     def __init__(self, settings):
         self.settings = settings
 
-    async def run(self, code, params, **fields):
-        """What comes of it."""
+    async def run(self, code, params, until=None, **fields):
+        """What comes of it; it is ended from outside when `until` is set."""
         document = {"exec": {"kind": "python:3", "code": code}, **fields}
         action = define_action(Name.parse("overuse").within("guest"), document, None, 1)
         asked = Invocation(
@@ -81,21 +81,27 @@ class Confined:
             async with WorkerPool(sandbox, SystemClock(), settings, Bounds(size=2)) as pool:
                 pool.invoke(asked, done.set_result)
                 async with asyncio.timeout(DEADLINE_S):
+                    if until is not None:
+                        await until.wait()
+                        pool.cancel(asked.activation)
                     return (await done).outcome
 
 
 @asynccontextmanager
 async def until_it_hangs_up():
-    """A port to connect to; in the end whoever has connected must hang up."""
-    ended = asyncio.Event()
+    """A port to connect to, and an event that this sets; in the end whoever has connected must hang up."""
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def accept(reader, writer):
-        assert await reader.read() == b"x"
+        await reader.readexactly(1)
+        begun.set()
+        with suppress(ConnectionError):
+            await reader.read()
         writer.close()
         ended.set()
 
     async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
-        yield server.sockets[0].getsockname()[1]
+        yield server.sockets[0].getsockname()[1], begun
         async with asyncio.timeout(DEADLINE_S):
             await ended.wait()
 
@@ -115,6 +121,6 @@ async def what_is_stopped(settings):
     stopped += ["disk"] * ("disk space of 4 megabytes" in str(found.error))
     found = await run(LARGE, {"mb": 5})
     stopped += ["file"] * ("File too large" in str(found.error))
-    async with until_it_hangs_up() as port:
-        await run(DAEMON, {"port": port}, limits={"timeout": 2000})
+    async with until_it_hangs_up() as (port, begun):
+        await run(DAEMON, {"port": port}, begun)
     return [*stopped, "left behind"]
