@@ -95,10 +95,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         secret, vault = await _secret(store), _vault(settings)
         namespaces = Namespaces(store, clock, _quotas(settings), secret, vault)
         await namespaces.load(why_alone(settings, sandbox))
-        warn(settings, sandbox)
-        homes = stack.enter_context(open_homes(home_of(settings, sandbox)))
         inline = await stack.enter_async_context(InlineInvoker(clock))
-        pool = await stack.enter_async_context(_pool(settings, sandbox, namespaces, homes))
+        pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
         secret_store = await _secrets(store, vault, clock, settings)
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
@@ -149,23 +147,26 @@ def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
         engine.catalog.apply(Change(entity, (entity,)))
 
 
-def _pool(settings: Settings, sandbox: Sandbox, namespaces: Namespaces, homes: Path) -> WorkerPool:
-    return WorkerPool(
-        sandbox,
-        SystemClock(),
-        WorkerSettings(
-            directory=homes,
+@asynccontextmanager
+async def _pool(
+    settings: Settings, sandbox: Sandbox, clock: Clock, namespaces: Namespaces
+) -> AsyncIterator[WorkerPool]:
+    warn(settings, sandbox)
+    bounds = Bounds(
+        size=settings.workers,
+        idle_s=settings.worker_idle_s,
+        prewarmed=settings.prewarmed,
+    )
+    with open_homes(home_of(settings, sandbox)) as homes:
+        same = WorkerSettings(
             result_bytes=settings.payload_bytes,
+            directory=homes,
             environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
             modules=NodeModules(_modules_home(settings)),
             action_key=namespaces.action_key,
-        ),
-        Bounds(
-            size=settings.workers,
-            idle_s=settings.worker_idle_s,
-            prewarmed=settings.prewarmed,
-        ),
-    )
+        )
+        async with WorkerPool(sandbox, clock, same, bounds) as pool:
+            yield pool
 
 
 async def _activities(store: Store, clock: Clock) -> Activities:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .homes import users_homes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -29,7 +31,7 @@ def wrapping(
     command = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path, source in home.private.items():
         command += ["--bind", str(source), path]
-    covering = [path for path in (SOCKETS, Path.home(), *hidden) if path.is_dir()]
+    covering = [path for path in (SOCKETS, *users_homes(), *hidden) if path.is_dir()]
     for directory in covering:
         command += ["--tmpfs", str(directory)]
     covered = [*covering, *map(Path, home.private)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from composer import Error
 
 from .bubblewrap import wrapping
-from .homes import make_home
+from .homes import make_home, users_homes
 from .languages import HERE, PYTHON_NEEDS
 from .launcher import landlock, seccomp
 from .launcher.start import CONFINED
@@ -177,7 +177,7 @@ def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Conf
         tried[:0] = [own] if bubblewrap else [replace(own, mounts=True), own]
     for each in tried:
         uid = None if each.users is None else each.users.all[-1]
-        found = _tried(replace(each, users=None), uid, bubblewrap)
+        found = _tried(replace(each, users=None), uid, bubblewrap, users_homes())
         if found is None:
             return replace(each, lacking="" if each.users else why)
         if each.users is not None:
@@ -186,7 +186,9 @@ def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Conf
 
 
 @cache
-def _tried(confinement: Confinement, uid: int | None, bubblewrap: str | None) -> str | None:
+def _tried(
+    confinement: Confinement, uid: int | None, bubblewrap: str | None, hidden: tuple[Path, ...]
+) -> str | None:
     """Why a worker cannot be started so; None when it can."""
     try:
         home = make_home(None, uid, private=bubblewrap is not None or confinement.mounts)
@@ -194,7 +196,7 @@ def _tried(confinement: Confinement, uid: int | None, bubblewrap: str | None) ->
         return str(error)
     needs = [str(path) for path in PYTHON_NEEDS]
     if bubblewrap is None:
-        wrapper, plan = [], confinement.plan(home, needs, [str(Path.home())])
+        wrapper, plan = [], confinement.plan(home, needs, [str(path) for path in hidden])
     else:
         wrapper, plan = [*wrapping(bubblewrap, home, PYTHON_NEEDS, ())], confinement.inner(home)
     plan |= {"supervised": False, "limits": {}, "inside": True, "needs": needs}

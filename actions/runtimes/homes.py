@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import pwd
 import shutil
 import stat
 import tempfile
@@ -51,6 +52,14 @@ class Home:
         """Removes all of them."""
         for directory in self.directories:
             discard(directory)
+
+
+def users_homes() -> tuple[Path, ...]:
+    """The home directories of this server's user: what the environment says, and what the system does."""
+    said = {Path.home()}
+    with contextlib.suppress(KeyError):  # a user id without a name
+        said.add(Path(pwd.getpwuid(os.geteuid()).pw_dir))
+    return tuple(sorted(home.resolve() for home in said if home.is_dir() and home != Path("/")))
 
 
 def make_home(parent: Path | None, uid: int | None, *, private: bool) -> Home:

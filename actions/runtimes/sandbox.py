@@ -24,16 +24,16 @@ import shutil
 import signal
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .bubblewrap import wrapping
 from .confinement import Confinement, SandboxError, find_confinement, launching
-from .homes import make_home
+from .homes import make_home, users_homes
 from .languages import PYTHON_NEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from .confinement import Users
     from .homes import Home
@@ -176,7 +176,7 @@ class Sandbox:
         }
         command = program.command(fds)
         if self.bubblewrap is None:
-            hidden = [path for path in (Path.home(), *self.hidden) if path.is_dir()]
+            hidden = [*users_homes(), *(path for path in self.hidden if path.is_dir())]
             needs = sorted({str(path.resolve()) for path in program.needs})
             plan = self.confinement.plan(home, needs, [str(path) for path in hidden])
             return launching({**plan, **common}, command)
