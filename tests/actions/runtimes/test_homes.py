@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
 from actions.runtimes import open_homes
-from actions.runtimes.homes import discard, make_home
+from actions.runtimes.homes import discard, make_home, users_homes
 
 
 @pytest.fixture
@@ -94,6 +97,17 @@ def test_a_data_directory_that_cannot_be_used_is_not_in_the_way(tmp_path, tempor
     with open_homes(tmp_path / "file") as homes:
         assert homes.parent == temporary
     assert "workers have their directories elsewhere" in caplog.text
+
+
+def test_the_users_home_is_what_the_system_says_whatever_the_environment_does(
+    tmp_path, monkeypatch
+):
+    theirs = Path(pwd.getpwuid(os.geteuid()).pw_dir).resolve()
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert set(users_homes()) == {tmp_path.resolve(), theirs}
+    monkeypatch.setenv("HOME", "/")
+    assert set(users_homes()) == {theirs}
 
 
 def test_a_home_that_cannot_be_made_leaves_nothing(tmp_path):
