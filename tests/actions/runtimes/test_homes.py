@@ -105,9 +105,10 @@ def test_the_users_home_is_what_the_system_says_whatever_the_environment_does(
     theirs = Path(pwd.getpwuid(os.geteuid()).pw_dir).resolve()
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    assert set(users_homes()) == {tmp_path.resolve(), theirs}
+    there = {theirs} if theirs.is_dir() else set()
+    assert set(users_homes()) == {tmp_path.resolve()} | there
     monkeypatch.setenv("HOME", "/")
-    assert set(users_homes()) == {theirs}
+    assert set(users_homes()) == there
 
 
 def test_a_home_that_cannot_be_made_leaves_nothing(tmp_path):
