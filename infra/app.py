@@ -18,7 +18,7 @@ from actions.runtimes import (
     NodeModules,
     WorkerPool,
     WorkerSettings,
-    find_sandbox,
+    open_homes,
 )
 from adapters import Channel, aws_services, objects_on_s3
 from composer import Limits
@@ -31,6 +31,7 @@ from .engine import Engine, EngineSettings
 from .feeds import Feeds
 from .httptasks import HttpTasks
 from .integrations import FirstOf, Integrations, discovered
+from .isolation import home_of, open_sandbox, warn, why_alone
 from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
 from .keys import sealed
 from .machines import Machines
@@ -44,9 +45,9 @@ from .stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .system import system_entities
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
-    from actions import Clock, Store
+    from actions import Clock, Invoker, Store
     from actions.runtimes import Sandbox
     from adapters import Completions
     from composer import Outcome
@@ -107,17 +108,16 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 
     Raises:
         StoreError: when the store cannot be opened.
-        SandboxError: when the isolation that is asked for cannot be had.
+        SandboxError: when the isolation that is asked for cannot be had, or does not do for the
+            namespaces that there are.
     """
     clock = SystemClock()
-    hidden = [path.resolve() for path in (settings.data, settings.items_dir) if path is not None]
-    sandbox = find_sandbox(settings.isolation, hidden)
+    sandbox = open_sandbox(settings)
     async with AsyncExitStack() as stack:
         stack.enter_context(_rare_collections())
-        store, gone = await _opened(stack, settings, clock)
-        secret = await _secret(store)
-        namespaces = Namespaces(store, clock, _quotas(settings), secret)
-        await namespaces.load()
+        record = await stack.enter_async_context(_recorded(settings, clock))
+        store, namespaces = record.store, record.namespaces
+        await namespaces.load(why_alone(settings, sandbox))
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
@@ -129,15 +129,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             Integrations(_registry(step_functions, clouds, settings, clock), clock)
         )
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
-        engine = Engine(
-            store,
-            {kind: invoker for invoker in invokers for kind in invoker.kinds},
-            clock=clock,
-            ids=RandomIds(),
-            settings=_engine_settings(settings, namespaces),
-            secret=secret,
-            paused=True,
-        )
+        known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
+        engine = _engine(record, known, clock, settings)
         _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
         machines = await _machines(store, engine, settings)
@@ -164,7 +157,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             step_functions=step_functions,
             completions=completions,
             going=going,
-            gone=gone,
+            gone=record.gone,
         )
 
 
@@ -178,17 +171,25 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
     if settings.data is None or not (settings.data / FILE).is_file():
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
     clock = SystemClock()
-    async with AsyncExitStack() as stack:
-        store, _ = await _opened(stack, settings, clock)
-        secret = await _secret(store)
-        namespaces = Namespaces(store, clock, _quotas(settings), secret)
-        await namespaces.load()
-        engine_settings = _engine_settings(settings, namespaces)
-        async with Engine(
-            store, {}, clock=clock, ids=RandomIds(), settings=engine_settings, secret=secret,
-            paused=True,
-        ) as engine:  # fmt: skip
+    async with _recorded(settings, clock) as record:
+        await record.namespaces.load()
+        async with _engine(record, {}, clock, settings) as engine:
             yield engine
+
+
+def _engine(
+    record: _Record, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
+) -> Engine:
+    """An engine that takes up nothing before it is told to."""
+    return Engine(
+        record.store,
+        invokers,
+        clock=clock,
+        ids=RandomIds(),
+        settings=_engine_settings(settings, record.namespaces),
+        secret=record.secret,
+        paused=True,
+    )
 
 
 def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
@@ -198,22 +199,26 @@ def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
         engine.catalog.apply(Change(entity, (entity,)))
 
 
-def _pool(settings: Settings, sandbox: Sandbox, clock: Clock, namespaces: Namespaces) -> WorkerPool:
-    return WorkerPool(
-        sandbox,
-        clock,
-        WorkerSettings(
+@asynccontextmanager
+async def _pool(
+    settings: Settings, sandbox: Sandbox, clock: Clock, namespaces: Namespaces
+) -> AsyncIterator[WorkerPool]:
+    warn(settings, sandbox)
+    bounds = Bounds(
+        size=settings.workers,
+        idle_s=settings.worker_idle_s,
+        prewarmed=settings.prewarmed,
+    )
+    with open_homes(home_of(settings, sandbox)) as homes:
+        same = WorkerSettings(
             result_bytes=settings.payload_bytes,
+            directory=homes,
             environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
             modules=NodeModules(_modules_home(settings)),
             action_key=namespaces.action_key,
-        ),
-        Bounds(
-            size=settings.workers,
-            idle_s=settings.worker_idle_s,
-            prewarmed=settings.prewarmed,
-        ),
-    )
+        )
+        async with WorkerPool(sandbox, clock, same, bounds) as pool:
+            yield pool
 
 
 async def _activities(store: Store, clock: Clock) -> Activities:
@@ -228,19 +233,31 @@ async def _machines(store: Store, engine: Engine, settings: Settings) -> Machine
     return machines
 
 
-async def _opened(
-    stack: AsyncExitStack, settings: Settings, clock: Clock
-) -> tuple[Store, asyncio.Event]:
-    """The store, and an event that is set when another server has taken it over: one in DynamoDB can be.
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a service stands on. `gone` is set when another server has taken the store over."""
 
-    A store that lasts is sealed; what is gone with this process needs no seal.
-    """
-    if settings.dynamodb is None and settings.data is None:
-        return await stack.enter_async_context(MemoryStore()), asyncio.Event()
-    store = _lasting(settings, clock)
-    await stack.enter_async_context(store)
-    gone = store.gone if isinstance(store, DynamoStore) else asyncio.Event()
-    return await sealed(store, settings), gone
+    store: Store
+    gone: asyncio.Event
+    secret: bytes
+    namespaces: Namespaces
+
+
+@asynccontextmanager
+async def _recorded(settings: Settings, clock: Clock) -> AsyncIterator[_Record]:
+    """The store, sealed unless it is gone with this process; and the namespaces in it, to be loaded."""
+    async with AsyncExitStack() as stack:
+        store: Store
+        gone = asyncio.Event()
+        if settings.dynamodb is None and settings.data is None:
+            store = await stack.enter_async_context(MemoryStore())
+        else:
+            lasting = _lasting(settings, clock)
+            await stack.enter_async_context(lasting)
+            gone = lasting.gone if isinstance(lasting, DynamoStore) else gone
+            store = await sealed(lasting, settings)
+        secret = await _secret(store)
+        yield _Record(store, gone, secret, Namespaces(store, clock, _quotas(settings), secret))
 
 
 def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:

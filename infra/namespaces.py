@@ -48,6 +48,10 @@ _MINTED = re.compile(r"action-([0-9a-f]{1,16})-([0-9a-f]{64})")
 _SESSION = re.compile(r"action-([0-9a-f]{1,16})")  # what a minted key is called where it signs
 
 
+class IsolationError(Error):
+    """Namespaces that are not kept apart well enough; the text says what to do."""
+
+
 class AuthError(Error):
     """Credentials that cannot be used; the text says what they must be."""
 
@@ -96,13 +100,25 @@ class Namespaces:
         self._by_uuid: dict[str, Namespace] = {}
         self._by_name: dict[str, Namespace] = {}
         self._quotas: dict[str, Quotas] = {}
+        self._alone = ""
 
-    async def load(self) -> None:
-        """Reads them from the store."""
+    async def load(self, alone: str = "") -> None:
+        """Reads them from the store.
+
+        Args:
+            alone: why there may be only one besides the operator's; "" when there may be more.
+
+        Raises:
+            IsolationError: when there are more than there may be.
+        """
         async for document in self._store.documents(KIND):
             doc = orjson.loads(document.body or b"")
             key = doc.pop(CREDENTIALS, None)
             self._take(Namespace(uuid=document.key, key=key, **doc))
+        self._alone = alone
+        users = [namespace.name for namespace in self.list() if namespace.name != OPERATOR]
+        if alone and len(users) > 1:
+            raise IsolationError(f"there are {len(users)} namespaces ({', '.join(users)}): {alone}")
 
     def _take(self, namespace: Namespace) -> None:
         before = self._by_name.get(namespace.name)
@@ -205,13 +221,16 @@ class Namespaces:
 
         Raises:
             InvalidNameError, InvalidError, AuthError: when the name, a limit or credentials are none.
-            ConflictError: when there is one of this name, or has been.
+            ConflictError: when there is one of this name, or has been, or there may be no more.
         """
         check_part(name)
         known = self._by_name.get(name)
         if known is not None:
             past = "was deleted; its records are still kept" if known.deleted else "exists"
             raise ConflictError(f"The namespace {name!r} {past}: take another name.")
+        others = {namespace.name for namespace in self.list()} - {OPERATOR}
+        if self._alone and others and name != OPERATOR:
+            raise ConflictError(f"The namespace {name!r} is not made: {self._alone}.")
         return await self._put(name, credentials, _checked(limits))
 
     async def rotate(self, name: str, credentials: str | None = None) -> str:

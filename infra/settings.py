@@ -58,8 +58,12 @@ class Settings:
         items_url: URL of a host that speaks as S3 does, which is asked for all other buckets; "" for AWS.
         items_bytes: that a distributed Map may read.
         aws_region, aws_account: that the names of state machines say they are in.
-        isolation: of workers: `auto`, `process` or `bubblewrap`.
+        isolation: of workers: `auto`, `process` or `bubblewrap`; `none` where all code is trusted.
         workers: processes at most.
+        worker_uids: FIRST-LAST: user ids of which each worker has one of its own, where the server is root;
+            "" to let workers run as the server's own user.
+        worker_processes: processes and threads of a worker.
+        worker_disk_mb: megabytes of a worker's files.
         worker_idle_s: seconds after which an idle worker ends.
         payload_bytes: of a call's parameters, and of a result.
         steps: of one execution.
@@ -119,8 +123,11 @@ class Settings:
     items_bytes: int = 128 << 20
     aws_region: str = REGION
     aws_account: str = ACCOUNT
-    isolation: Literal["auto", "process", "bubblewrap"] = "auto"
+    isolation: Literal["auto", "none", "process", "bubblewrap"] = "auto"
     workers: int = 16
+    worker_uids: str = "60706-61183"
+    worker_processes: int = 1024
+    worker_disk_mb: int = 1024
     worker_idle_s: float = 60.0
     payload_bytes: int = 1 << 20
     steps: int = 10_000_000
@@ -216,16 +223,22 @@ _FORMS = {
         re.compile(r"(https?://[A-Za-z0-9.-]+(:\d+)?/?)?"),
         "a URL such as http://127.0.0.1:9000",
     ),
+    "worker_uids": (
+        re.compile(r"([1-9][0-9]{0,8}-[1-9][0-9]{0,8})?"),
+        "FIRST-LAST, such as 60706-61183",
+    ),
 }
 _SECRET = {"metrics_key"}  # what no error shows
 _CHOICES = {
-    "isolation": ("auto", "process", "bubblewrap"),
+    "isolation": ("auto", "none", "process", "bubblewrap"),
     "synchronous": ("FULL", "NORMAL"),
     "log": ("text", "json"),
 }
 _LEAST = {
     "port": 0,
     "workers": 1,
+    "worker_processes": 32,
+    "worker_disk_mb": 1,
     "worker_idle_s": 0,
     "payload_bytes": 1024,
     "items_bytes": 1024,

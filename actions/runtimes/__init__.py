@@ -1,25 +1,32 @@
 """What runs actions on this machine: in-process functions and Python workers."""
 
+from .confinement import Confinement, SandboxError, Users
 from .functions import ArchiveError, packed, repacked
+from .homes import open_homes
 from .inline import InlineInvoker
 from .languages import Language, find_languages
 from .modules import NodeModules
 from .pool import Bounds, WorkerPool
-from .sandbox import Sandbox, SandboxError, find_sandbox
+from .sandbox import Room, Sandbox, few_files, find_sandbox
 from .workers import WorkerSettings
 
 __all__ = [
     "ArchiveError",
     "Bounds",
+    "Confinement",
     "InlineInvoker",
     "Language",
     "NodeModules",
+    "Room",
     "Sandbox",
     "SandboxError",
+    "Users",
     "WorkerPool",
     "WorkerSettings",
+    "few_files",
     "find_languages",
     "find_sandbox",
+    "open_homes",
     "packed",
     "repacked",
 ]

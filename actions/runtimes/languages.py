@@ -8,18 +8,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..kinds import NODE, PYTHON
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 HERE = Path(__file__).parent
+PYTHON_NEEDS = (Path(sys.prefix), Path(sys.base_prefix), HERE)
 OLDEST_NODE = 18
 MARGIN_MB = 192  # of a Node.js process besides its heap
-OPEN_FILES = 1024
-FILE_BYTES = 1 << 30
+SHARED_MB = 16  # of a Python process, that its own limit of data does not count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,34 +35,34 @@ class Language:
     needs: tuple[Path, ...] = ()
     heap: str | None = None
 
+    @property
+    def inside(self) -> bool:
+        """Whether it is a program in Python, to be run by the launcher's own interpreter."""
+        return self.kind == PYTHON
+
     def command(self, fds: tuple[int, int], memory_mb: int) -> list[str]:
         """The command line of a worker that inherits these file descriptors."""
         inherited = map(str, fds)
         if self.heap is None:
             return [*self.program, *inherited]
         interpreter, *rest = self.program
-        heap = self.heap.format(memory_mb)
-        return [*_bounds(memory_mb), interpreter, heap, *rest, *inherited]
+        return [interpreter, self.heap.format(memory_mb), *rest, *inherited]
 
+    def limits(self, memory_mb: int) -> dict[str, int]:
+        """What must be limited before it starts: a Python worker limits its own memory when it has code."""
+        return {} if self.heap is None else {"RLIMIT_DATA": self.most_mb(memory_mb) << 20}
 
-def _bounds(memory_mb: int) -> Sequence[str]:
-    """What a Python worker does for itself: limits, and to die with the server."""
-    command = []
-    if limits := shutil.which("prlimit"):
-        data = (memory_mb + MARGIN_MB) << 20
-        command += [limits, f"--data={data}", "--core=0", f"--nofile={OPEN_FILES}",
-                    f"--fsize={FILE_BYTES}"]  # fmt: skip
-    if setter := shutil.which("setpriv"):
-        command += [setter, "--pdeathsig", "KILL"]
-    return command
+    def most_mb(self, memory_mb: int) -> int:
+        """The memory that a worker and all that it has started may take together, whatever kind it is."""
+        return memory_mb + (SHARED_MB if self.heap is None else MARGIN_MB)
 
 
 def find_languages() -> dict[str, Language]:
     """The languages that this machine can run, by kind: Python always, Node.js when it is there."""
     python = Language(
         kind=PYTHON,
-        program=(sys.executable, "-I", str(HERE / "worker.py")),
-        needs=(Path(sys.prefix), Path(sys.base_prefix), HERE),
+        program=(str(HERE / "worker.py"),),
+        needs=PYTHON_NEEDS,
     )
     found = {PYTHON: python}
     node = shutil.which("node")
@@ -75,7 +71,7 @@ def find_languages() -> dict[str, Language]:
         found[NODE] = Language(
             kind=NODE,
             program=(str(binary), str(HERE / "worker.js")),
-            needs=(binary.parent.parent, HERE),
+            needs=(binary.parent.parent, *PYTHON_NEEDS),
             heap="--max-old-space-size={}",
         )
     return found

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 LOCKED = Path(__file__).with_name("node")  # with package.json and package-lock.json
 FILES = ("package.json", "package-lock.json")
+READABLE = 0o755  # workers may be other users
 TIMEOUT_S = 120.0
 _CI = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -63,6 +64,7 @@ class NodeModules:
                 shutil.copy(LOCKED / name, beside)
             why = await _run([npm, *_CI], beside)
             if why is None:
+                os.chmod(beside, READABLE)  # noqa: PTH101  a short call
                 with contextlib.suppress(OSError):  # another server was quicker
                     beside.rename(self.directory)  # noqa: ASYNC240  it is over at once
             return why

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
-import signal
 import socket
 import tempfile
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,14 +15,18 @@ import orjson
 from composer import MAX_DEPTH, flaw, overflow
 
 from ..kinds import NODE
+from .watch import Watch
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
+    from pathlib import Path
 
     from composer import JSON
 
+    from .homes import Home
     from .sandbox import Program, Sandbox
+    from .watch import Use
 
 SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
 GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
@@ -32,6 +34,18 @@ OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
 COUNT_BYTES = 8  # of the number that a worker writes when user code begins
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
 LINE_BYTES = 32 << 10  # a longer line of theirs is taken in pieces
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    process: subprocess.Popen[bytes]
+    home: Home
+    sandbox: Sandbox
+
+    def bury(self) -> None:
+        """Waits for the end of what was stopped, and removes its directory."""
+        self.sandbox.wait(self.process)
+        self.sandbox.discard(self.home)
 
 
 class Process(asyncio.Protocol):
@@ -56,7 +70,8 @@ class Process(asyncio.Protocol):
         self._exact = True  # JavaScript has doubles only, and spells large ones as integers
         self._transport: Any = None
         self._outputs: dict[int, tuple[str, bytearray]] = {}
-        self._process: tuple[subprocess.Popen[bytes], Path] | None = None
+        self._started: _Started | None = None
+        self._watch: Watch | None = None
         self._said = 0  # lines
         self._flag: int | None = None  # a file in which the worker counts the lines it acts on
 
@@ -72,11 +87,11 @@ class Process(asyncio.Protocol):
             for read, write in zip(reads, writes, strict=True):
                 ours.callback(os.close, read)
                 theirs.callback(os.close, write)
-            directory = Path(tempfile.mkdtemp(prefix="worker-", dir=parent))
-            ours.callback(shutil.rmtree, directory, ignore_errors=True)
+            home = sandbox.home(parent)
+            ours.callback(sandbox.discard, home)
             self._exact = program.language.kind != NODE
-            outputs = (writes[0], writes[1])
-            self._process = sandbox.start(program, (fd, flag), directory, outputs), directory
+            process = sandbox.start(program, (fd, flag), home, (writes[0], writes[1]))
+            self._started = _Started(process, home, sandbox)
             self._flag = flag
             ours.pop_all()
         for read, stream in zip(reads, ("stdout", "stderr"), strict=True):
@@ -84,6 +99,11 @@ class Process(asyncio.Protocol):
             self._outputs[read] = (stream, bytearray())
             loop.add_reader(read, self._readable, read)
         await loop.connect_accepted_socket(lambda: self, connection)
+
+    def watch(self, busy: Callable[[], bool], seen: Callable[[Use], None]) -> None:
+        """Looks at what it takes from now on, as `Watch` does."""
+        if self._started is not None:
+            self._watch = Watch(self._started.process.pid, self._started.home, busy, seen)
 
     # --- saying and hearing ------------------------------------------------------------------
 
@@ -174,25 +194,20 @@ class Process(asyncio.Protocol):
 
     def end(self) -> None:
         """Kills the process and all that it has started. It may be called again."""
-        if self._process is None:
+        if self._started is None:
             return
-        process, directory = self._process
-        self._process = None
+        started, self._started = self._started, None
+        if self._watch is not None:
+            self._watch.end()
         for read in list(self._outputs):
             self._close(read)
         if self._flag is not None:
             os.close(self._flag)
             self._flag = None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        started.sandbox.stop(started.process)
         if self._transport is not None:
             self._transport.abort()
-        asyncio.get_running_loop().run_in_executor(None, self._bury, process, directory)
-
-    @staticmethod
-    def _bury(process: subprocess.Popen[bytes], directory: Path) -> None:
-        process.wait()
-        shutil.rmtree(directory, ignore_errors=True)
+        asyncio.get_running_loop().run_in_executor(None, started.bury)
 
 
 def _nameless_file() -> int:

@@ -1,37 +1,64 @@
 """How a worker process is started, and what it can reach.
 
-Plain: a process of its own in a session of its own, with an environment of nothing but what is named
-here, in a directory of its own, under resource limits that it sets for itself before it takes any user
-code in. It runs as the same user as the server, so it can read what that user can.
+A process of its own in a session of its own, with an environment of nothing but what is named here, in a
+directory of its own, under limits, without privileges, and without the system calls that attacks begin
+with. What else is taken from it is what works here:
 
-With bubblewrap (when it is installed): in namespaces of its own besides; the file system is
-read-only but for its directory, the server's data directory and home directories are hidden, and it
-sees no other process. Both have the network.
+- with bubblewrap, namespaces: the file system is read-only but for its directory, what is hidden seems
+  empty, `/tmp` is its own, and it sees no other process;
+- without, Landlock: it can read no directory of the server's and write none but its own; and a parent
+  that ends whatever it leaves behind;
+- where the server is root, a user of its own.
+
+All have the network. Whoever trusts all code asks for `none`, by name: then it can do what the server's
+user can, within its limits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import resource
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from composer import Error
+from .bubblewrap import wrapping
+from .confinement import Confinement, SandboxError, find_confinement, launching
+from .homes import make_home, users_homes
+from .languages import PYTHON_NEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from .confinement import Users
+    from .homes import Home
     from .languages import Language
 
-Isolation: TypeAlias = Literal["auto", "process", "bubblewrap"]
+Isolation: TypeAlias = Literal["auto", "none", "process", "bubblewrap"]
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
+OPEN_FILES = 1024
+FILE_BYTES = 1 << 30
+BARE = Confinement()
+END_S = 5.0  # that what supervises a worker has to end it
 
 
-class SandboxError(Error):
-    """The isolation that is asked for cannot be had here."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What a worker and all that it has started may use together, besides memory.
+
+    Args:
+        processes: at most, threads included.
+        disk_mb: of all files in its directories.
+    """
+
+    processes: int = 1024
+    disk_mb: int = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,77 +91,155 @@ class Sandbox:
 
     Args:
         bubblewrap: the program, or None for plain processes.
-        hidden: directories that no worker may see; only bubblewrap can hide them.
+        hidden: directories that no worker may see.
+        confinement: what the kernel takes from a worker besides.
+        room: what each may use.
     """
 
     bubblewrap: str | None = None
     hidden: tuple[Path, ...] = ()
+    confinement: Confinement = BARE
+    room: Room = Room()
 
     @property
     def name(self) -> str:
-        return "bubblewrap" if self.bubblewrap else "process"
+        if self.bubblewrap:
+            return "bubblewrap"
+        return "none" if self.confinement == BARE else "process"
+
+    def home(self, parent: Path | None) -> Home:
+        """Makes a worker's directory, for a user of its own where there is one.
+
+        Raises:
+            OSError: when it cannot be made, or no user is left.
+        """
+        users = self.confinement.users
+        uid = None if users is None else users.take()
+        try:
+            private = self.bubblewrap is not None or self.confinement.mounts
+            return make_home(parent, uid, private=private)
+        except OSError:
+            if users is not None and uid is not None:
+                users.give_back(uid)
+            raise
+
+    def discard(self, home: Home) -> None:
+        """Removes the directory of a worker that has ended."""
+        home.discard()
+        if self.confinement.users is not None and home.uid is not None:
+            self.confinement.users.give_back(home.uid)
 
     def start(
-        self, program: Program, fds: tuple[int, int], directory: Path, outputs: tuple[int, int]
+        self, program: Program, fds: tuple[int, int], home: Home, outputs: tuple[int, int]
     ) -> subprocess.Popen[bytes]:
-        """Starts a worker that works in `directory` and prints to `outputs`.
+        """Starts a worker that works in `home` and prints to `outputs`.
 
         Of `fds` it speaks over the first, and writes into the second when user code begins.
         """
+        if home.uid is not None:
+            for fd in outputs:  # so that the worker's user may open /dev/stdout
+                os.fchown(fd, home.uid, home.uid)
         return subprocess.Popen(  # noqa: S603  our own program
-            [*self._wrapped(directory, program.needs), *program.command(fds)],
+            self._command(program, fds, home),
             stdin=subprocess.DEVNULL,
             stdout=outputs[0],
             stderr=outputs[1],
             pass_fds=fds,
-            cwd=directory,
-            env={**_environment(directory), **program.environment},
+            cwd=home.work,
+            env={**_environment(home.work), **program.environment},
             start_new_session=True,
         )
 
-    def _wrapped(self, directory: Path, needs: Sequence[Path]) -> Sequence[str]:
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Kills a worker and all that it has started. What it takes is over when the process has ended."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.bubblewrap is None:
+                os.kill(process.pid, signal.SIGTERM)  # its supervisor kills all that stems from it
+            else:
+                os.killpg(
+                    process.pid, signal.SIGKILL
+                )  # nothing outlives the first of its namespace
+
+    def wait(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits until a worker that was stopped has ended, whatever its supervisor does."""
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _command(self, program: Program, fds: tuple[int, int], home: Home) -> Sequence[str]:
+        common = {
+            "limits": {**self._limits(home), **program.language.limits(program.memory_mb)},
+            "supervised": self.bubblewrap is None,
+            "server": os.getpid(),
+            "fds": fds,
+            "inside": program.language.inside,
+        }
+        command = program.command(fds)
         if self.bubblewrap is None:
-            return ()
-        homes = [path for path in (Path.home(), *self.hidden) if path.is_dir()]
-        # What the interpreter needs may lie in a home directory: it is put back, read-only.
-        needed = {path.resolve() for path in needs}
-        scratch = "/tmp"  # noqa: S108  it is made anew for each worker
-        command = [self.bubblewrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        for path in (scratch, *homes):
-            command += ["--tmpfs", str(path)]
-        for path in sorted(needed):
-            command += ["--ro-bind", str(path), str(path)]
-        command += ["--bind", str(directory), str(directory), "--chdir", str(directory)]
-        command += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--"]
-        return command
+            hidden = [*users_homes(), *(path for path in self.hidden if path.is_dir())]
+            needs = sorted({str(path.resolve()) for path in program.needs})
+            plan = self.confinement.plan(home, needs, [str(path) for path in hidden])
+            return launching({**plan, **common}, command)
+        needed = (*program.needs, *PYTHON_NEEDS)
+        wrapper = wrapping(self.bubblewrap, home, needed, self.hidden)
+        return [*wrapper, *launching({**self.confinement.inner(home), **common}, command)]
+
+    def _limits(self, home: Home) -> dict[str, int]:
+        limits = {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NOFILE": OPEN_FILES,
+            "RLIMIT_FSIZE": min(FILE_BYTES, self.room.disk_mb << 20),
+        }
+        # The kernel counts by user, and since 5.14 by user and namespace, which bubblewrap makes.
+        if home.uid is not None or (self.bubblewrap and os.geteuid() != 0 and _kernel() >= (5, 14)):
+            limits["RLIMIT_NPROC"] = self.room.processes
+        return limits
 
 
-def find_sandbox(isolation: Isolation, hidden: Sequence[Path] = ()) -> Sandbox:
+def find_sandbox(
+    isolation: Isolation,
+    hidden: Sequence[Path] = (),
+    users: Users | None = None,
+    room: Room = Room(),
+) -> Sandbox:
     """The strongest sandbox there is, or the one that is asked for.
 
     Raises:
         SandboxError: when bubblewrap is asked for and is not there, or may not make namespaces.
     """
-    if isolation == "process":
-        return Sandbox()
-    program = shutil.which("bwrap")
-    if program is not None and _works(program):
-        return Sandbox(program, tuple(hidden))
+    if isolation == "none":
+        return Sandbox(None, (), BARE, room)
+    program = None if isolation == "process" else shutil.which("bwrap")
+    if program is not None:
+        inner = find_confinement(users, program)
+        if inner is not None:
+            return Sandbox(program, tuple(hidden), inner, room)
     if isolation == "bubblewrap":
         raise SandboxError(
             "bubblewrap is asked for, but "
             + ("there is no 'bwrap' here" if program is None else "it may not make namespaces here")
             + ": install it, or set the isolation to 'process'"
         )
-    return Sandbox()
+    return Sandbox(None, tuple(hidden), find_confinement(users) or BARE, room)
 
 
-def _works(program: str) -> bool:
-    command = [program, "--ro-bind", "/", "/", "--unshare-pid", "--", "/bin/true"]
-    try:
-        return subprocess.run(command, check=False, timeout=5, capture_output=True).returncode == 0  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+def _kernel() -> tuple[int, ...]:
+    found = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return tuple(map(int, found.groups())) if found else (0,)
+
+
+def few_files() -> str | None:
+    """Why workers may open fewer files than they should, if that is so."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or hard >= OPEN_FILES:
+        return None
+    return (
+        f"a worker may open {hard} files instead of {OPEN_FILES}, because this server's hard limit is "
+        f"{hard}: raise the limit (ulimit -Hn, or LimitNOFILE= of the service)"
+    )
 
 
 def _environment(directory: Path) -> dict[str, str]:

@@ -119,30 +119,17 @@ class NoResultError(Exception):
 
 
 def confine(memory_bytes: int) -> None:
-    """Limits that hold for this process and all that it starts."""
+    """Limits the memory of this process and of all that it starts, each by itself."""
     try:
         import resource
     except ImportError:  # not on this platform
         return
-    for name, limit in (
-        ("RLIMIT_DATA", memory_bytes),
-        ("RLIMIT_CORE", 0),
-        ("RLIMIT_NOFILE", 1024),
-        ("RLIMIT_FSIZE", 1 << 30),
-    ):
-        kind = getattr(resource, name, None)
-        if kind is not None:
-            resource.setrlimit(kind, (limit, limit))
-
-
-def die_with_server() -> None:
-    """An orphan is of no use: on Linux the kernel kills this process when the server dies."""
-    if sys.platform != "linux":
+    kind = getattr(resource, "RLIMIT_DATA", None)
+    if kind is None:
         return
-    import ctypes
-
-    death_signal, kill = 1, 9
-    ctypes.CDLL(None).prctl(death_signal, kill)
+    _, hard = resource.getrlimit(kind)
+    limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+    resource.setrlimit(kind, (limit, limit))
 
 
 # --- taking code in ----------------------------------------------------------------------------
@@ -368,7 +355,6 @@ def prepare() -> None:
 
 
 def main() -> None:
-    die_with_server()
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
     prepare()
     init = channel.receive()["init"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -23,7 +24,7 @@ from ..outcome import (
     outcome_of,
 )
 from .process import Process
-from .sandbox import Program
+from .sandbox import Program, Room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from .languages import Language
     from .modules import NodeModules
     from .sandbox import Sandbox
+    from .watch import Use
+
+log = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
@@ -50,6 +54,7 @@ class Key(NamedTuple):
 
 
 INIT_S = 10.0  # that Lambda gives a function to get ready
+OUT_OF_MEMORY = "The action exhausted its memory and was aborted."
 OUT_OF_HEAP = "JavaScript heap out of memory"  # what Node.js says last
 MOST_SENT = 3  # workers that an invocation is given to, when each dies before its code has begun
 LAST_LINES = 40  # of a log, in which it does
@@ -129,6 +134,7 @@ class Worker:
         self._settings, self._clock, self._owner = settings, clock, owner
         # A result and the variables, each as long as a result may be.
         self._process = Process(2 * settings.result_bytes, self._heard, self._printed)
+        self._room = Room()
         self._initialized = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -150,6 +156,8 @@ class Worker:
             modules=modules,
         )
         await self._process.start(sandbox, program, self._settings.directory)
+        self._room = sandbox.room
+        self._process.watch(lambda: self.job is not None, self._measured)
 
     def run(self, job: Job) -> None:
         """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
@@ -288,7 +296,7 @@ class Worker:
         last = job.logs[-LAST_LINES:] if job is not None else []
         text = EXITED
         if any(OUT_OF_HEAP in line for line in last):
-            text = "The action exhausted its memory and was aborted."
+            text = OUT_OF_MEMORY
         elif not self._initialized:
             text = "The action did not initialize and exited unexpectedly."
         self.end(Failure(CRASHED, text))
@@ -311,6 +319,23 @@ class Worker:
         during = "" if self._initialized else " during initialization"
         text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."
         self.end(Failure(TIMEOUT, text))
+
+    def _measured(self, use: Use) -> None:
+        """Ends it when it takes more than it may: what the kernel limits, it limits by process."""
+        room, text = self._room, None
+        if self.key is not None and use.memory > self.language.most_mb(self.key.memory_mb) << 20:
+            text = OUT_OF_MEMORY
+        elif use.disk > room.disk_mb << 20:
+            text = (
+                f"The action exceeded its disk space of {room.disk_mb} megabytes and was aborted."
+            )
+        elif use.processes > room.processes:
+            text = f"The action exceeded its limit of {room.processes} processes and was aborted."
+        if text is None:
+            return
+        if self.job is None:
+            log.warning("%s between runs: %s", self.key and self.key.namespace, text)
+        self.end(Failure(CRASHED, text))
 
     def _log(self, job: Job, line: str) -> None:
         if job.log_left < 0:

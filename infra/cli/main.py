@@ -20,6 +20,7 @@ PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
 COMMANDS = {  # and the modules that they are in
     "serve": "serve",
     "check": "check",
+    "doctor": "doctor",
     "deploy": "actions",
     "invoke": "actions",
     "action": "actions",

@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 @click.option("--workers", type=int, help="Worker processes at most [16].")
 @click.option(
     "--isolation",
-    type=click.Choice(["auto", "process", "bubblewrap"]),
-    help="Of workers; auto takes bubblewrap where it works.",
+    type=click.Choice(["auto", "process", "bubblewrap", "none"]),
+    help="Isolation of user code [auto: bubblewrap where it works]; none trusts all code.",
 )
 @click.option(
     "--paused",

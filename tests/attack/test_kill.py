@@ -59,7 +59,7 @@ def start(tmp_path):
     servers = []
 
     def start_one():
-        servers.append(Server(tmp_path / "data", "--auth", AUTH, "--isolation", "process"))
+        servers.append(Server(tmp_path / "data", "--auth", AUTH, "--isolation", "none"))
         return servers[-1]
 
     yield start_one

@@ -298,7 +298,7 @@ async def test_a_transfer_changes_both_accounts_or_neither(bank, order, balances
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    options = ("--auth", AUTH, "--isolation", "process")  # the actions write to our directory
+    options = ("--auth", AUTH, "--isolation", "none")  # the actions write to our directory
     with running(tmp_path_factory.mktemp("data"), *options) as made:
         for file in ("travel/travel.py", "transfer/transfer.py"):
             command = [XINGQIAO, "deploy", EXAMPLES / file, "--url", made.url, "--auth", AUTH]

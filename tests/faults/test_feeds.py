@@ -9,7 +9,7 @@ import httpx
 
 from tests.infra.servers import AUTH, Server
 
-OPTIONS = ("--auth", AUTH, "--isolation", "process")
+OPTIONS = ("--auth", AUTH, "--isolation", "none")
 ALARMS = "/api/v1/namespaces/whisk.system/actions/alarms/alarm"
 SECONDS = 7
 

@@ -50,7 +50,7 @@ class World:
 
 @asynccontextmanager
 async def opened(data=None, **given):
-    usual = {"data": data, "isolation": "process", "prewarmed": 0, "ambient_services": "guest"}
+    usual = {"data": data, "isolation": "none", "prewarmed": 0, "ambient_services": "guest"}
     settings = Settings(**{**usual, **given})
     async with open_service(settings) as service:
         yield World(service)

@@ -38,7 +38,7 @@ def region(monkeypatch):
 
 
 def settings(**given):
-    return Settings(**{"data": None, "isolation": "process", "prewarmed": 0, **given})
+    return Settings(**{"data": None, "isolation": "none", "prewarmed": 0, **given})
 
 
 @pytest.mark.parametrize(

@@ -389,7 +389,7 @@ async def test_a_build_is_started_once(world, cloud, at_once):
 def test_a_job_is_looked_at_again_after_a_crash_and_not_started_again(cloud, tmp_path):
     job = JOBS[-1]
     allowed = {**os.environ, "XINGQIAO_AUTH": AUTH, "XINGQIAO_AMBIENT_SERVICES": "guest"}
-    options = ("--isolation", "process")
+    options = ("--isolation", "none")
     play(cloud, job.started, *[job.runs] * 1000)
     task = {"Type": "Task", "Resource": f"{OPTIMIZED}{job.resource}.sync", "End": True}
     definition = json.dumps({"StartAt": "T", "States": {"T": task}})
@@ -518,7 +518,7 @@ def test_a_message_that_bears_a_token_is_answered_by_whoever_reads_it(cloud, tmp
         "Parameters": {"QueueUrl": queue, "MessageBody": message},
     }  # fmt: skip
     allowed = {**os.environ, "XINGQIAO_AUTH": AUTH, "XINGQIAO_AMBIENT_SERVICES": "guest"}
-    with running(tmp_path, "--isolation", "process", environment=allowed) as server:
+    with running(tmp_path, "--isolation", "none", environment=allowed) as server:
         states = boto3.client(
             "stepfunctions", endpoint_url=server.url, region_name=REGION, aws_access_key_id=USER,
             aws_secret_access_key=KEY,

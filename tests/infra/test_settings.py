@@ -53,6 +53,9 @@ def test_everything_can_be_set_by_the_environment():
         "XINGQIAO_ISOLATION": "process",
         "XINGQIAO_WORKERS": "3",
         "XINGQIAO_WORKER_IDLE_S": "0.5",
+        "XINGQIAO_WORKER_UIDS": "70000-70999",
+        "XINGQIAO_WORKER_PROCESSES": "64",
+        "XINGQIAO_WORKER_DISK_MB": "10",
         "XINGQIAO_PAYLOAD_BYTES": "2048",
         "XINGQIAO_STEPS": "7",
         "XINGQIAO_FORK_WIDTH": "8",
@@ -85,7 +88,8 @@ def test_everything_can_be_set_by_the_environment():
     assert environment.keys() == named - {"XINGQIAO_AUTH_FILE"}  # in place of XINGQIAO_AUTH
     assert Settings.from_environment(environment) == Settings(
         host="::1", port=0, data=Path("/somewhere/else"), auth="user:password", dynamodb="table-1",
-        isolation="process", workers=3, worker_idle_s=0.5, payload_bytes=2048, steps=7,
+        isolation="process", workers=3, worker_idle_s=0.5,
+        worker_uids="70000-70999", worker_processes=64, worker_disk_mb=10, payload_bytes=2048, steps=7,
         fork_width=8, nesting=0, concurrent=9, per_minute=10, synchronous="NORMAL", grace_s=1.5,
         log="json", operator="operator:password", api_host="https://bridge.example",
         parameter_keys="one,two", key_command="a-client of-a-key-service", fires_per_minute=11, live=12,
@@ -134,6 +138,13 @@ def test_options_go_over_the_environment_where_they_are_given():
         ("PORT", "-1", "port must be at least 0, not -1"),
         ("PORT", "65536", "port must be at most 65535, not 65536"),
         ("WORKERS", "0", "workers must be at least 1, not 0"),
+        ("WORKER_PROCESSES", "31", "worker_processes must be at least 32, not 31"),
+        ("WORKER_DISK_MB", "0", "worker_disk_mb must be at least 1, not 0"),
+        (
+            "WORKER_UIDS",
+            "some",
+            "worker_uids must be FIRST-LAST, such as 60706-61183, not 'some'",
+        ),
         ("WORKER_IDLE_S", "-0.1", "worker_idle_s must be at least 0, not -0.1"),
         ("PAYLOAD_BYTES", "1023", "payload_bytes must be at least 1024, not 1023"),
         ("ITEMS_BYTES", "1023", "items_bytes must be at least 1024, not 1023"),
@@ -154,7 +165,7 @@ def test_options_go_over_the_environment_where_they_are_given():
         ("GRACE_S", "-1", "grace_s must be at least 0, not -1.0"),
         ("GRACE_S", "soon", "XINGQIAO_GRACE_S must be a number, not 'soon'"),
         ("GRACE_S", "nan", "grace_s must be at least 0, not nan"),
-        ("ISOLATION", "none", "isolation must be one of auto, process, bubblewrap, not 'none'"),
+        ("ISOLATION", "all", "isolation must be one of auto, none, process, bubblewrap, not 'all'"),
         ("SYNCHRONOUS", "full", "synchronous must be one of FULL, NORMAL, not 'full'"),
         (
             "DYNAMODB",

@@ -52,14 +52,15 @@ async def run(sandbox, code, params=None, path=None):
 def test_a_process_is_what_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(script(tmp_path / "bin", PRETENDS)).parent))
 
-    assert find_sandbox("process") == Sandbox()
-    assert Sandbox().name == "process"
+    found = find_sandbox("process", [tmp_path])
+
+    assert (found.bubblewrap, found.hidden, found.name) == (None, (tmp_path,), "process")
 
 
 def test_without_bubblewrap_there_are_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert find_sandbox("auto") == Sandbox()
+    assert find_sandbox("auto").name == "process"
     with pytest.raises(SandboxError, match="there is no 'bwrap' here: install it, or set"):
         find_sandbox("bubblewrap")
 
@@ -68,7 +69,7 @@ def test_without_bubblewrap_there_are_processes(tmp_path, monkeypatch):
 def test_where_bubblewrap_may_do_nothing_there_are_processes(tmp_path, monkeypatch, text):
     monkeypatch.setenv("PATH", str(Path(script(tmp_path / "bin", text)).parent))
 
-    assert find_sandbox("auto") == Sandbox()
+    assert find_sandbox("auto").name == "process"
     with pytest.raises(SandboxError, match="it may not make namespaces here: install it, or set"):
         find_sandbox("bubblewrap")
 
@@ -80,26 +81,30 @@ def test_where_bubblewrap_works_it_is_used(tmp_path, monkeypatch, isolation):
 
     found = find_sandbox(isolation, [tmp_path])
 
-    assert found == Sandbox(program, (tmp_path,))
-    assert found.name == "bubblewrap"
+    assert (found.bubblewrap, found.hidden, found.name) == (program, (tmp_path,), "bubblewrap")
 
 
 async def test_bubblewrap_is_told_what_to_hide_and_what_to_show(tmp_path):
     program = script(tmp_path / "bin", PRETENDS)
     (tmp_path / "data").mkdir()
-    (tmp_path / "workers").mkdir()
+    workers = tmp_path / "data" / "workers"
+    workers.mkdir()
     hidden = (tmp_path / "data", tmp_path / "not there")
 
     code = "import os\ndef main(params): return [os.getcwd()]"
-    found = await run(Sandbox(program, hidden), code, path=tmp_path / "workers")
+    found = await run(Sandbox(program, hidden), code, path=workers)
 
     (directory,) = found.value
     args = noted(program)
-    assert args.startswith("--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp ")
+    assert args.startswith(f"--ro-bind / / --dev /dev --proc /proc --bind {directory}.tmp /tmp ")
+    assert f"--bind {directory}.shm /dev/shm " in args
     assert f"--tmpfs {tmp_path / 'data'} " in args
     assert "not there" not in args
     assert f"--ro-bind {HERE} {HERE} " in args
-    assert f"--bind {directory} {directory} --chdir {directory} " in args
+    assert f"--dir {workers} --bind {directory} {directory} --chdir {directory} " in args
+    assert args.index(f"--tmpfs {tmp_path / 'data'} ") < args.index(
+        f"--bind {directory} {directory}"
+    )
     assert "--unshare-pid --unshare-ipc --unshare-uts --die-with-parent -- " in args
 
 

@@ -430,7 +430,7 @@ def test_a_server_that_is_killed_between_event_and_record_completes_the_step_onc
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
     environment = {**kept, **rig.environment(), "XINGQIAO_AWS_COMPLETIONS": queue}
     server = partial(
-        running, tmp_path / "data", "--auth", AUTH, "--isolation", "process",
+        running, tmp_path / "data", "--auth", AUTH, "--isolation", "none",
         environment=environment,
     )  # fmt: skip
     event = {"kind": LAMBDA, "function": "gated-kill", "mode": "event"}

@@ -17,14 +17,14 @@ def server(tmp_path_factory):
     """As in conftest, but it may reach other servers on this machine."""
     data = tmp_path_factory.mktemp("server")
     allow = {"XINGQIAO_EGRESS_ALLOW": "127.0.0.0/8", "PATH": "/usr/bin:/bin"}
-    with running(data, "--auth", AUTH, "--isolation", "process", environment=allow) as made:
+    with running(data, "--auth", AUTH, "--isolation", "none", environment=allow) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
     """An OpenWhisk host with one action."""
-    with running(tmp_path_factory.mktemp("host"), "--auth", AUTH, "--isolation", "process") as made:
+    with running(tmp_path_factory.mktemp("host"), "--auth", AUTH, "--isolation", "none") as made:
         with made.client() as client:
             client.put("/actions/hello", json={"exec": {"kind": "python:3", "code": HELLO}})
         yield made

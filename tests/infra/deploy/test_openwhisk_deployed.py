@@ -100,7 +100,7 @@ def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundle")
     bundle("ours", Source(compositions=bundled, actions=actions), "openwhisk", folder)
     data = tmp_path_factory.mktemp("server")
-    with running(data, "--auth", AUTH, "--isolation", "process") as server:
+    with running(data, "--auth", AUTH, "--isolation", "none") as server:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
             patch.setenv("XINGQIAO_URL", server.url)

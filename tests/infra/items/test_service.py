@@ -32,7 +32,7 @@ def root(tmp_path):
 
 
 def settings(**given):
-    return Settings(**{"data": None, "isolation": "process", "prewarmed": 0, **given})
+    return Settings(**{"data": None, "isolation": "none", "prewarmed": 0, **given})
 
 
 @composer.action

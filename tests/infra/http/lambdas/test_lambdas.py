@@ -105,9 +105,7 @@ ARCHIVES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(
-        tmp_path_factory.mktemp("server"), "--auth", AUTH, "--isolation", "process"
-    ) as made:
+    with running(tmp_path_factory.mktemp("server"), "--auth", AUTH, "--isolation", "none") as made:
         yield made
 
 
@@ -538,7 +536,7 @@ def test_an_event_that_fails_is_tried_again_later_also_after_a_crash(tmp_path):
             ).json()
             return client.get(f"/executions/{execution['executionId']}").json()
 
-    with running(tmp_path, "--auth", AUTH, "--isolation", "process") as server:
+    with running(tmp_path, "--auth", AUTH, "--isolation", "none") as server:
         aws = client_of(server, "lambda")
         aws.create_function(
             FunctionName="fails", Runtime=PYTHON, Handler="handler.fails", Role=ROLE,
@@ -548,7 +546,7 @@ def test_an_event_that_fails_is_tried_again_later_also_after_a_crash(tmp_path):
         while (waits := standing(server)["fibers"][0]["waits"]) != "timer":
             pass  # the function starts, or runs
         server.stop(signal.SIGKILL)
-    with running(tmp_path, "--auth", AUTH, "--isolation", "process") as server:
+    with running(tmp_path, "--auth", AUTH, "--isolation", "none") as server:
         found = standing(server)
 
     assert (found["status"], found["fibers"][0]["waits"]) == ("running", waits)

@@ -13,7 +13,7 @@ from tests.infra.servers import AUTH, KEY, USER, running
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("aws"), "--auth", AUTH, "--isolation", "process") as made:
+    with running(tmp_path_factory.mktemp("aws"), "--auth", AUTH, "--isolation", "none") as made:
         yield made
 
 

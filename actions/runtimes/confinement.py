@@ -1,0 +1,218 @@
+"""What this kernel can take from a worker, and whether that works here: found by trying it out."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from composer import Error
+
+from .bubblewrap import wrapping
+from .homes import make_home, users_homes
+from .languages import HERE, PYTHON_NEEDS
+from .launcher import landlock, seccomp
+from .launcher.start import CONFINED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .homes import Home
+
+TRIAL_S = 20.0
+ROOTS_OWN = (
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/shadow-",
+    "/etc/gshadow-",
+    "/etc/ssl/private",
+    "/etc/ssh",
+)
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); from launcher import start; del sys.path[-1]; "
+    "start.main(eval(sys.argv[2]), sys.argv[3:])"
+)
+
+
+class SandboxError(Error):
+    """The isolation that is asked for cannot be had here."""
+
+
+class Users:
+    """User ids for workers: each has one of its own for as long as it lives, on all of this machine.
+
+    Args:
+        text: the first and the last, such as `60706-61183`.
+
+    Raises:
+        SandboxError: when that is no range.
+    """
+
+    def __init__(self, text: str) -> None:
+        first, _, last = text.partition("-")
+        if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last)):
+            raise SandboxError(f"worker_uids must be FIRST-LAST, such as 60706-61183, not {text!r}")
+        self.all = range(int(first), int(last) + 1)
+        self._free = deque(self.all)
+        self._locks: dict[int, int] = {}
+
+    def take(self) -> int:
+        """An id that no worker has, nor one of another server: who ends kills all that has its id.
+
+        Raises:
+            OSError: when there is none left.
+        """
+        for _ in range(len(self._free)):
+            uid = self._free.popleft()
+            lock = _user_lock(uid)
+            if lock is not None:
+                self._locks[uid] = lock
+                return uid
+            self._free.append(uid)
+        text = "every user id of XINGQIAO_WORKER_UIDS is in use: give more of them"
+        raise OSError(errno.EAGAIN, text)
+
+    def give_back(self, uid: int) -> None:
+        """Takes back the id of a worker that has ended."""
+        os.close(self._locks.pop(uid))
+        self._free.append(uid)
+
+
+def _user_lock(uid: int) -> int | None:
+    """A lock on a user id, until it is closed or this process ends; None when another has it."""
+    directory = Path("/run") if os.access("/run", os.W_OK) else Path(tempfile.gettempdir())
+    directory /= "xingqiao-users"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if directory.lstat().st_uid != os.geteuid():
+        raise OSError(errno.EPERM, f"{directory} is another user's: remove it")
+    lock = os.open(directory / str(uid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """What is taken from a worker besides what bubblewrap takes.
+
+    Args:
+        users: whom workers run as; None for the server's own user.
+        mounts: whether each has a view of the file system of its own.
+        landlock: the edition of Landlock; 0 for none.
+        seccomp: the machine that system calls are filtered for; None for no filter.
+        lacking: why workers run as the server's own user, although that is root.
+    """
+
+    users: Users | None = None
+    mounts: bool = False
+    landlock: int = 0
+    seccomp: str | None = None
+    lacking: str = ""
+
+    def plan(self, home: Home, needs: Sequence[str], hidden: Sequence[str]) -> dict[str, Any]:
+        """What the launcher is to do for a plain process."""
+        mounts, writable = None, [str(home.work)]
+        if self.mounts:
+            private = {path: str(source) for path, source in home.private.items()}
+            mounts = {
+                "directory": str(home.work),
+                "needs": list(needs),
+                "hidden": list(hidden),
+                "private": private,
+            }
+            writable += private
+        elif os.geteuid() == 0 and home.uid is None:
+            hidden = [*hidden, *ROOTS_OWN]
+        ruled = None
+        if self.landlock:
+            ruled = {
+                "edition": self.landlock,
+                "writable": writable,
+                "needs": list(needs),
+                "hidden": [] if self.mounts else list(hidden),
+            }
+        return {**self.inner(home), "mounts": mounts, "landlock": ruled}
+
+    def inner(self, home: Home) -> dict[str, Any]:
+        """What the launcher is to do inside bubblewrap, which takes care of files and processes."""
+        return {
+            "uid": home.uid,
+            "mounts": None,
+            "landlock": None,
+            "scoped": self.landlock or None,
+            "seccomp": self.seccomp,
+        }
+
+
+def launching(plan: dict[str, Any], command: Sequence[str]) -> list[str]:
+    """The command line of a launcher.
+
+    The plan is written as Python, which needs no library to be read; where Python does not stay, its
+    sites are left out: both would be waited for.
+    """
+    alone = ["-I"] if plan["inside"] else ["-I", "-S"]
+    return [sys.executable, *alone, "-c", _BOOT, str(HERE), repr(plan), *command]
+
+
+def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Confinement | None:
+    """The most that works here: for plain processes, or within bubblewrap.
+
+    None when bubblewrap itself does not work.
+    """
+    bare, why = Confinement(landlock=landlock.edition(), seccomp=seccomp.machine()), ""
+    tried = [bare, replace(bare, seccomp=None), replace(bare, landlock=0), Confinement()]
+    if os.geteuid() == 0 and users is not None:
+        own = replace(bare, users=users)
+        tried[:0] = [own] if bubblewrap else [replace(own, mounts=True), own]
+    for each in tried:
+        uid = None if each.users is None else each.users.all[-1]
+        found = _tried(replace(each, users=None), uid, bubblewrap, users_homes())
+        if found is None:
+            return replace(each, lacking="" if each.users else why)
+        if each.users is not None:
+            why = found
+    return None if bubblewrap else Confinement(lacking=why)
+
+
+@cache
+def _tried(
+    confinement: Confinement, uid: int | None, bubblewrap: str | None, hidden: tuple[Path, ...]
+) -> str | None:
+    """Why a worker cannot be started so; None when it can."""
+    try:
+        home = make_home(None, uid, private=bubblewrap is not None or confinement.mounts)
+    except OSError as error:  # it may not give directories to other users
+        return str(error)
+    needs = [str(path) for path in PYTHON_NEEDS]
+    if bubblewrap is None:
+        wrapper, plan = [], confinement.plan(home, needs, [str(path) for path in hidden])
+    else:
+        wrapper, plan = [*wrapping(bubblewrap, home, PYTHON_NEEDS, ())], confinement.inner(home)
+    plan |= {"supervised": False, "limits": {}, "inside": True, "needs": needs}
+    try:
+        done = subprocess.run(  # noqa: S603  our own program
+            [*wrapper, *launching(plan, [])],
+            cwd=home.work,
+            env={},
+            capture_output=True,
+            text=True,
+            timeout=TRIAL_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    finally:
+        home.discard()
+    said = done.stderr.strip().splitlines()[-1:]
+    return None if done.stdout == CONFINED else " ".join(said) or f"it ended with {done.returncode}"

@@ -1,0 +1,169 @@
+"""Where workers have their directories: one each, gone with the worker, or swept at the next start."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import pwd
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = logging.getLogger(__name__)
+
+FOLDER = "workers"  # in the data directory
+PREFIX = "worker-"
+PRIVATE = "xingqiao-workers-"  # before the user's number, in the system's temporary directory
+PASSED = 0o711  # others may go through, but not look around
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A worker's directories.
+
+    Args:
+        work: its current directory, HOME and TMPDIR.
+        uid: of the user who owns them; None for the server's own.
+    """
+
+    work: Path
+    uid: int | None = None
+
+    @property
+    def private(self) -> dict[str, Path]:
+        """What stands for directories that everybody shares, where mounts can be had."""
+        tmp, shm = (self.work.with_name(f"{self.work.name}.{end}") for end in ("tmp", "shm"))
+        return {"/tmp": tmp, "/var/tmp": tmp, "/dev/shm": shm}  # noqa: S108  in place of them
+
+    @property
+    def directories(self) -> list[Path]:
+        """All of them."""
+        return [self.work, *sorted({*self.private.values()})]
+
+    def discard(self) -> None:
+        """Removes all of them."""
+        for directory in self.directories:
+            discard(directory)
+
+
+def users_homes() -> tuple[Path, ...]:
+    """The home directories of this server's user: what the environment says, and what the system does."""
+    said = {Path.home()}
+    with contextlib.suppress(KeyError):  # a user id without a name
+        said.add(Path(pwd.getpwuid(os.geteuid()).pw_dir))
+    return tuple(sorted(home.resolve() for home in said if home.is_dir() and home != Path("/")))
+
+
+def make_home(parent: Path | None, uid: int | None, *, private: bool) -> Home:
+    """Makes a worker's directories below `parent`, or in the system's temporary directory.
+
+    Raises:
+        OSError: when they cannot be made.
+    """
+    home = Home(Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)), uid)
+    try:
+        for path in home.directories if private else [home.work]:
+            path.mkdir(mode=0o700, exist_ok=True)
+            if uid is not None:
+                os.chown(path, uid, uid)
+    except OSError:
+        home.discard()
+        raise
+    return home
+
+
+def discard(path: Path) -> None:
+    """Removes a directory, also where user code has taken the right to do that away."""
+    shutil.rmtree(path, ignore_errors=True)
+    if path.exists():
+        for directory, folders, _ in os.walk(path):
+            for name in (".", *folders):
+                found = os.path.join(directory, name)  # noqa: PTH118  it may be any bytes
+                with contextlib.suppress(OSError):
+                    if stat.S_ISDIR(os.lstat(found).st_mode):
+                        os.chmod(found, 0o700)  # noqa: PTH101
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def open_homes(data: Path | None) -> Iterator[Path]:
+    """A directory for workers' directories, this server's alone while it is open.
+
+    It lies in the data directory or, when there is none, in the system's temporary directory. What a
+    server that was killed has left there is removed: a lock says whether one is still alive.
+    """
+    parent = None if data is None else _made(data)
+    if parent is not None:
+        lock = _locked(parent)
+        if lock is not None:
+            with lock:
+                _sweep(parent)
+                yield parent
+            return
+        log.warning("another server has its workers in %s: ours get another directory", parent)
+    temporary = Path(tempfile.gettempdir())
+    for left in temporary.glob(f"{PRIVATE}{os.getuid()}-*"):
+        _sweep_whole(left)
+    made = Path(tempfile.mkdtemp(prefix=f"{PRIVATE}{os.getuid()}-", dir=temporary))
+    made.chmod(PASSED)
+    with _locked(made) or contextlib.nullcontext():
+        try:
+            yield made
+        finally:
+            discard(made)
+
+
+def _made(data: Path) -> Path | None:
+    parent = data.absolute() / FOLDER
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent.mkdir(exist_ok=True)
+        parent.chmod(PASSED)
+    except OSError as error:
+        log.warning("workers have their directories elsewhere: %s", error)
+        return None
+    return parent
+
+
+def _locked(directory: Path) -> contextlib.closing[_Lock] | None:
+    """A lock on a directory, which ends with this process at the latest; None when another has it."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(opened)
+        return None
+    return contextlib.closing(_Lock(opened))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lock:
+    opened: int
+
+    def close(self) -> None:
+        os.close(self.opened)
+
+
+def _sweep(parent: Path) -> None:
+    for left in parent.glob(f"{PREFIX}*"):
+        discard(left)
+
+
+def _sweep_whole(left: Path) -> None:
+    """Removes the directory of a server that is no more, if it is one of our user's."""
+    with contextlib.suppress(OSError):
+        found = left.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            return
+        lock = _locked(left)
+        if lock is not None:
+            with lock:
+                discard(left)

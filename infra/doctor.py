@@ -1,0 +1,167 @@
+"""What `xingqiao doctor` looks at: one check each for what a server needs of its machine.
+
+A check takes the settings and says what it has found: `ok`, `warn` or `fail`, a sentence, and a fix where
+there is something to fix. `CHECKS` is all of them, in the order in which they are shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from actions import NODE
+from actions.runtimes import find_languages
+from composer import Error
+
+from .isolation import INSTALL, kept, lacks, open_sandbox
+from .probing import PROBES, probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from .settings import Settings
+
+State: TypeAlias = Literal["ok", "warn", "fail"]
+
+FILES = 4096  # connections, files of the store and workers' pipes: each takes a descriptor
+GRAVE = {"key", "store", "planted", "plant", "environment", "other_environment", "memory", "rights"}
+USUAL = {"connect", "listen"}  # which no isolation prevents
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a check has found.
+
+    Args:
+        check: its name.
+        state: of what it has looked at.
+        text: one sentence.
+        fix: what to do; "" when there is nothing to do.
+        rows: more of it, as a table: what, and how it is.
+    """
+
+    check: str
+    state: State
+    text: str
+    fix: str = ""
+    rows: list[tuple[str, str]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a document."""
+        rows = [{"what": what, "is": how} for what, how in self.rows]
+        return {
+            "check": self.check,
+            "state": self.state,
+            "text": self.text,
+            "fix": self.fix,
+            **({"rows": rows} if rows else {}),
+        }
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Runs every check, one after the other."""
+    for check in CHECKS:
+        yield check(settings)
+
+
+def _isolation(settings: Settings) -> Finding:
+    try:
+        sandbox = open_sandbox(settings)
+    except Error as error:
+        return Finding(check="isolation", state="fail", text=str(error), fix=INSTALL)
+    missing = lacks(settings, sandbox)
+    if missing:
+        text = "; ".join(text for text, _ in missing)
+        fix = "; ".join(fix for _, fix in missing)
+        return Finding(check="isolation", state="warn", text=f"{text}.", fix=fix)
+    text = f"User code is isolated by: {kept(sandbox)}."
+    return Finding(check="isolation", state="ok", text=text)
+
+
+def _probes(settings: Settings) -> Finding:
+    try:
+        found = asyncio.run(probe(settings))
+    except Error as error:
+        fix = "see the check of the isolation"
+        return Finding(check="probes", state="fail", text=str(error), fix=fix)
+    rows = [(PROBES[name], "reached" if there else "refused") for name, there in found.items()]
+    names = {name for name, there in found.items() if there}
+    text = f"User code reaches {len(names)} of {len(found)} things that it is tried on."
+    if names & GRAVE:
+        fix = f"{INSTALL}; until then run only code that you trust"
+        return Finding(check="probes", state="fail", text=text, fix=fix, rows=rows)
+    if names - USUAL:
+        return Finding(check="probes", state="warn", text=text, fix=INSTALL, rows=rows)
+    return Finding(check="probes", state="ok", text=text, rows=rows)
+
+
+def _node(settings: Settings) -> Finding:  # noqa: ARG001  every check takes them
+    if NODE not in find_languages():
+        text = "Node.js 18 or newer is not found, so only actions in Python can run."
+        return Finding(check="nodejs", state="warn", text=text, fix="install nodejs and npm")
+    if shutil.which("npm") is None:
+        text = "npm is not found, so actions cannot require openwhisk, redis or uuid."
+        return Finding(check="nodejs", state="warn", text=text, fix="install npm")
+    return Finding(check="nodejs", state="ok", text="Node.js and npm are found.")
+
+
+def _data(settings: Settings) -> Finding:
+    data = settings.data
+    if data is None or not data.is_dir():
+        text = f"The data directory {data} is not there yet: the first start makes it."
+        return Finding(check="data", state="ok", text=text)
+    if data.stat().st_uid != os.geteuid():
+        text = (
+            f"The data directory {data} belongs to another user than the one who runs this check."
+        )
+        fix = "run the server and this check as the directory's owner"
+        return Finding(check="data", state="warn", text=text, fix=fix)
+    if data.stat().st_mode & _OTHERS:
+        text = f"Other users of this machine can look into the data directory {data}."
+        return Finding(check="data", state="warn", text=text, fix=f"chmod 700 {data}")
+    text = f"Nobody but its owner can look into the data directory {data}."
+    return Finding(check="data", state="ok", text=text)
+
+
+def _files(settings: Settings) -> Finding:
+    data = settings.data
+    opened = (
+        [] if data is None or not data.is_dir() else sorted(map(str, _readable(data.iterdir())))
+    )
+    if opened:
+        text = f"Other users may read {len(opened)} files of the store, such as {opened[0]}."
+        return Finding(check="files", state="fail", text=text, fix=f"chmod 600 {' '.join(opened)}")
+    return Finding(check="files", state="ok", text="No file of the store is readable by others.")
+
+
+def _readable(paths: Iterable[Path]) -> Iterator[Path]:
+    """Files that others may read, where the directory does not keep them from that."""
+    for path in paths:
+        found = path.lstat()
+        above = path.parent.stat().st_mode
+        if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS and above & _OTHERS:
+            yield path
+
+
+def _open_files(settings: Settings) -> Finding:  # noqa: ARG001  every check takes them
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < FILES:
+        text = f"This process may open {soft} files; many connections need at least {FILES}."
+        fix = f"ulimit -n {FILES} before the start, or LimitNOFILE={FILES} in the service's unit"
+        return Finding(check="open files", state="warn", text=text, fix=fix)
+    said = "any number of" if soft == resource.RLIM_INFINITY else soft
+    return Finding(
+        check="open files", state="ok", text=f"This process may open {said} files (at most {hard})."
+    )
+
+
+CHECKS: list[Callable[[Settings], Finding]] = [
+    _isolation, _probes, _node, _data, _files, _open_files,
+]  # fmt: skip
