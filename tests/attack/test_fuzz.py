@@ -10,7 +10,7 @@ import pytest
 from tests.attack.fuzzing import Requests
 from tests.infra.servers import AUTH, DEADLINE_S, running
 
-COUNT = 300  # at scale 1
+COUNT = 500  # at scale 1
 
 
 @pytest.mark.parametrize("seed", [13])
