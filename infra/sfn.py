@@ -45,8 +45,13 @@ OPERATIONS = (
     "updateMapRun", "updateStateMachine", "updateStateMachineAlias", "validateStateMachineDefinition",
 )  # fmt: skip
 LOOK_S = 3600.0
-AT_ONCE = 4  # requests of one namespace: a machine that starts others must not keep the rest waiting
-LONG = ("getActivityTask", "startSyncExecution")  # operations that take as long as what they wait for
+AT_ONCE = (
+    4  # requests of one namespace: a machine that starts others must not keep the rest waiting
+)
+LONG = (
+    "getActivityTask",
+    "startSyncExecution",
+)  # operations that take as long as what they wait for
 TEXTS = ("input", "output", "definition")  # members that are JSON text: a state may give the value
 DATES = ("Date", "timestamp")  # how the names of members end that are instants
 
