@@ -31,7 +31,8 @@ from .answering import Answering
 from .beginnings import called
 from .bounds import Bounds
 from .dispatch import Dispatch
-from .endings import Endings
+from .due import Due
+from .endings import Endings, ended
 from .executions import Executions
 from .firing import Firing
 from .heuristics import Heuristics
@@ -54,9 +55,9 @@ if TYPE_CHECKING:
     from actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
-    from .inbox import Timer
     from .recovery import Visit
     from .runs import Flight, Run
+    from .timers import Timer
 
 
 log = logging.getLogger(__name__)
@@ -124,6 +125,8 @@ class Engine:
         self._answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
+        self._when = Due(clock, self._inbox, self._alarms)
+        self._recovery.passed = self._when.passed
         self.endings = Endings(
             self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
         )
@@ -394,10 +397,10 @@ class Engine:
     # --- inside ------------------------------------------------------------------------------
 
     def _passed(self, execution: str, timer: Timer) -> None:
-        self._due(execution, partial(self._inbox.passed, timer=timer))
+        self._due(execution, partial(self._when.passed, timer=timer))
 
     def _shown(self, execution: str, fiber: str) -> None:
-        self._due(execution, partial(self._inbox.shown, fiber=fiber))
+        self._due(execution, partial(self._when.shown, fiber=fiber))
 
     def _due(self, execution: str, visit: Visit) -> None:
         """In turn with others: many timers may be due at the same time."""
@@ -420,6 +423,6 @@ class Engine:
     def _cancel_child(self, flight: Flight) -> None:
         """In turn with others: an execution may have started many."""
         if flight.child is not None:
-            change = self._inbox.end if flight.ending else self._inbox.cancel
+            change = partial(ended, self._inbox) if flight.ending else self._inbox.cancel
             visit = partial(self._recovery.visit, flight.child, change)
             self._tick.later(flight.opened.namespace, visit)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from actions import Clock, Store
 
+    from .runs import Run
+
 log = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the next commit may begin
@@ -83,6 +85,14 @@ class Tick:
         if not self._ending:
             self._put_off.add(namespace, work)
             self.wake()
+
+    def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
+        """Has a step begin when others have had their turn, if it is still waited for then.
+
+        A crash before that loses nothing: what waits for a step that was never sent is sent again.
+        """
+        run.put_off.add((fiber, turn))
+        self.later(run.origin.namespace, partial(_unless_abandoned, run, (fiber, turn), go_on))
 
     async def durable(self) -> None:
         """Waits until what has gathered by now is committed."""
@@ -197,6 +207,12 @@ class Tick:
                 self.healthy = True
                 self.commits += 1
                 return refused
+
+
+def _unless_abandoned(run: Run, place: tuple[str, int], go_on: Callable[[], None]) -> None:
+    if place in run.put_off:
+        run.put_off.discard(place)
+        go_on()
 
 
 def _done(future: asyncio.Future[None]) -> None:
