@@ -9,7 +9,7 @@ import sys
 
 import uvloop
 
-from . import clouds, engine, platform, server, states, transfers
+from . import bystander, clouds, engine, platform, server, states, transfers
 from .figures import HEADER, row
 from .floors import floor
 
@@ -26,6 +26,7 @@ WORKLOADS = {
     "transfers": transfers.transfers,
     "clouds": clouds.clouds,
     "states": states.states,
+    "bystander": bystander.bystanders,
 }
 SMOKE = 0.01
 

@@ -33,7 +33,7 @@ class Server:
     """A server process on a free port."""
 
     def __init__(self, directory: str) -> None:
-        self._directory = directory
+        self.directory = directory
         self._process: asyncio.subprocess.Process
         self.url = ""
         self.started_s = 0.0
@@ -42,7 +42,7 @@ class Server:
         began = time.perf_counter()
         self._process = await asyncio.create_subprocess_exec(
             Path(sys.executable).with_name("xingqiao"), "serve", "--port", "0",
-            "--data", self._directory, "--auth", AUTH, "--workers", "16",
+            "--data", self.directory, "--auth", AUTH, "--workers", "16",
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         assert self._process.stdout is not None

@@ -125,9 +125,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
         items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
         activities, step_functions = await _activities(store, clock), StepFunctions()
-        integrations = await stack.enter_async_context(
-            Integrations(_registry(step_functions, clouds, settings, clock), clock)
-        )
+        registry = _registry(step_functions, clouds, settings, clock)
+        integrations = await stack.enter_async_context(Integrations(registry, clock))
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
         engine = _engine(record, known, clock, settings)
@@ -136,13 +135,10 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         machines = await _machines(store, engine, settings)
         activities.begin(engine)
         stack.callback(feeds.end)
-        going = Going(engine, feeds)
-        if not settings.paused:
-            await going.resume()
+        going = await _going(engine, feeds, paused=settings.paused)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
-        completions = await stack.enter_async_context(
-            listening(clouds, settings, clock, going.complete)
-        )
+        listen = listening(clouds, settings, clock, going.complete)
+        completions = await stack.enter_async_context(listen)
         yield Service(
             engine=engine,
             store=store,
@@ -159,6 +155,13 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             going=going,
             gone=record.gone,
         )
+
+
+async def _going(engine: Engine, feeds: Feeds, *, paused: bool) -> Going:
+    going = Going(engine, feeds)
+    if not paused:
+        await going.resume()
+    return going
 
 
 @asynccontextmanager

@@ -13,9 +13,18 @@ if TYPE_CHECKING:
     from .inbox import Inbox
     from .parts import Parts
     from .recovery import Recovery
+    from .runs import Run
     from .tick import Tick
 
 log = logging.getLogger(__name__)
+
+
+def ended(inbox: Inbox, run: Run) -> None:
+    """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
+    if run.execution.decided:
+        inbox.cancel(run)
+    else:
+        inbox.terminate(run)
 
 
 class Endings:
@@ -109,7 +118,7 @@ class Endings:
                 break
             run = await self._recovery.found(id)
             if run is not None:
-                self._inbox.end(run)
+                ended(self._inbox, run)
             await asyncio.sleep(0)  # noqa: TID251  others have their turn
         self._sweeping -= 1
         if not self._sweeping:

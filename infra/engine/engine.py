@@ -32,7 +32,8 @@ from .answering import Answering
 from .beginnings import called, withdraw
 from .bounds import Bounds
 from .dispatch import Dispatch
-from .endings import Endings
+from .due import Due
+from .endings import Endings, ended
 from .executions import Executions
 from .firing import Firing
 from .heuristics import Heuristics
@@ -59,9 +60,9 @@ if TYPE_CHECKING:
     from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
 
     from .aside import Aside
-    from .inbox import Timer
     from .recovery import Visit
     from .runs import Flight, Run
+    from .timers import Timer
 
 
 log = logging.getLogger(__name__)
@@ -135,6 +136,8 @@ class Engine:
         self._answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
+        self._when = Due(clock, self._inbox, self._alarms)
+        self._recovery.passed = self._when.passed
         self.endings = Endings(
             self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
         )
@@ -144,12 +147,7 @@ class Engine:
         self.records = Records(self._parts, self._recovery)
         self.registry = Registry(self._parts, self._tick)
         self.executions = Executions(
-            self._parts,
-            self._tick,
-            self._inbox,
-            self._recovery,
-            self._waiters,
-            self._answering,
+            self._parts, self._tick, self._inbox, self._recovery, self._waiters, self._answering
         )
         self.firing = Firing(self._parts, self._tick, self._inbox)
         self._inbox.stuck = self._alarm
@@ -438,10 +436,10 @@ class Engine:
     # --- inside ------------------------------------------------------------------------------
 
     def _passed(self, execution: str, timer: Timer) -> None:
-        self._due(execution, partial(self._inbox.passed, timer=timer))
+        self._due(execution, partial(self._when.passed, timer=timer))
 
     def _shown(self, execution: str, fiber: str) -> None:
-        self._due(execution, partial(self._inbox.shown, fiber=fiber))
+        self._due(execution, partial(self._when.shown, fiber=fiber))
 
     def _due(self, execution: str, visit: Visit) -> None:
         """In turn with others: many timers may be due at the same time."""
@@ -467,6 +465,6 @@ class Engine:
     def _cancel_child(self, flight: Flight) -> None:
         """In turn with others: an execution may have started many."""
         if flight.child is not None:
-            change = self._inbox.end if flight.ending else self._inbox.cancel
+            change = partial(ended, self._inbox) if flight.ending else self._inbox.cancel
             visit = partial(self._recovery.visit, flight.child, change)
             self._tick.later(flight.opened.namespace, visit)

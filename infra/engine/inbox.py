@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from actions import (
     Completion,
@@ -32,7 +32,6 @@ from composer import (
     Failure,
     Invoke,
     Success,
-    TimerFired,
 )
 from composer import STUCK as STUCK_ENTRY
 
@@ -69,13 +68,10 @@ if TYPE_CHECKING:
     from .starter import Starter
     from .starts import Work
     from .tick import Tick
-    from .timers import Timers
+    from .timers import Timer, Timers
     from .waiters import Waiters
 
 log = logging.getLogger(__name__)
-
-Timer: TypeAlias = tuple[str, int, int]
-"""A fiber, the instant of its execution's time that it waits for, and how far that time was ahead."""
 
 _PAUSING = (PAUSED_ENTRY, STUCK_ENTRY, RESUMED, RESOLVED)
 SHARE_US, SHARE_STARTS = 3_000.0, 64  # that one event may start, before others have their turn
@@ -120,27 +116,6 @@ class Inbox:
         """Hands an event to a fiber."""
         self._do(run, partial(run.execution.deliver, fiber, event, run.now_ms(self._clock)))
 
-    def passed(self, run: Run, timer: Timer) -> None:
-        """So much time has passed as a fiber was to wait."""
-        fiber, due_ms, ahead_ms = timer
-        if run.offset_ms is None:
-            run.offset_ms = ahead_ms  # it was not in memory: its time goes on
-        standing = run.execution.fibers.get(fiber)
-        named_ms = None if standing is None else standing.by_clock_ms
-        if named_ms == due_ms and due_ms > self._clock.now_ms():
-            self._alarms.arm(due_ms, run.id, fiber)  # it was set back since the start
-            return
-        run.now_ms(self._clock, due_ms)
-        self.deliver(run, fiber, TimerFired())
-
-    def shown(self, run: Run, fiber: str) -> None:
-        """The machine's clock shows the instant that a fiber may wait for."""
-        standing = run.execution.fibers.get(fiber)
-        named_ms = None if standing is None else standing.by_clock_ms
-        if named_ms is not None and named_ms <= self._clock.now_ms():
-            run.now_ms(self._clock, named_ms)
-            self.deliver(run, fiber, TimerFired())
-
     def proceed(self, run: Run) -> None:
         """Lets an execution do what it can without an event."""
         if self._runs.get(run.id) is run:
@@ -156,13 +131,6 @@ class Inbox:
         about = {name: text for name, text in named.items() if text is not None}
         run.terminated = True
         self._do(run, partial(run.execution.terminate, run.now_ms(self._clock), **about))
-
-    def end(self, run: Run) -> None:
-        """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
-        if run.execution.decided:
-            self.cancel(run)
-        else:
-            self.terminate(run)
 
     def resume(
         self, run: Run, event: Resumed | Resolved | None = None, fiber: str | None = None
@@ -229,21 +197,6 @@ class Inbox:
         else:
             run.resent.add((fiber, command.turn))
         self._settle((run, Changes(commands=[(fiber, command)])))
-
-    def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
-        """Has a step begin when others have had their turn, if it is still waited for then.
-
-        A crash before that loses nothing: what waits for a step that was never sent is sent again.
-        """
-        run.put_off.add((fiber, turn))
-        self._tick.later(
-            run.origin.namespace, partial(self._not_abandoned, run, fiber, turn, go_on)
-        )
-
-    def _not_abandoned(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
-        if (fiber, turn) in run.put_off:
-            run.put_off.discard((fiber, turn))
-            go_on()
 
     # --- what comes of it --------------------------------------------------------------------
 
@@ -412,7 +365,7 @@ class Inbox:
         nested = command.action is not None and getattr(action, "program", None) is not None
         if (nested or isinstance(action, Failure)) and not self._share.take():
             go_on = partial(self._settle, (run, Changes(commands=[(fiber, command)])))
-            self.put_off(run, fiber, command.turn, go_on)
+            self._tick.put_off(run, fiber, command.turn, go_on)
             return []
         if nested:
             action = self._bounds.refused(run) or action

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from composer import JSON, Invoke
 
     from .bounds import Bounds
-    from .inbox import Inbox, Timer
+    from .inbox import Inbox
     from .live import Live
     from .parts import Parts
     from .tick import Tick
-    from .timers import Timers
+    from .timers import Timer, Timers
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,9 @@ class Recovery:
         self._stopped = False
         self.paused = False
         self.begins: Callable[[], None] = lambda: None  # is told that steps may run
+        self.passed: Callable[
+            [Run, Timer], None
+        ]  # is told of timers that were due before the start
         self.settled = asyncio.Event()  # all that was under way has been taken up
 
     # --- after a crash -----------------------------------------------------------------------
@@ -194,7 +197,7 @@ class Recovery:
         run = await self.found(execution)
         await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if run is not None and timer is not None:
-            self.visit(execution, partial(self._inbox.passed, timer=timer))
+            self.visit(execution, lambda run: self.passed(run, timer))
 
     async def _unadopted(self, run: Run) -> list[tuple[str, Invoke]]:
         """Steps under way that are no executions of their own that still are, too."""
@@ -208,7 +211,7 @@ class Recovery:
         """Sends again what was under way, and lets what can run go on; both in turn with others."""
         self._parts.counters.recovered += 1
         for fiber, command in commands:
-            self._inbox.put_off(run, fiber, command.turn, partial(self._send, run, fiber, command))
+            self._tick.put_off(run, fiber, command.turn, partial(self._send, run, fiber, command))
         for fiber, turn, ticket in run.execution.polled:
             self._inbox.poll_again(run, fiber, turn, ticket)
         if run.execution.ready:

@@ -116,6 +116,14 @@ class Tick:
             self._put_off.add(namespace, work)
             self.wake()
 
+    def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
+        """Has a step begin when others have had their turn, if it is still waited for then.
+
+        A crash before that loses nothing: what waits for a step that was never sent is sent again.
+        """
+        run.put_off.add((fiber, turn))
+        self.later(run.origin.namespace, partial(_unless_abandoned, run, (fiber, turn), go_on))
+
     @property
     def waiting(self) -> int:
         """Pieces of work that were put off."""
@@ -363,3 +371,9 @@ class Tick:
     def _tell(self, unit: Unit, error: UnavailableError) -> None:
         self.turned_away += len(unit.waiting)
         unit.tell(error)
+
+
+def _unless_abandoned(run: Run, place: tuple[str, int], go_on: Callable[[], None]) -> None:
+    if place in run.put_off:
+        run.put_off.discard(place)
+        go_on()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,9 @@ AT_ONCE = 500  # timers that fire before the others of the event loop have their
 LONGEST_S = (
     10.0  # the machine's clock may be set, and the machine may sleep: look at least so often
 )
+
+Timer: TypeAlias = tuple[str, int, int]
+"""A fiber, the instant of its execution's time that it waits for, and how far that time was ahead."""
 
 T = TypeVar("T")
 

@@ -85,6 +85,20 @@ def test_a_call_that_is_refused_is_not_counted():
     assert usage.running == 2
 
 
+def test_what_is_live_has_a_limit_and_who_is_refused_is_not_counted():
+    usage, quotas = Usage(), Quotas(live=3)
+    usage.live = 2
+    usage.admit(quotas, 0)
+    usage.live = 3
+
+    with pytest.raises(ThrottledError) as refusal:
+        usage.admit(quotas, 0)
+
+    assert "(count: 3, allowed: 3)" in str(refusal.value)
+    assert "'liveExecutions'" in str(refusal.value)
+    assert usage.running == 1
+
+
 @pytest.mark.parametrize("size", [0, 1, 1024])
 def test_a_payload_up_to_the_limit_is_taken(size):
     check_payload(size, Quotas(payload_bytes=1024))

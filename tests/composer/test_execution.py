@@ -16,6 +16,86 @@ from composer.values import Failure, Success, copied
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
+# --- how much there may be ------------------------------------------------------------------------
+
+
+def room(limit):
+    def refused(standing, more):
+        total = standing + more
+        return Failure("LimitExceeded", {"message": f"{total}"}) if total > limit else None
+
+    return refused
+
+
+def held(composition, limit):
+    """An execution that may have so many fibers, and what has become of it."""
+    execution = composer.Execution("x", composer.compile(composition), composer.Limits())
+    execution.room = room(limit)
+    return execution, execution.begin({"items": [1, 2, 3]}, 0)
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(4, True), (3, False)])
+@pytest.mark.parametrize(
+    "fork", [composer.parallel("a", "a", "a"), composer.map("a", items=composer.path("$.items"))]
+)
+def test_a_fork_has_so_much_room(fork, limit, fits):
+    execution, changes = held(fork, limit)
+
+    assert len(execution.fibers) == (4 if fits else 0)
+    assert changes.outcome == (None if fits else Failure("LimitExceeded", {"message": "4"}))
+
+
+def test_a_fork_that_has_no_room_can_be_handled():
+    _, changes = held(composer.do(composer.parallel("a", "a"), composer.literal({"n": 1})), 2)
+
+    assert changes.outcome == Success({"n": 1})
+
+
+def test_a_fork_takes_no_more_room_than_its_concurrency():
+    items = composer.path("$.items")
+    execution, changes = held(composer.map("a", items=items, concurrency=1), 2)
+
+    assert len(execution.fibers) == 2
+    assert changes.outcome is None
+
+
+def test_a_fork_that_had_no_room_leaves_nothing_behind():
+    body = composer.do(composer.parallel("a", "a"), "sorry")
+    execution, _ = held(body, 2)
+
+    changes = execution.deliver("0", Completed(execution.fibers["0"].turn, {"n": 1}), 1)
+
+    assert changes.outcome == Success({"n": 1})
+
+
+def test_an_execution_may_begin_later():
+    execution = composer.Execution("x", composer.compile(composer.sequence("a")), composer.Limits())
+
+    begun = execution.begin({}, 0, later=True)
+    again = composer.Execution.restore(
+        "x", execution.program, begun.fibers.values(), composer.Limits()
+    )
+
+    assert begun.more
+    assert not begun.commands
+    assert [entry.kind for entry in begun.entries] == ["ExecutionStarted"]
+    for each in (execution, again):
+        assert [command.action for _, command in each.proceed(1).commands] == ["/_/a"]
+
+
+@pytest.mark.parametrize(("wait", "named"), [({"seconds": 5}, None), ({"until": 100}, 100_000)])
+def test_a_wait_knows_whether_it_is_for_an_instant(wait, named):
+    given = wait.get("seconds")
+    body = composer.wait(given) if given else composer.wait(until=wait["until"])
+    world = World(composer.timeout(60, composer.sequence(body)))
+    world.crash()
+    (fiber,) = world.execution.fibers.values()
+
+    assert fiber.by_clock_ms == named
+    assert fiber.deadline_ms is not None
+    assert fiber.due_ms == min(fiber.deadline_ms, fiber.wait.until_ms)
+
+
 # --- cancelling -----------------------------------------------------------------------------------
 
 
