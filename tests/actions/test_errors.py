@@ -34,3 +34,8 @@ def test_the_docstring_draws_every_error():
 def test_what_is_not_found_says_so_in_openwhisks_words():
     assert str(errors.NotFoundError()) == "The requested resource does not exist."
     assert str(errors.NotFoundError("no such execution")) == "no such execution"
+
+
+def test_what_is_in_doubt_names_the_activation_that_may_still_run():
+    assert errors.InDoubtError("perhaps", "a1").activation == "a1"
+    assert errors.InDoubtError("perhaps").activation is None

@@ -86,6 +86,13 @@ def test_coordinators_and_entities_agree_on_what_may_be_tried_again():
     assert (errors.CONFLICT, errors.RETRYABLE) == (CONFLICT, RETRYABLE)
 
 
+def test_a_bill_tells_what_differs_from_one_attempt_that_is_told_whole():
+    doc = Remoted("aws", "r1", billed_ms=6.0, attempts=3, charged=2, untold=1).to_json(9)
+
+    assert (doc["charged"], doc["untold"]) == (2, 1)
+    assert "untold" not in Remoted("aws", "r1", untold=1).to_json(9)
+
+
 def test_between_a_run_and_its_later_answer_is_no_overhead():
     at_once = Remoted("aws", "r1", ran_ms=5.0, billed_ms=6.0).to_json(9)
     later = Remoted("here", ran_ms=5.0, billed_ms=5.0, later=True).to_json(86_400_000)

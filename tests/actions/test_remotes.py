@@ -212,6 +212,20 @@ def test_what_a_crash_may_have_sent_again(exec, notes, again, once):
     assert (action.repeatable, action.asked_once) == (again, once)
 
 
+@pytest.mark.parametrize(
+    ("function", "options", "region"),
+    [
+        ("arn:aws:lambda:eu-west-1:123456789012:function:f", {}, "eu-west-1"),
+        ("f", {"region": "us-east-2"}, "us-east-2"),
+        ("f", {}, ""),
+    ],
+)
+def test_where_a_function_is_on_aws_is_told_by_its_arn_or_its_options(function, options, region):
+    found = put({"kind": "aws:lambda", "function": function, **options}).exec
+
+    assert found.region == region
+
+
 def test_a_lambda_that_is_sent_an_event_answers_later():
     assert put(doc("aws:lambda", mode="event")).answers_later
     assert not put(doc("aws:lambda", mode="request")).answers_later

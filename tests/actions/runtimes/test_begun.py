@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -132,9 +131,9 @@ async def test_a_worker_that_dies_after_it_has_loaded_is_replaced(pool, tmp_path
     assert written(file) == "ran\n" * 3
 
 
-def language(program):
-    """Python as a program that reads its lines as it is told here, and then dies."""
-    return {"python:3": Language(kind="python:3", program=(sys.executable, "-I", "-c", program))}
+def language(path):
+    """Python as the program in a file, which reads its lines as it is told here, and then dies."""
+    return {"python:3": Language(kind="python:3", program=(str(path),))}
 
 
 DIES = "import os, sys; os.write(os.open({file!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT), b'x')"
@@ -144,7 +143,8 @@ READS = "; os.read(int(sys.argv[1]), 1 << 20)"
 @pytest.mark.parametrize("until", ["", READS], ids=["at once", "with its code in hand"])
 async def test_when_all_die_the_failure_says_that_nothing_has_run(tmp_path, until):
     file = tmp_path / "started"
-    program = DIES.format(file=str(file)) + until
+    program = tmp_path / "dies.py"
+    program.write_text(DIES.format(file=str(file)) + until)
 
     async with WorkerPool(
         Sandbox(), StandingClock(), WorkerSettings(), languages=language(program)

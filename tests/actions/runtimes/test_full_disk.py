@@ -39,6 +39,9 @@ class FullAtFirst:
     def __init__(self, starts):
         self._sandbox, self.left = Sandbox(), starts
 
+    def __getattr__(self, name):
+        return getattr(self._sandbox, name)
+
     def start(self, *arguments):
         if self.left:
             self.left -= 1
@@ -90,12 +93,12 @@ channel.recv(1)
 """
 
 
-class FullDisk:
+class FullDisk(Sandbox):
     """A sandbox whose workers find no room for code."""
 
-    def start(self, program, fd, directory, outputs):
-        command = [sys.executable, "-c", FULL, str(fd)]
-        return subprocess.Popen(command, pass_fds=(fd,), start_new_session=True)
+    def start(self, program, fds, home, outputs):
+        command = [sys.executable, "-c", FULL, str(fds[0])]
+        return subprocess.Popen(command, pass_fds=fds, start_new_session=True)
 
 
 async def test_a_full_disk_is_no_mistake_of_an_actions_author(tmp_path):
