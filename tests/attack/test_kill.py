@@ -20,7 +20,7 @@ from tests.faults.checker import Read, Txn, check_lists
 from tests.faults.journeys import STEPS, Load, durable
 from tests.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
 from tests.faults.test_transactions import ACCOUNT, SAGA, START
-from tests.infra.servers import AUTH, Server
+from tests.infra.servers import AUTH, starting
 
 ACCOUNTS = [f"a{number}" for number in range(5)]
 CLIENTS = 2
@@ -56,16 +56,8 @@ class Transfers:
 @pytest.fixture
 def start(tmp_path):
     """Starts servers on one directory; ends whatever still runs afterwards."""
-    servers = []
-
-    def start_one():
-        servers.append(Server(tmp_path / "data", "--auth", AUTH, "--isolation", "none"))
-        return servers[-1]
-
-    yield start_one
-    for server in servers:
-        if server.process.returncode is None:
-            server.stop(signal.SIGKILL)
+    with starting(tmp_path / "data", "--auth", AUTH, "--isolation", "none") as start_one:
+        yield start_one
 
 
 class Loads:

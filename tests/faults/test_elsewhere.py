@@ -8,7 +8,7 @@ import pytest
 
 import composer
 from composer import path
-from tests.infra.servers import AUTH, DEADLINE_S, Server
+from tests.infra.servers import AUTH, DEADLINE_S, starting
 from tests.rigs.answers import answer, held
 from tests.rigs.strict_host import strict_host
 
@@ -18,19 +18,10 @@ ENVIRONMENT = {"XINGQIAO_EGRESS_ALLOW": "127.0.0.1"}
 @pytest.fixture
 def start(tmp_path, monkeypatch):
     """Starts servers on one directory; ends whatever still runs afterwards."""
-    servers = []
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-
-    def start_one():
-        options = ("--auth", AUTH, "--isolation", "process")
-        servers.append(Server(tmp_path / "data", *options))
-        return servers[-1]
-
-    yield start_one
-    for server in servers:
-        if server.process.returncode is None:
-            server.stop(signal.SIGKILL)
+    with starting(tmp_path / "data", "--auth", AUTH, "--isolation", "process") as start_one:
+        yield start_one
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 import composer
 from composer import path
 from tests.faults.journeys import STEPS, Load, durable
-from tests.infra.servers import AUTH, XINGQIAO, Server
+from tests.infra.servers import AUTH, XINGQIAO, starting
 
 # Writes down that it runs, and never ends.
 STUCK = """
@@ -45,16 +45,8 @@ def load(tmp_path):
 @pytest.fixture
 def start(load):
     """Starts servers on one directory; ends whatever still runs afterwards."""
-    servers = []
-
-    def start_one():
-        servers.append(Server(load.data, "--auth", AUTH, "--isolation", "none"))
-        return servers[-1]
-
-    yield start_one
-    for server in servers:
-        if server.process.returncode is None:
-            server.stop(signal.SIGKILL)
+    with starting(load.data, "--auth", AUTH, "--isolation", "none") as start_one:
+        yield start_one
 
 
 def kill_under_load(load, server, runs):

@@ -12,7 +12,7 @@ import composer as c
 from composer import call, path, transaction
 from tests.faults.checker import Read, Txn, check_lists
 from tests.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
-from tests.infra.servers import AUTH, Server
+from tests.infra.servers import AUTH, starting
 
 CLIENTS, START = 6, 100
 
@@ -44,16 +44,8 @@ SAGA = c.saga(
 @pytest.fixture
 def start(tmp_path):
     """Starts servers on one directory; ends whatever still runs afterwards."""
-    servers = []
-
-    def start_one():
-        servers.append(Server(tmp_path / "data", "--auth", AUTH, "--isolation", "none"))
-        return servers[-1]
-
-    yield start_one
-    for server in servers:
-        if server.process.returncode is None:
-            server.stop(signal.SIGKILL)
+    with starting(tmp_path / "data", "--auth", AUTH, "--isolation", "none") as start_one:
+        yield start_one
 
 
 def test_the_history_is_serializable_in_real_time_though_the_server_is_killed_twice(start):

@@ -62,3 +62,20 @@ def running(data, *options, environment=None, descriptors=None):
     finally:
         if server.process.returncode is None:
             server.stop()
+
+
+@contextmanager
+def starting(data, *options):
+    """A function that starts servers on one directory; what still runs after the block is killed."""
+    servers = []
+
+    def start():
+        servers.append(Server(data, *options))
+        return servers[-1]
+
+    try:
+        yield start
+    finally:
+        for server in servers:
+            if server.process.returncode is None:
+                server.stop(signal.SIGKILL)
