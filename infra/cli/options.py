@@ -23,6 +23,9 @@ FILE = click.Path(path_type=Path)
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
 
 
+ONLINE = ("server", "auth", "auth_file", "ca")  # options that only talk to a server
+
+
 def pages(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--limit` and `--skip`."""
     limit = click.option("--limit", type=click.IntRange(0, 200), default=200, show_default=True)
@@ -52,7 +55,7 @@ def connected_or_offline(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_data(*args: Any, data: Path | None, **options: Any) -> Any:
         if data is None:
             return online(*args, data=None, **options)
-        given = {name: value for name, value in options.items() if name not in ("server", "auth")}
+        given = {name: value for name, value in options.items() if name not in ONLINE}
         return command(None, *args, data=data, **given)
 
     return with_data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import ActivationRow, ExecutionRow, Query, UnavailableError, entity_from_json
+from actions import ActivationRow, ExecutionRow, Query, entity_from_json
 from composer import CONDUCTING, Program
 from transactions import Prepared, Row, Tombstone
 
@@ -127,6 +127,6 @@ async def check(store: Store) -> Findings:
     for look in (checking.executions, checking.activations, checking.documents):
         try:
             await look()
-        except UnavailableError as error:  # its pages are damaged: the others may be whole
+        except Exception as error:  # noqa: BLE001  its pages are damaged: the others may be whole
             checking.found.faults.append(f"{look.__name__}: {error}")
     return checking.found

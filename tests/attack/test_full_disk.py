@@ -159,7 +159,7 @@ def deploy(client):
 
 def test_a_full_disk_refuses_calls_and_loses_and_fails_none(disk, tmp_path, scale, figures):
     runs = tmp_path / "runs"
-    options = ("--auth", AUTH, "--workers", "4", "--isolation", "process")
+    options = ("--auth", AUTH, "--workers", "4", "--isolation", "none")
     with running(disk.data, *options, environment=disk.environment) as server:
         disk.process = server.process
         with server.client() as client, ThreadPoolExecutor(SENDERS) as pool:

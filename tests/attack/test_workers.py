@@ -37,7 +37,7 @@ def main(message):
 
 @pytest.fixture
 def server(tmp_path):
-    with running(tmp_path / "data", "--auth", AUTH, "--isolation", "process") as made:
+    with running(tmp_path / "data", "--auth", AUTH, "--isolation", "none") as made:
         yield made
 
 

@@ -10,7 +10,7 @@ import pytest
 import composer
 from composer import Name
 from infra.engine import EVENT, Beginning, Unwaited
-from infra.http.lambdas import invocations
+from infra.functions import machine_of
 from infra.telemetry import metrics_of
 from tests.infra.http.worlds import OPERATOR
 
@@ -158,7 +158,7 @@ async def test_another_namespace_sees_none_of_it(deployed):
 @pytest.mark.parametrize(("name", "count"), [("fail", 1), ("echo", 0)])
 async def test_an_event_of_lambdas_is_one_whatever_it_failed_by(deployed, name, count):
     """As it is begun there, but without the minutes between its attempts."""
-    machine = invocations._machine(Name("guest", None, name))
+    machine = machine_of(Name("guest", None, name))
     beginning = Beginning(machine, {"n": 1}, "guest", unwaited=Unwaited(EVENT))
 
     execution, _ = await deployed.engine.executions.begin(beginning)
