@@ -28,6 +28,7 @@ from azure.data.tables import TableServiceClient  # noqa: E402
 from azure.functions.queue import QueueMessage  # noqa: E402
 from azure.functions.timer import TimerRequest  # noqa: E402
 from azure.storage.queue import (  # noqa: E402
+    QueueClient,
     QueueServiceClient,
     TextBase64DecodePolicy,
     TextBase64EncodePolicy,
@@ -42,6 +43,7 @@ STORAGE = json.loads((FOLDER / "deployed.json").read_text("utf-8"))["storage"]
 LAWS = Path(__file__).parents[1] / "infra/deploy/tables.py"
 DIED = 9
 LOOKS = 2_000  # each is a request, so that time passes
+DELAY, BODY = "delay", "body"  # of a message that comes later
 STEP_MS = 180_000  # longer than a conductor is waited for
 
 
@@ -74,6 +76,8 @@ class Host:
             if (trigger := made.get_trigger()).type == "queueTrigger"
         }
         self.calls, self.die_at, self.lose = 0, None, False
+        self.delayed = []  # messages whose time has not come: when, for which function, its queue, the message
+        mark_delays()
 
     def http(self, method, path, headers=None, body=""):
         """One request, in this process. The answer's status, body and headers."""
@@ -158,20 +162,31 @@ class Host:
         """Deals with one message. Whether there was one, and whether its function has died."""
         for name, queue in self.queues.items():
             with suppress(ResourceNotFoundError):
-                message = queue.receive_message(visibility_timeout=600)
-                if message is None:
-                    continue
-                given = func_message(message.content, message.dequeue_count)
-                died = self._call(name, given)
-                if twice and not died:
-                    died = self._call(name, given)
-                if died and not self.lose:
-                    self.clock.ahead_ms += STEP_MS
-                    queue.update_message(message, visibility_timeout=0)
-                else:
-                    queue.delete_message(message)
-                return True, died
-        return False, 0
+                while (message := queue.receive_message(visibility_timeout=600)) is not None:
+                    delay_s, message.content = delay_of(message.content)
+                    if not delay_s:
+                        return True, self._deal(name, queue, message, twice)
+                    due_ms = self.clock.now_ms() + 1000 * delay_s
+                    self.delayed.append((due_ms, name, queue, message))
+        if not self.delayed:
+            return False, 0
+        self.delayed.sort(key=lambda one: one[0])
+        due_ms, *first = self.delayed.pop(0)
+        self.clock.ahead_ms += max(0, due_ms - self.clock.now_ms())
+        return True, self._deal(*first, twice)
+
+    def _deal(self, name, queue, message, twice):
+        """Hands a message to its function. 1 if that has died, and then the message comes again."""
+        given = func_message(message.content, message.dequeue_count)
+        died = self._call(name, given)
+        if twice and not died:
+            died = self._call(name, given)
+        if died and not self.lose:
+            self.clock.ahead_ms += STEP_MS
+            queue.update_message(message, visibility_timeout=0)
+        else:
+            queue.delete_message(message)
+        return died
 
     def _call(self, name, argument):
         """Calls a function in a process of its own. 1 if it has died."""
@@ -200,6 +215,26 @@ class Host:
         with suppress(ResourceNotFoundError):
             return queue.get_queue_properties().approximate_message_count
         return 0
+
+
+def mark_delays():
+    """Has messages that are to come later say so: here time passes by the clock, not by itself."""
+    send = QueueClient.send_message
+
+    def marked(client, content, *, visibility_timeout=None, **options):
+        if visibility_timeout:
+            content = json.dumps({DELAY: visibility_timeout, BODY: content})
+        return send(client, content, **options)
+
+    QueueClient.send_message = marked
+
+
+def delay_of(content):
+    """The seconds that a message is to come later, and the message itself."""
+    document = json.loads(content)
+    if isinstance(document, dict) and DELAY in document:
+        return document[DELAY], document[BODY]
+    return 0, content
 
 
 def broken(law):
