@@ -69,6 +69,8 @@ class Letter:
         message: the beginning of its text.
         ran: whether the action may have run: `no`, `yes` or `unknown`.
         attempts: how often it has been tried.
+        owner: the namespace whose action it was, by whatever name it was called; "" when it was refused
+            before it began.
     """
 
     id: str
@@ -83,6 +85,7 @@ class Letter:
     message: str
     ran: str
     attempts: int
+    owner: str = ""
 
     @property
     def key(self) -> str:
@@ -115,7 +118,7 @@ class Letter:
 
 _FIELDS = (
     "id", "namespace", "at_ms", "target", "how", "rule", "activation", "execution", "code", "message",
-    "ran", "attempts",
+    "ran", "attempts", "owner",
 )  # fmt: skip
 
 
@@ -148,6 +151,7 @@ class Letters:
         action = run.origin.action.listed_as
         letter = self._letter(run.origin.namespace, str(action), unwaited, failed)
         letter["activation"], letter["execution"] = run.id, not run.origin.solo
+        letter["owner"] = run.origin.owner
         self._keep(Letter(**letter), run.given, failed.error)
 
     def refused(

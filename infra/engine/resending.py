@@ -36,6 +36,17 @@ class DeadLetters:
         """Those of a namespace, the newest first."""
         return [letter.shown() for letter in self._letters.listed(namespace)]
 
+    def called(self, namespace: str, id: str) -> tuple[str, str]:
+        """The full name of the action that one called, and the namespace whose action that was.
+
+        The namespace is "" when the call was refused before it began: then its parameters are the caller's own.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+        """
+        letter = self._letters.found(namespace, id)
+        return letter.target, letter.owner
+
     async def get(self, namespace: str, id: str) -> dict[str, JSON]:
         """One, with what it was called with.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 
+import anyio.lowlevel
 import pytest
 
 import composer
@@ -128,6 +130,38 @@ async def test_when_it_is_gone_its_history_still_shows_no_values():
             history = await bob.get(f"{HOME}/executions/{id}/history")
             assert history.json()["entries"]
             assert not [secret for secret in SECRETS if secret in history.text]
+
+
+@pytest.mark.parametrize("place", [f"{ANN}/actions/tools", f"{HOME}/actions/bound"])
+async def test_a_dead_letter_shows_no_values_of_it(place):
+    async with shared(hide=True) as (ann, bob):
+        crash = {"exec": {"kind": "python:3", "code": "crash"}}
+        crash["parameters"] = [{"key": "a", "value": ACTIONS}]
+        await ann.put(f"{HOME}/actions/tools/crash", json=crash)
+        assert (await bob.post(f"{place}/crash", json={"x": 1})).status_code == 202
+
+        letter = await only_letter(bob)
+
+        shown = await bob.get(f"{HOME}/dead-letters/{letter['id']}")
+        assert shown.json() == {**letter, "error": "gone"}
+        gone = await bob.delete(f"{HOME}/dead-letters/{letter['id']}")
+        assert not [secret for secret in SECRETS if secret in shown.text + gone.text]
+
+        assert (await ann.post(f"{HOME}/actions/tools/crash", json={"x": 1})).status_code == 202
+        letter = await only_letter(ann)
+        params = (await ann.get(f"{HOME}/dead-letters/{letter['id']}")).json()["params"]
+        assert params == {"p": PACKAGES, "a": ACTIONS, "x": 1}
+
+
+async def only_letter(client):
+    """The one dead letter of a namespace, as soon as there is one."""
+    async with asyncio.timeout(20):
+        while True:
+            found = (await client.get(f"{HOME}/dead-letters")).json()
+            if found:
+                (letter,) = found
+                return letter
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_an_owners_history_shows_everything():
