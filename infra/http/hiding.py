@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from actions import Action, Catalog
     from composer import JSON
+    from infra.engine import MachineExecution
 
     from .api import Api
 
@@ -71,6 +72,11 @@ async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
     body = orjson.loads(row.body)
     name = Name.parse(body["action"])
     return _is_hidden_now(name, body.get("owner", name.namespace), namespace, api)
+
+
+def is_machine_hidden(execution: MachineExecution, caller: str, api: Api) -> bool:
+    """Whether an execution runs a state machine that a package of another namespace hides from a caller."""
+    return _is_hidden_now(Name.parse(execution.action), execution.owner, caller, api)
 
 
 def is_letter_hidden(namespace: str, id: str, api: Api) -> bool:
