@@ -175,7 +175,6 @@ class Engine:
         self._recovery.stop()
         self.endings.stop()
         self.entities.stop()
-        self._recovery.stop()
         self._inbox.close()
         await self._tick.end()
         self._note_held()

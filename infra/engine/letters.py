@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -199,7 +200,7 @@ class Letters:
         """It is durable: it can be seen. The oldest go, if there are too many."""
         kept = self._kept.setdefault(letter.namespace, {})
         kept[letter.id] = letter
-        surplus = list(kept)[: max(0, len(kept) - self._parts.settings.letters)]
+        surplus = [*islice(kept, max(0, len(kept) - self._parts.settings.letters))]
         if surplus:
             log.warning("namespace %s has too many dead letters: the oldest go", letter.namespace)
             self._parts.counters.letters_dropped += len(surplus)
