@@ -52,7 +52,7 @@ class Usage:
         self._fires = 0
 
     def admit(self, quotas: Quotas, now_ms: int) -> None:
-        """Counts one more call. The caller takes it off `running` when it has ended.
+        """Counts one more call of this minute. The caller counts it in `running` until it has ended.
 
         Raises:
             ThrottledError: when it is one too many; it is then not counted.
@@ -71,7 +71,6 @@ class Usage:
                 "terminate some, or ask the operator to raise the limit 'liveExecutions'."
             )
         self._count += 1
-        self.running += 1
 
     def admit_fire(self, quotas: Quotas, now_ms: int) -> None:
         """Counts one more fire of a trigger.

@@ -3,6 +3,7 @@
 from .aside import LARGE_BYTES, Aside
 from .beginnings import Beginning
 from .checking import Findings, check
+from .contexts import role_of
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
 from .parts import Counters, EngineSettings
@@ -33,4 +34,5 @@ __all__ = [
     "Unwaited",
     "check",
     "program_document",
+    "role_of",
 ]

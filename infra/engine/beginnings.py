@@ -69,8 +69,6 @@ def withdraw(begun: list[Run], parts: Parts, bounds: Bounds, starter: Starter) -
         if parts.runs.get(run.id) is run:
             del parts.runs[run.id]
             bounds.ended(run)
-            if run.counted:
-                parts.usage[run.origin.namespace].running -= 1
         parts.stuck.pop(run.id, None)
         run.put_off.clear()
         for flight in run.flights.values():

@@ -1,7 +1,8 @@
 """How much may be live: of one namespace, and below one execution.
 
 Each execution counts one, also while it only waits and is not in memory, and each branch of a fork counts one
-more. The counts are kept as executions begin, fork and end, and made anew from what the store has at a start.
+more. Calls under way are counted with them: the executions that nothing else has started. All counts are kept
+as executions begin, fork and end, and made anew from what the store has at a start.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Bounds:
         """Counts what was live when the server started."""
         found = {one.execution: one for one in live}
         for one in found.values():
-            self._parts.used(one.namespace).live += 1
+            usage = self._parts.used(one.namespace)
+            usage.live += 1
+            usage.running += one.root == one.execution
             root = one.root
             while root in found and found[root].root != root:
                 root = found[root].root
@@ -63,9 +66,8 @@ class Bounds:
 
     def begun(self, run: Run) -> None:
         """Counts an execution that begins."""
-        run.width = 1
         origin = run.origin
-        self._parts.used(origin.namespace).live += 1
+        self._stands(run)
         if origin.root != run.id:
             self._join(origin.root, run.id, origin.depth, 1)
         self._watch(run)
@@ -79,8 +81,7 @@ class Bounds:
     def taken_up(self, run: Run) -> None:
         """Counts an execution that had ended and was redriven."""
         origin = run.origin
-        run.width = 1
-        self._parts.used(origin.namespace).live += 1
+        self._stands(run)
         if origin.root in self._families or origin.root != run.id:
             self._join(origin.root, run.id, origin.depth, 1)
         self.changed(run)
@@ -100,6 +101,8 @@ class Bounds:
 
     def ended(self, run: Run) -> None:
         """Counts an execution no more."""
+        if run.width and run.origin.is_call(run.id):
+            self._parts.used(run.origin.namespace).running -= 1
         self._add(run, -run.width)
         run.width = 0
         family = self._families.get(run.origin.root)
@@ -107,6 +110,12 @@ class Bounds:
             family.members.pop(run.id, None)
             if not family.members:
                 del self._families[run.origin.root]
+
+    def _stands(self, run: Run) -> None:
+        run.width = 1
+        usage = self._parts.used(run.origin.namespace)
+        usage.live += 1
+        usage.running += run.origin.is_call(run.id)
 
     def _add(self, run: Run, count: int) -> None:
         self._parts.used(run.origin.namespace).live += count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actions import ConflictError, NotFoundError
@@ -116,10 +117,18 @@ class Endings:
         for id in below:
             if self._stopped:
                 break
-            run = await self._recovery.found(id)
-            if run is not None:
-                ended(self._inbox, run)
+            await self._end(id)
             await asyncio.sleep(0)  # noqa: TID251  others have their turn
         self._sweeping -= 1
         if not self._sweeping:
             self._swept.set()
+
+    async def _end(self, id: str) -> None:
+        try:
+            run = await self._recovery.found(id)
+        except Exception as error:  # noqa: BLE001  the others are to end, whatever this one lacks
+            log.error("execution %s is to end, and cannot be loaded: %s", id, error)  # noqa: TRY400
+            self._recovery.visit(id, partial(ended, self._inbox))
+        else:
+            if run is not None:
+                ended(self._inbox, run)

@@ -141,7 +141,7 @@ class Engine:
         self.endings = Endings(
             self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
         )
-        self._redrives = Redrives(self._parts, self._inbox, self._recovery)
+        self._redrives = Redrives(self._parts, self._tick, self._inbox, self._recovery)
         self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
@@ -175,7 +175,6 @@ class Engine:
         self._recovery.stop()
         self.endings.stop()
         self.entities.stop()
-        self._recovery.stop()
         self._inbox.close()
         await self._tick.end()
         self._note_held()

@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 
 from actions import Document, ExecutionRow, NotFoundError, check_payload
-from composer import CANCELLED, Failure, Success, frozen
+from composer import CANCELLED, Failure, Name, Success, frozen
 
 from . import slots
 from .contexts import DEFINITION, NAMED, execution_arn, name_key, named_document
@@ -46,7 +46,8 @@ class MachineExecution:
     """A state machine's execution as it stands; or another's that had its name.
 
     Times are in milliseconds. `about` is what was kept when it began; `redriven_ms` when it was taken up again
-    for the last time, 0 if it never was; `machine` the name of its state machine.
+    for the last time, 0 if it never was; `machine` the name of its state machine. `action` is the full name
+    that was called, `owner` the namespace whose action that was.
     """
 
     id: str
@@ -57,6 +58,8 @@ class MachineExecution:
     ended_ms: int | None
     redrives: int
     redriven_ms: int
+    action: str
+    owner: str
     about: dict[str, JSON]
 
     @property
@@ -301,6 +304,8 @@ class Executions:
             row.ended_ms,
             body["generation"],
             body.get("redriven", 0),
+            body["action"],
+            body.get("owner") or Name.parse(body["action"]).namespace,
             about,
         )
 

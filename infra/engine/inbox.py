@@ -309,8 +309,6 @@ class Inbox:
             self._tick.gathering.effects.append(partial(self._starter.cancel, flight))
         run.flights.clear()
         run.put_off.clear()
-        if run.counted:
-            self._parts.usage[run.origin.namespace].running -= 1
         status = status_in_words(outcome)
         self._counters.ended(status)
         origin, parent = run.origin, run.origin.parent

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -69,6 +70,8 @@ class Letter:
         message: the beginning of its text.
         ran: whether the action may have run: `no`, `yes` or `unknown`.
         attempts: how often it has been tried.
+        owner: the namespace whose action it was, by whatever name it was called; "" when it was refused
+            before it began.
     """
 
     id: str
@@ -83,6 +86,7 @@ class Letter:
     message: str
     ran: str
     attempts: int
+    owner: str = ""
 
     @property
     def key(self) -> str:
@@ -115,7 +119,7 @@ class Letter:
 
 _FIELDS = (
     "id", "namespace", "at_ms", "target", "how", "rule", "activation", "execution", "code", "message",
-    "ran", "attempts",
+    "ran", "attempts", "owner",
 )  # fmt: skip
 
 
@@ -148,6 +152,7 @@ class Letters:
         action = run.origin.action.listed_as
         letter = self._letter(run.origin.namespace, str(action), unwaited, failed)
         letter["activation"], letter["execution"] = run.id, not run.origin.solo
+        letter["owner"] = run.origin.owner
         self._keep(Letter(**letter), run.given, failed.error)
 
     def refused(
@@ -195,7 +200,7 @@ class Letters:
         """It is durable: it can be seen. The oldest go, if there are too many."""
         kept = self._kept.setdefault(letter.namespace, {})
         kept[letter.id] = letter
-        surplus = list(kept)[: max(0, len(kept) - self._parts.settings.letters)]
+        surplus = [*islice(kept, max(0, len(kept) - self._parts.settings.letters))]
         if surplus:
             log.warning("namespace %s has too many dead letters: the oldest go", letter.namespace)
             self._parts.counters.letters_dropped += len(surplus)

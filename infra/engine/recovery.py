@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -55,7 +56,7 @@ MOST = 1_000_000
 LAST = 1 << 62  # after every entry of any history
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between executions, when much waits to be carried out
-VISIT_AGAIN_S = 0.5  # between attempts to load an execution for its timer
+VISIT_AGAIN_S = 0.5  # before the second attempt to load an execution for a visit
 AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
 
 Visit: TypeAlias = "Callable[[Run], None]"
@@ -89,9 +90,9 @@ class Recovery:
             FairQueue()
         )  # the same, and timers that were due before the start
         self._timers_found: list[tuple[int, str, str]] = []
-        self._visits: deque[tuple[str, Visit]] = deque()
+        self._visits: deque[tuple[str, Visit, float]] = deque()
         self._visitors = 0
-        self._stopped = False
+        self._stopping = asyncio.Event()
         self.paused = False
         self.begins: Callable[[], None] = lambda: None  # is told that steps may run
         self.passed: Callable[
@@ -147,7 +148,7 @@ class Recovery:
 
     def stop(self) -> None:
         """Takes nothing up any more."""
-        self._stopped = True
+        self._stopping.set()
         self._late.clear()
         self._visits.clear()
 
@@ -163,12 +164,13 @@ class Recovery:
         pause_s = AGAIN_S
         while self._late or self._left:
             failed = await self._take_all_late()
-            if self._stopped:
+            if self._stopping.is_set():
                 return
             again = [*((execution, None) for execution in self._left), *failed]
             if again:
                 log.error("%d executions cannot be loaded; trying again", len(again))
-                await asyncio.sleep(pause_s)  # noqa: TID251  the store may be well by then
+                if await self._stops_within(pause_s):
+                    return
                 pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
                 for late in again:
                     self._late.add(self._home(late[0]), late)
@@ -177,6 +179,13 @@ class Recovery:
             seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
+
+    async def _stops_within(self, seconds: float) -> bool:
+        """Waits, for the store may be well by then. Whether the server stops meanwhile."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        return self._stopping.is_set()
 
     async def _take_all_late(self) -> list[Late]:
         """Takes up all that is late. Returns the timers of executions that cannot be loaded just now."""
@@ -255,25 +264,29 @@ class Recovery:
 
     def visit(self, execution: str, visit: Visit) -> None:
         """Calls `visit` with an execution, now or when it is in memory; never if it has ended."""
+        self._visit(execution, visit, VISIT_AGAIN_S)
+
+    def _visit(self, execution: str, visit: Visit, pause_s: float) -> None:
         run = self._parts.runs.get(execution)
         if run is not None:
             visit(run)
-        elif not self._stopped:
-            self._visits.append((execution, visit))
+        elif not self._stopping.is_set():
+            self._visits.append((execution, visit, pause_s))
             if self._visitors < VISITORS:
                 self._visitors += 1
                 self._tasks.create_task(self._visit_all())
 
     async def _visit_all(self) -> None:
         while self._visits:
-            execution, visit = self._visits.popleft()
+            execution, visit, pause_s = self._visits.popleft()
             try:
                 run = await self.found(execution)
             except UnavailableError as error:
-                log.warning("execution %s cannot be loaded; trying again: %s", execution, error)
-                await asyncio.sleep(VISIT_AGAIN_S)  # noqa: TID251  the store may work again soon
-                if not self._stopped:
-                    self._visits.append((execution, visit))
+                text = "execution %s cannot be loaded; trying again in %g s: %s"
+                log.warning(text, execution, pause_s, error)
+                longer_s = min(2 * pause_s, AGAIN_AT_MOST_S)
+                again = partial(self._visit, execution, visit, longer_s)
+                asyncio.get_running_loop().call_later(pause_s, again)
                 continue
             except Exception:
                 log.exception("execution %s cannot be loaded; it is left alone", execution)
@@ -334,6 +347,8 @@ class Recovery:
             self._arrived(run)
             return True
         commands = await self._unadopted(run)
+        if parent in self._left and not self.paused:  # the server has resumed meanwhile
+            return await self._bring(execution)
         if self.paused:
             for fiber, command in commands:
                 self._seem_sent(run, fiber, command)

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from .recovery import Recovery
     from .runs import Run
     from .starts import Work
+    from .tick import Tick
 
 
 class Redrives:
     """See `composer.redrive` for what one execution does; this finds its parts and its past."""
 
-    def __init__(self, parts: Parts, inbox: Inbox, recovery: Recovery) -> None:
-        self._parts, self._inbox, self._recovery = parts, inbox, recovery
-        self._under_way: set[str] = set()
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, recovery: Recovery) -> None:
+        self._parts, self._tick, self._inbox, self._recovery = parts, tick, inbox, recovery
+        self._under_way: set[str] = set()  # until the store knows that they go on
 
     async def redrive(self, namespace: str, id: str, composition: JSON) -> None:
         """See `Engine.redrive`."""
@@ -39,21 +40,39 @@ class Redrives:
             raise ConflictError(f"Execution {id} is being redriven.")
         self._under_way.add(id)
         try:
-            saved = await self._parts.store.load(id)
-            if saved is None or saved.execution.namespace != namespace:
-                raise NotFoundError
-            program = None
-            if composition is not None:
-                compiled = partial(_compiled, composition, namespace)
-                program = await self._parts.aside.weigh(composition, compiled)
-            try:
-                redriven = await self._redriven(saved.execution, program)
-            except RedriveError as error:
-                raise ConflictError(str(error)) from error
-            document = None if program is None else program_document(program)
-            self._inbox.take_up(redriven, document)
-        finally:
+            redriven, program = await self._found(namespace, id, composition)
+            self._tick.ensure()  # reading may have taken long
+            self._check_alone(id, redriven)
+        except BaseException:
             self._under_way.discard(id)
+            raise
+        taken = {run.id for run, _ in redriven}
+        self._under_way |= taken
+        known = partial(self._under_way.difference_update, taken)
+        self._tick.gathering.effects.append(known)
+        self._inbox.take_up(redriven, None if program is None else program_document(program))
+
+    async def _found(
+        self, namespace: str, id: str, composition: JSON
+    ) -> tuple[list[Work], Program | None]:
+        """What is to be taken up, and by which new program."""
+        saved = await self._parts.store.load(id)
+        if saved is None or saved.execution.namespace != namespace:
+            raise NotFoundError
+        program = None
+        if composition is not None:
+            compiled = partial(_compiled, composition, namespace)
+            program = await self._parts.aside.weigh(composition, compiled)
+        try:
+            return await self._redriven(saved.execution, program), program
+        except RedriveError as error:
+            raise ConflictError(str(error)) from error
+
+    def _check_alone(self, id: str, redriven: list[Work]) -> None:
+        """That nobody else has taken up what was read as ended: it may be, and the store not know it yet."""
+        for run, _ in redriven:
+            if run.id in self._parts.runs or (run.id != id and run.id in self._under_way):
+                raise ConflictError(f"Execution {run.id} is under way again.")
 
     async def _redriven(self, row: ExecutionRow, program: Program | None) -> list[Work]:
         """The execution taken up, and after it the executions that are its failed steps."""

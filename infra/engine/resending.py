@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 from composer import Name
 
 from .beginnings import called
-from .tick import tell
 
 if TYPE_CHECKING:
     from composer import JSON
@@ -35,6 +32,17 @@ class DeadLetters:
     def list(self, namespace: str) -> list[dict[str, JSON]]:
         """Those of a namespace, the newest first."""
         return [letter.shown() for letter in self._letters.listed(namespace)]
+
+    def called(self, namespace: str, id: str) -> tuple[str, str]:
+        """The full name of the action that one called, and the namespace whose action that was.
+
+        The namespace is "" when the call was refused before it began: then its parameters are the caller's own.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+        """
+        letter = self._letters.found(namespace, id)
+        return letter.target, letter.owner
 
     async def get(self, namespace: str, id: str) -> dict[str, JSON]:
         """One, with what it was called with.
@@ -65,13 +73,14 @@ class DeadLetters:
             await self._tick.committed()
             return letter.activation
         params, _ = await self._letters.content(letter)
+        self._tick.ensure()  # reading may have taken long
         letter = self._letters.found(namespace, id)  # nobody has sent it again meanwhile
         action = self._parts.catalog.resolve(Name.parse(letter.target), namespace)
         now_ms = self._parts.clock.now_ms()
         self._parts.used(namespace).admit(self._parts.settings.quotas(namespace), now_ms)
         activation = self._parts.ids.execution_id(now_ms)
+        accepted = self._tick.durable()
         self._letters.remove(namespace, id)
-        accepted = self._accepted()
         self._inbox.begin(activation, called(action, params, namespace, unwaited=letter.unwaited))
         await accepted
         return activation
@@ -81,9 +90,10 @@ class DeadLetters:
 
         Raises:
             NotFoundError: when there is none of this id in the namespace.
+            UnavailableError: when the store does not commit.
         """
         letter = self._letters.found(namespace, id)
-        accepted = self._accepted()
+        accepted = self._tick.durable()
         self._letters.remove(namespace, id)
         await accepted
         return letter.shown()
@@ -92,7 +102,7 @@ class DeadLetters:
         """Removes all of a namespace, which is to be no more."""
         letters = self._letters.listed(namespace)
         if letters:
-            accepted = self._accepted()
+            accepted = self._tick.durable()
             for letter in letters:
                 self._letters.remove(namespace, letter.id)
             await accepted
@@ -101,9 +111,3 @@ class DeadLetters:
         """Removes one, unless somebody else has."""
         if any(other.id == letter.id for other in self._letters.listed(letter.namespace)):
             self._letters.remove(letter.namespace, letter.id)
-
-    def _accepted(self) -> asyncio.Future[bool]:
-        """Is done when what gathers now is durable."""
-        accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._tick.gathering.effects.append(partial(tell, accepted, True))
-        return accepted

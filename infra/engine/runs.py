@@ -103,6 +103,10 @@ class Origin:
     about: dict[str, JSON] | None = None
     unwaited: Unwaited | None = None
 
+    def is_call(self, execution: str) -> bool:
+        """Whether the execution with this origin was called from outside: nothing else has started it."""
+        return self.parent is None and self.root == execution
+
     def beyond_defaults(self, execution: str) -> dict[str, JSON]:
         """What the row of an execution must say of it: what most have in common is left out."""
         doc: dict[str, JSON] = {}
@@ -140,7 +144,6 @@ class Run:
         "adopted",
         "buffer",
         "conducted_us",
-        "counted",
         "doubtful",
         "entries",
         "execution",
@@ -181,7 +184,6 @@ class Run:
         self.stuck_ms = 0  # since when
         self.redriven_ms = 0  # when it was taken up again for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
-        self.counted = False  # as one of its namespace's calls under way
         self.held: set[str] = set()  # steps that were not sent because the server was stopping
         self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[

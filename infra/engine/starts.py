@@ -60,7 +60,6 @@ class Starts:
         run = self._made(id, program, origin, named_as_machine=True)
         if origin.solo and origin.unwaited is not None:
             run.given = value
-        run.counted = True
         self._bounds.begun(run)
         return run, self._begun(run, value)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from actions import Action, Catalog
     from composer import JSON
+    from infra.engine import MachineExecution
 
     from .api import Api
 
@@ -70,10 +71,29 @@ async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
     row = await api.engine.records.row(namespace, id)
     body = orjson.loads(row.body)
     name = Name.parse(body["action"])
-    if body.get("owner", name.namespace) == namespace:
+    return _is_hidden_now(name, body.get("owner", name.namespace), namespace, api)
+
+
+def is_machine_hidden(execution: MachineExecution, caller: str, api: Api) -> bool:
+    """Whether an execution runs a state machine that a package of another namespace hides from a caller."""
+    return _is_hidden_now(Name.parse(execution.action), execution.owner, caller, api)
+
+
+def is_letter_hidden(namespace: str, id: str, api: Api) -> bool:
+    """Whether a dead letter of this namespace called what a package of another namespace hides.
+
+    Raises:
+        NotFoundError: when there is no such dead letter in this namespace.
+    """
+    target, owner = api.engine.letters.called(namespace, id)
+    return _is_hidden_now(Name.parse(target), owner or namespace, namespace, api)
+
+
+def _is_hidden_now(name: Name, owner: str, caller: str, api: Api) -> bool:
+    if owner == caller:
         return False
     try:
-        return is_hidden(api.engine.catalog, api.engine.catalog.resolve(name, namespace), namespace)
+        return is_hidden(api.engine.catalog, api.engine.catalog.resolve(name, caller), caller)
     except RefusedError:
         return True
 

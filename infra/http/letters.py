@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import reading
+from .hiding import is_letter_hidden
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -24,9 +25,15 @@ async def list_letters(request: Request, api: Api) -> Json:
 
 
 async def get_letter(request: Request, api: Api) -> Json:
-    """One, with what it was called with: `params`, and the whole `error`."""
-    namespace = api.auth.own(request)
-    return Json(await api.engine.letters.get(namespace, request.path_params["id"]))
+    """One, with what it was called with: `params`, and the whole `error`.
+
+    Parameters that a package of another namespace hides are among those of a call: then none is shown.
+    """
+    namespace, id = api.auth.own(request), request.path_params["id"]
+    letter = await api.engine.letters.get(namespace, id)
+    if is_letter_hidden(namespace, id, api):
+        letter.pop("params", None)
+    return Json(letter)
 
 
 async def retry_letter(request: Request, api: Api) -> Json:

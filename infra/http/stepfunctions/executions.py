@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from actions import ConflictError
 from composer import Failure
-from infra.engine import Beginning
+from infra.engine import Beginning, role_of
 
 from .data import execution_input, json_text
 from .described import described, not_redrivable, redriving
@@ -117,11 +117,14 @@ async def describe_state_machine_for_execution(
     """The machine as it was when the execution began."""
     execution = await execution_named(params["executionArn"], caller, api)
     about = execution.about
-    configuration = configured(replace(api.machines.defaults, role=about["role"]))
+    role = role_of(
+        api.arns, about
+    )  # it has none, and tells no update, when it was called as an action
+    configuration = configured(replace(api.machines.defaults, role=role))
     doc: dict[str, JSON] = {
         "stateMachineArn": api.arns.machine(execution.machine),
         "name": execution.machine,
-        "updateDate": seconds(about["updated"]),
+        "updateDate": seconds(about.get("updated", execution.started_ms)),
         **about.get("configuration", configuration),
     }
     if "revision" in about:

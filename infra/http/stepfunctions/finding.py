@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
 
+from ..hiding import is_machine_hidden
 from .errors import AwsError, invalid_name
 from .naming import read_arn
 
@@ -56,11 +57,19 @@ async def any_execution_named(text: str, caller: Caller, api: Api) -> MachineExe
 async def _found(
     arn: ExecutionArn | ExpressArn, text: str, caller: Caller, api: Api
 ) -> MachineExecution:
+    namespace, executions = caller.namespace, api.engine.executions
     try:
         if isinstance(arn, ExpressArn):
             id = arn.uuid.replace("-", "")
-            return await api.engine.executions.express(caller.namespace, arn.machine, id)
-        return await api.engine.executions.found(caller.namespace, arn.machine, arn.name)
+            execution = await executions.express(namespace, arn.machine, id)
+        else:
+            execution = await executions.found(namespace, arn.machine, arn.name)
     except NotFoundError:
-        text = f"Execution Does Not Exist: '{text}'"
-        raise AwsError("ExecutionDoesNotExist", text) from None
+        raise _unknown(text) from None
+    if is_machine_hidden(execution, namespace, api):  # its data and definition are not the caller's
+        raise _unknown(text)
+    return execution
+
+
+def _unknown(text: str) -> AwsError:
+    return AwsError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{text}'")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from actions import MapRunArn, NotFoundError
 from composer import Rebound, Success
 
+from ..hiding import is_machine_hidden
 from .errors import invalid, resource_missing
 from .finding import execution_named
 from .naming import read_arn
@@ -142,6 +143,8 @@ async def _found(text: str, caller: Caller, api: Api) -> tuple[MachineExecution,
         execution = await api.engine.executions.with_map_run(caller.namespace, arn)
     except NotFoundError:
         raise resource_missing(text) from None
+    if is_machine_hidden(execution, caller.namespace, api):
+        raise resource_missing(text)
     runs = map_runs_of(await api.engine.executions.history(execution))
     run = next((run for run in runs if read_arn(run.arn, MapRunArn) == arn), None)
     if run is None:  # its entry is committed with it

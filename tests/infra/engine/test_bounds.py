@@ -9,7 +9,7 @@ from infra_clock import FastClock
 
 import composer
 from actions import Action, Call, Quotas, Rule, ThrottledError, Trigger
-from composer import Name, path
+from composer import Failure, Name, Success, path
 from infra.engine import EngineSettings
 from infra.stores import MemoryStore
 
@@ -21,6 +21,14 @@ LEADING = {
 
 def bounded(live=None, descendants=None):
     return EngineSettings(quotas=lambda _: Quotas(live=live, descendants=descendants))
+
+
+def concurrent(count):
+    return EngineSettings(quotas=lambda _: Quotas(concurrent=count))
+
+
+def running(made):
+    return made.engine._parts.used(GUEST).running
 
 
 def usage(made, namespace=GUEST):
@@ -248,3 +256,78 @@ async def test_what_is_redriven_counts_again():
 
         assert usage(made) == 2
         assert made.engine._bounds.family(id).live == 2
+
+
+# --- calls under way --------------------------------------------------------------------------------
+
+
+CALLBACK = {**CODE, "annotations": [{"key": "completion", "value": "callback"}]}
+ASKING = composer.sequence("ask", composer.asynchronous("inner"), "inner")
+
+
+async def waiting(store, count):
+    """A world in which so many calls wait for an answer, out of memory; and tokens to answer with."""
+    made = await begun(store, {"ask": {}, "a": {}}, settings=concurrent(count))
+    await made.put(ask=CALLBACK, a=None, inner=composer.sequence("a"), main=ASKING)
+    ids = [await made.start("main") for _ in range(count)]
+    await made.until(lambda: len(made.hands.invoked) == count)
+    await made.until(lambda: not made.engine._parts.runs)
+    return made, ids, [invocation.token for invocation in made.hands.invoked]
+
+
+async def answer(made, ids, tokens):
+    """Answers all, and waits until nothing is under way."""
+    for token in tokens:
+        await made.engine.complete(token, Success({}))
+    for id in ids:
+        await made.result(id)
+    await made.settle()
+
+
+async def test_a_call_that_has_waited_out_of_memory_makes_room_when_it_has_ended():
+    made, ids, tokens = await waiting(MemoryStore(), 2)
+    assert running(made) == 2
+    with pytest.raises(ThrottledError, match="count: 2, allowed: 2"):
+        await made.start("main")
+
+    await answer(made, ids, tokens)
+
+    assert running(made) == 0
+    await made.result(await made.start("a"))
+    await made.kill()
+
+
+async def test_calls_under_way_are_counted_after_a_restart_and_make_room_when_they_have_ended():
+    store = MemoryStore()
+    made, ids, tokens = await waiting(store, 2)
+    await made.kill()
+    again = await begun(store, {"a": {}}, settings=concurrent(2))
+    assert running(again) == 2
+    with pytest.raises(ThrottledError, match="count: 2, allowed: 2"):
+        await again.start("a")
+
+    await answer(again, ids, tokens)
+
+    assert running(again) == 0
+    await again.put(a=None)
+    await again.result(await again.start("a"))
+    await again.kill()
+
+
+async def test_an_execution_that_is_redriven_is_under_way_again():
+    async with world(answers={"a": Failure("Broken", "once")}, settings=concurrent(1)) as made:
+        await made.put(a=None, main=composer.sequence("a"))
+        id = await made.start("main")
+        await made.result(id)
+        await made.settle()
+        assert running(made) == 0
+
+        made.hands.answers["a"] = HELD
+        await made.engine.redrive(GUEST, id)
+        assert running(made) == 1
+        await made.until(lambda: made.hands.done)
+        (step,) = made.hands.done
+        made.hands.finish(step, {})
+        await made.until(lambda: not running(made))
+        await made.settle()
+        assert running(made) == 0

@@ -9,7 +9,8 @@ from engines import GUEST, HELD, DyingStore, begun, world
 
 import composer
 from actions import ConflictError, NotFoundError
-from infra.stores import MemoryStore
+from infra.engine import recovery
+from infra.stores import MemoryStore, StoreError
 
 INNER = composer.do(composer.ensure("a", "finalizer"), "sorry")
 MAIN = composer.sequence(
@@ -59,9 +60,9 @@ async def test_what_an_execution_has_left_behind_can_be_ended_after_it():
             await made.engine.cancel("other", id, terminate=True)
 
 
-async def stood_still(main=MAIN, steps=3):
+async def stood_still(main=MAIN, steps=3, store=None):
     """A store whose server has died while steps were under way, and the execution they are of."""
-    store = MemoryStore()
+    store = store or MemoryStore()
     made = await begun(store, {"a": HELD})
     await deploy(made, main)
     id = await made.start("main")
@@ -172,3 +173,33 @@ async def test_nothing_is_started_below_an_execution_that_was_ended():
 
         assert made.engine.counters.started <= begun_by_then + 64
         assert made.engine.gauges()["live"] == 0
+
+
+class Unreadable(MemoryStore):
+    """Fails to load some executions, once each."""
+
+    def __init__(self):
+        super().__init__()
+        self.failing = set()
+
+    async def load(self, execution):
+        if execution in self.failing:
+            self.failing.discard(execution)
+            raise StoreError("the disk does not answer")
+        return await super().load(execution)
+
+
+async def test_what_cannot_be_read_just_now_is_ended_all_the_same(monkeypatch):
+    monkeypatch.setattr(recovery, "VISIT_AGAIN_S", 0.0)
+    store, id = await stood_still(store=Unreadable())
+    again = await begun(store, {"a": HELD}, paused=True)
+    assert await again.engine.recovery.found(id) is not None
+    store.failing = {row.id for row in await again.executions() if row.id != id}
+
+    await again.engine.cancel(GUEST, id, terminate=True)
+    await again.until(lambda: again.engine.gauges()["live"] == 0)
+    await again.engine.endings.done()
+
+    assert await statuses(again) == {"cancelled"}
+    assert store.failing == set()
+    await again.kill()

@@ -146,6 +146,43 @@ async def test_a_failed_execution_is_redriven_with_its_children():
             await made.engine.redrive("guest", id)
 
 
+class Waiting(MemoryStore):
+    """Commits nothing until it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.may = asyncio.Event()
+        self.may.set()
+
+    async def commit(self, writes):
+        await self.may.wait()
+        return await super().commit(writes)
+
+
+@pytest.mark.parametrize("also", ["itself", "its child"])
+async def test_what_is_redriven_is_not_redriven_again_before_the_store_knows(also):
+    store = Waiting()
+    async with world(store, {"a": Failure("Broken", "once")}) as made:
+        await made.put(a=None, inner=composer.sequence("a"), main=composer.sequence("inner"))
+        id = await made.start("main")
+        await made.result(id)
+        await made.settle()
+        child = next(row.id for row in await made.executions() if row.id != id)
+        made.hands.answers["a"] = {"n": 1}
+        store.may.clear()
+        first = asyncio.ensure_future(made.engine.redrive("guest", id))
+        await made.until(lambda: id in made.engine._parts.runs)
+
+        with pytest.raises(ConflictError, match="is being redriven"):
+            await made.engine.redrive("guest", id if also == "itself" else child)
+
+        store.may.set()
+        await first
+        await made.settle()
+        assert made.hands.names == ["a", "a"]
+        assert made.engine.gauges()["live"] == 0
+
+
 async def test_a_redrive_with_another_program_that_needs_no_step_ends_at_once():
     async with world(answers={"a": {"n": 1}}) as made:
         await made.put(a=None, main=composer.sequence("a", composer.raise_error("No")))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from engines import HELD, DyingStore, begun
+from faulty import FaultyStore
 from things import StandingClock
 
 import composer as c
@@ -11,14 +14,16 @@ from actions import (
     Action,
     Call,
     ConflictError,
+    InDoubtError,
     NotFoundError,
     Quotas,
     Rule,
     ThrottledError,
     Trigger,
+    UnavailableError,
 )
 from composer import Failure, Name
-from infra.engine import EngineSettings
+from infra.engine import EngineSettings, tick
 from infra.engine.letters import CONTENT, GIVEN_UP, LETTER
 from infra.stores import MemoryStore
 
@@ -238,6 +243,54 @@ async def test_what_fails_again_is_another_letter_that_counts(world):
         await world.record(id)
         (letter,) = await letters(world)
         assert (letter["attempts"], letter["activationId"]) == (attempts, id)
+
+
+@pytest.mark.parametrize("asked", ["retry", "remove", "clear"])
+async def test_whoever_asks_for_a_change_hears_of_a_store_that_does_not_commit(asked, monkeypatch):
+    monkeypatch.setattr(tick, "DEADLINE_S", 0)
+    monkeypatch.setattr(tick, "GRACE_S", 0)
+    store = FaultyStore(MemoryStore(), 0, times=None)
+    world = await begun(store, {"work": GONE})
+    await world.put(work=None)
+    await world.start("work")
+    (letter,) = await letters(world)
+    await world.settle()
+    store.armed = True
+    given = (GUEST,) if asked == "clear" else (GUEST, letter["id"])
+
+    async with asyncio.timeout(20):
+        with pytest.raises(InDoubtError):
+            await getattr(world.engine.letters, asked)(*given)
+
+    store.room = True
+    await world.until(lambda: world.engine.healthy)
+    await world.settle()
+    await world.kill()
+
+
+@pytest.mark.parametrize("asked", ["retry", "remove"])
+async def test_a_letter_stays_while_the_store_does_not_commit(asked, monkeypatch):
+    monkeypatch.setattr(tick, "DEADLINE_S", 0)
+    store = FaultyStore(MemoryStore(), 0, times=None)
+    world = await begun(store, {"work": GONE})
+    await world.put(work=None)
+    await world.start("work")
+    (letter,) = await letters(world)
+    await world.settle()
+    store.armed = True
+    with pytest.raises(UnavailableError):
+        await world.start("work")
+    await world.until(lambda: not world.engine.healthy)
+
+    with pytest.raises(UnavailableError, match="Nothing of this call is kept"):
+        await getattr(world.engine.letters, asked)(GUEST, letter["id"])
+
+    assert world.engine.letters.list(GUEST) == [letter]
+    store.room = True
+    await world.until(lambda: world.engine.healthy)
+    await world.settle()
+    assert world.engine.letters.list(GUEST) == [letter]
+    await world.kill()
 
 
 async def test_one_that_is_deleted_is_gone(world):

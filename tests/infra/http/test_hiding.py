@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from contextlib import asynccontextmanager
+from uuid import UUID
 
+import anyio.lowlevel
 import pytest
 
 import composer
+from tests.infra.http.stepfunctions.clients import Aws
 from tests.infra.http.worlds import world as opened
 
 HOME = "/api/v1/namespaces/_"
@@ -25,30 +30,37 @@ SECRETS = (PACKAGES, ACTIONS, TREE)
 async def shared(hide):
     """Two namespaces, and a public package of one of them; with its owner's and the other's client."""
     async with opened() as world:
-        clients = []
-        for owner in ("ann", "bob"):
-            made = await world.api.namespaces.create(owner, {})
-            clients.append(world.caller(auth=tuple(made.split(":", 1))))
-        ann, bob = clients
-        notes = [{"key": "hide", "value": hide}, {"key": "description", "value": "for all"}]
-        bound = [{"key": "p", "value": PACKAGES}]
-        package = {"publish": True, "annotations": notes, "parameters": bound}
-        assert (await ann.put(f"{HOME}/packages/tools", json=package)).status_code == 200
-        tree = composer.sequence(composer.literal({"t": TREE}), "/_/tools/code").to_json()
-        documents = {
-            "code": {"exec": {"kind": "python:3", "code": CODE}},
-            "tree": {"exec": {"kind": "composition", "composition": tree}},
-            "remote": {"exec": {"kind": "http", "function": f"http://127.0.0.1:9/{TREE}"}},
-        }
-        for name, document in documents.items():
-            document["parameters"] = [{"key": "a", "value": ACTIONS}]
-            document["annotations"] = [{"key": "conductor", "value": tree}]
-            answer = await ann.put(f"{HOME}/actions/tools/{name}", json=document)
-            assert answer.status_code == 200, answer.text
-        binding = {"binding": {"namespace": "ann", "name": "tools"}}
-        own = [{"key": "b", "value": "bobs-own"}]
-        await bob.put(f"{HOME}/packages/bound", json={**binding, "parameters": own})
-        yield ann, bob
+        clients, _ = await share(world, hide)
+        yield clients
+
+
+async def share(world, hide):
+    """Makes them. Returns the clients, and the keys that they have."""
+    keys = [
+        tuple((await world.api.namespaces.create(owner, {})).split(":", 1))
+        for owner in ("ann", "bob")
+    ]
+    clients = [world.caller(auth=key) for key in keys]
+    ann, bob = clients
+    notes = [{"key": "hide", "value": hide}, {"key": "description", "value": "for all"}]
+    bound = [{"key": "p", "value": PACKAGES}]
+    package = {"publish": True, "annotations": notes, "parameters": bound}
+    assert (await ann.put(f"{HOME}/packages/tools", json=package)).status_code == 200
+    tree = composer.sequence(composer.literal({"t": TREE}), "/_/tools/code").to_json()
+    documents = {
+        "code": {"exec": {"kind": "python:3", "code": CODE}},
+        "tree": {"exec": {"kind": "composition", "composition": tree}},
+        "remote": {"exec": {"kind": "http", "function": f"http://127.0.0.1:9/{TREE}"}},
+    }
+    for name, document in documents.items():
+        document["parameters"] = [{"key": "a", "value": ACTIONS}]
+        document["annotations"] = [{"key": "conductor", "value": tree}]
+        answer = await ann.put(f"{HOME}/actions/tools/{name}", json=document)
+        assert answer.status_code == 200, answer.text
+    binding = {"binding": {"namespace": "ann", "name": "tools"}}
+    own = [{"key": "b", "value": "bobs-own"}]
+    await bob.put(f"{HOME}/packages/bound", json={**binding, "parameters": own})
+    return clients, keys
 
 
 async def everything(client, place):
@@ -128,6 +140,77 @@ async def test_when_it_is_gone_its_history_still_shows_no_values():
             history = await bob.get(f"{HOME}/executions/{id}/history")
             assert history.json()["entries"]
             assert not [secret for secret in SECRETS if secret in history.text]
+
+
+@pytest.mark.parametrize("place", [f"{ANN}/actions/tools", f"{HOME}/actions/bound"])
+async def test_a_dead_letter_shows_no_values_of_it(place):
+    async with shared(hide=True) as (ann, bob):
+        crash = {"exec": {"kind": "python:3", "code": "crash"}}
+        crash["parameters"] = [{"key": "a", "value": ACTIONS}]
+        await ann.put(f"{HOME}/actions/tools/crash", json=crash)
+        assert (await bob.post(f"{place}/crash", json={"x": 1})).status_code == 202
+
+        letter = await only_letter(bob)
+
+        shown = await bob.get(f"{HOME}/dead-letters/{letter['id']}")
+        assert shown.json() == {**letter, "error": "gone"}
+        gone = await bob.delete(f"{HOME}/dead-letters/{letter['id']}")
+        assert not [secret for secret in SECRETS if secret in shown.text + gone.text]
+
+        assert (await ann.post(f"{HOME}/actions/tools/crash", json={"x": 1})).status_code == 202
+        letter = await only_letter(ann)
+        params = (await ann.get(f"{HOME}/dead-letters/{letter['id']}")).json()["params"]
+        assert params == {"p": PACKAGES, "a": ACTIONS, "x": 1}
+
+
+ARN = "arn:aws:states:us-east-1:111111111111"
+ARNS = [
+    ("DescribeExecution", "executionArn", "{}:execution:{}/machine:{}"),
+    ("GetExecutionHistory", "executionArn", "{}:execution:{}/machine:{}"),
+    ("DescribeStateMachineForExecution", "executionArn", "{}:execution:{}/machine:{}"),
+    ("ListMapRuns", "executionArn", "{}:execution:{}/machine:{}"),
+    ("DescribeStateMachine", "stateMachineArn", "{}:stateMachine:{}/machine"),
+]
+
+
+@pytest.mark.parametrize("place", [f"{ANN}/actions/tools", f"{HOME}/actions/bound"])
+async def test_the_api_of_step_functions_shows_nothing_of_a_state_machine_that_is_hidden(place):
+    async with opened() as world:
+        (ann, bob), keys = await share(world, hide=True)
+        states = {"Go": {"Type": "Pass", "Result": {"t": TREE}, "ResultPath": "$.t", "End": True}}
+        definition = json.dumps({"StartAt": "Go", "States": states})
+        document = {
+            "exec": {"kind": "states", "definition": definition, "type": "STANDARD"},
+            "parameters": [{"key": "a", "value": ACTIONS}],
+        }
+        await ann.put(f"{HOME}/actions/tools/machine", json=document)
+
+        answer = await bob.post(f"{place}/machine", params=QUERY, json={"x": 1})
+        id = UUID(answer.json()["activationId"])
+        aws = Aws(world, *keys[1])
+        for operation, name, arn in ARNS:
+            for package in ("tools", "bound"):
+                body = json.dumps({name: arn.format(ARN, package, id)}).encode()
+                answer = await aws.post(body, aws.headers(operation))
+                assert answer.status_code == 400, answer.text
+                assert not [secret for secret in SECRETS if secret in answer.text]
+
+        answer = await ann.post(f"{HOME}/actions/tools/machine", params=QUERY, json={"x": 1})
+        arn = f"{ARN}:execution:tools/machine:{UUID(answer.json()['activationId'])}"
+        aws = Aws(world, *keys[0])
+        for operation in ("DescribeExecution", "DescribeStateMachineForExecution"):
+            assert TREE in json.dumps(await aws(operation, executionArn=arn))
+
+
+async def only_letter(client):
+    """The one dead letter of a namespace, as soon as there is one."""
+    async with asyncio.timeout(20):
+        while True:
+            found = (await client.get(f"{HOME}/dead-letters")).json()
+            if found:
+                (letter,) = found
+                return letter
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_an_owners_history_shows_everything():
