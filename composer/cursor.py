@@ -36,6 +36,7 @@ class Limits:
         fork_width: fibers started by one fork.
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
+        evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
         events: of a state machine's history; None for any number.
         signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
             not signed.
@@ -45,6 +46,7 @@ class Limits:
     fork_width: int = 10_000
     value_bytes: int = 1 << 20
     instructions: int = 1_000
+    evaluation_steps: int = 120_000
     events: int | None = 25_000
     signing: bytes = field(default=b"", repr=False)
 

@@ -330,8 +330,8 @@ class Execution:
         return changes
 
     def _deliver(self, target: str, event: Event, changes: Changes, context: Context) -> int:
-        """Follows an event from fiber to fiber: a loop, for joins may nest. Counts instructions."""
-        ran = 0
+        """Follows an event from fiber to fiber: a loop, for joins may nest. Counts instructions and new fibers."""
+        ran, ready = 0, len(self._ready)
         work: deque[tuple[str, Event]] = deque(((target, event),))
         while work:
             name, event = work.popleft()
@@ -360,7 +360,7 @@ class Execution:
                 work += self._ended(after, after.outcome, changes, context.now_ms)
             elif after.wait is None:
                 self._ready.append(name)
-        return ran
+        return ran + len(self._ready) - ready
 
     def _keep(self, event: Event, before: Fiber, transition: Transition, changes: Changes) -> None:
         """What is to be stored of a transition: nothing yet of a fiber that has only begun.

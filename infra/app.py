@@ -293,6 +293,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
             steps=settings.steps,
             fork_width=settings.fork_width,
             value_bytes=settings.payload_bytes,
+            evaluation_steps=settings.evaluation_steps,
         ),
         quotas=namespaces.quotas,
         nesting=settings.nesting,

@@ -7,11 +7,12 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, final
 
+from ..expressions.bounds import Budget
 from ..fiber import InState, Machine
 from .evaluation import engine, evaluate_field, expression_in
 from .fields import unseen
 from .functions import Chance
-from .paths import Scope
+from .paths import MAX_VISITS, Scope
 from .tokens import task_token
 
 if TYPE_CHECKING:
@@ -25,8 +26,21 @@ if TYPE_CHECKING:
     from .jsonata import Bindings
 
 RETRIED = ("Task", "Parallel", "Map")
-STEPS = 200_000  # of one JSONata expression: about half a second
-TOGETHER = 250_000  # of all that one state evaluates at once, so that nobody else waits much longer
+
+
+@final
+class _Visits(Budget):
+    """What the paths of a state visit: they have a bound together, and are the instruction's work."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Cursor) -> None:
+        super().__init__(MAX_VISITS)
+        self._cursor = cursor
+
+    def spend(self, nodes: int) -> None:
+        self._cursor.work += nodes
+        super().spend(nodes)
 
 
 @final
@@ -49,6 +63,10 @@ class View:
     @cached_property
     def chance(self) -> Chance:
         return Chance(self._number, self._uuid)
+
+    @cached_property
+    def _visits(self) -> _Visits:
+        return _Visits(self._cursor)
 
     @cached_property
     def variables(self) -> dict[str, JSON]:
@@ -75,7 +93,7 @@ class View:
 
     def scope(self, input: JSON) -> Scope:
         """What JSONPath sees of an input."""
-        return Scope(input, self.context, self.variables)
+        return Scope(input, self.context, self.variables, self._visits)
 
     def evaluated(self, value: JSON, field: str, **more: JSON) -> JSON:
         """A field of a JSONata state; `more` are members of `$states` beside input and context.
@@ -90,10 +108,11 @@ class View:
             self._cursor.work += bindings.spent
 
     def _bindings(self, more: dict[str, Any]) -> Bindings:
+        limit = self._cursor.limits.evaluation_steps
         states = {"input": self.raw, "context": self.context, **more}
         made: Bindings = engine().Bindings(
             states=states, variables=self.variables, chance=self._number,
-            now_ms=self._cursor.now_ms, steps=STEPS, most=TOGETHER - self._cursor.work,
+            now_ms=self._cursor.now_ms, steps=limit - self._cursor.work, limit=limit,
         )  # fmt: skip
         return made
 

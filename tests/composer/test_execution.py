@@ -221,6 +221,25 @@ def test_what_is_ready_after_a_crash_goes_on_by_itself():
     assert not world.execution.ready
 
 
+def test_new_fibers_count_as_instructions_of_a_turn():
+    nested = composer.parallel(
+        *[composer.parallel(*[composer.literal({})] * 10) for _ in range(10)]
+    )
+    execution = composer.Execution(
+        "e" * 32, composer.compile(nested), composer.Limits(instructions=20)
+    )
+
+    changes = execution.begin({}, 0)
+    grown = [len(execution.fibers)]
+    while changes.more:
+        before = len(execution.fibers)
+        changes = execution.proceed(0)
+        grown.append(len(execution.fibers) - before)
+
+    assert max(grown) <= 30  # a share, and the fork that goes beyond it; not 100 at once
+    assert isinstance(changes.outcome, Success)
+
+
 def test_the_values_that_a_fiber_holds():
     part = composer.let(
         {"x": {"v": 1}}, composer.retain(composer.timeout(5, composer.retry(1, "a")))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from .bounds import MANY
-from .library import NULL, JList, sequence, sequence_of
+from .bounds import FEW, READ
+from .library import JList, sequence, sequence_of
 from .messages import fault
+from .ordering import sorted_by
 from .texts import Row, string
 from .values import append, equal, is_function, kind, lookup, symbol, truth, with_nulls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 PAIR: Final = 2  # what $reduce gives at least: the result so far, and the next item
 
@@ -82,34 +83,11 @@ def ordered(machine: Any, items: list[Any], function: Any = None) -> Any:
     if len(items) <= 1:
         return items
     if function is not None:
-        return merged_by(items, lambda one, two: _true(machine.call(function, [one, two])))
+        return sorted_by(machine, items, function)
     kinds = {symbol(item) for item in items}
     if kinds not in ({"n"}, {"s"}):
         raise fault("D3070")
     return sorted(items)
-
-
-def _true(value: Any) -> bool:
-    """JavaScript's truth: what a comparator answers with is not asked of JSONata."""
-    return not (value is None or value is NULL or value is False or value in ("", 0))
-
-
-def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
-    """Sorted, stable; `after(one, two)` says whether `one` belongs behind `two`."""
-    if len(items) <= 1:
-        return list(items)
-    middle = len(items) // 2
-    left, right = merged_by(items[:middle], after), merged_by(items[middle:], after)
-    made: list[Any] = []
-    one = two = 0
-    while one < len(left) and two < len(right):
-        if after(left[one], right[two]):
-            made.append(right[two])
-            two += 1
-        else:
-            made.append(left[one])
-            one += 1
-    return made + left[one:] + right[two:]
 
 
 # --- lists ---------------------------------------------------------------------------------------
@@ -134,7 +112,6 @@ def distinct(machine: Any, value: Any) -> Any:
     seen: set[Any] = set()
     made: list[Any] = []
     deep: list[Any] = []
-    machine.budget.spend(len(value) // MANY)
     for item in value:
         if isinstance(item, list | dict):
             if not any(equal(item, other, machine.budget) for other in deep):
@@ -163,10 +140,11 @@ def keys(machine: Any, value: Any) -> Any:
 
 def _keys(machine: Any, value: Any) -> dict[str, None]:
     if isinstance(value, dict):
+        machine.budget.spend(len(value) // FEW)
         return dict.fromkeys(value)
     found: dict[str, None] = {}
     if isinstance(value, list):
-        machine.budget.spend(1 + len(value) // MANY)
+        machine.budget.spend(1 + len(value) // FEW)
         for item in value:
             found |= _keys(machine, item)
     return found
@@ -190,7 +168,9 @@ def merge(machine: Any, objects: list[dict[str, Any]]) -> dict[str, Any]:
 
 def clone(machine: Any, value: Any) -> Any:
     """A copy, by way of JSON: numbers keep fifteen digits, functions become empty strings."""
-    return with_nulls(json.loads(string(machine, value)))
+    text = string(machine, value)
+    machine.budget.spend(len(text) // READ)
+    return with_nulls(json.loads(text))
 
 
 def exists(_machine: Any, value: Any) -> bool:

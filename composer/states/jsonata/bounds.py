@@ -11,14 +11,21 @@ from typing import Any
 
 from ...values import measured
 
-MAX_STEPS = 200_000  # nodes of the expression that are evaluated: a second or so
+MAX_STEPS = 120_000  # of about 2 us each, unless the caller of an evaluation gives another number
 MAX_DEPTH = 100  # evaluations inside each other, as AWS counts them
 MAX_HELD = 6_990_256  # bytes of one value: eight a member, one a character
 MEMBER_BYTES = 8
 MAX_TEXT = 32_768  # characters of an expression
 MANY = 64  # members that a native loop goes over in the time of one step
+FEW = 4  # members that a loop in Python goes over in that time
+WRITTEN = 8  # characters of JSON that are written in that time
+READ = 16  # characters of JSON that are read, or looked at as a value, in that time
 
 TOO_LONG = "Expression evaluation timeout: Check for infinite loop"
+EXHAUSTED = (
+    f"{TOO_LONG}. The expressions of one state may take {{limit}} steps together; "
+    "the operator of the server can raise XINGQIAO_EVALUATION_STEPS."
+)
 TOO_DEEP = (
     "Stack overflow error: Check for non-terminating recursive function. "
     "Consider rewriting as tail-recursive"
@@ -67,11 +74,20 @@ class Budget:
         self.held(count)
         self.spend(int(count) // (MANY * MEMBER_BYTES))
 
+    def compared(self, count: int, keys: int = 1) -> None:
+        """Counts the comparisons that sort so many items, two of them a step."""
+        self.spend(count * count.bit_length() * keys // 2)
+
     def held(self, count: float) -> None:
         """Only looks whether a text of so many characters may be."""
         if count > MAX_HELD:
             raise QueryError(None, TOO_MUCH)
 
-    def written(self, value: Any) -> None:
-        """Counts a value that is to be gone over as a tree, however often a part stands in it."""
-        self.characters(measured(value, MAX_HELD))
+    def written(self, value: Any) -> int:
+        """Counts a value that is to be gone over as a tree, and returns its size as JSON, roughly.
+
+        A part counts as often as it stands in the value.
+        """
+        size = measured(value, MAX_HELD)
+        self.characters(size)
+        return size

@@ -9,10 +9,11 @@ from typing import Any, Final, NoReturn, final
 
 from ...expressions import MISSING
 from ...freezing import frozen
-from .bounds import MAX_STEPS, MAX_TEXT, QueryError
+from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, QueryError
 from .library import Node, Parser
 from .machine import Machine
 from .messages import fault, told
+from .paths import plain_path
 from .regexes import Regex
 from .values import with_nulls, without_nulls
 
@@ -49,8 +50,8 @@ class Expression:
 class Bindings:
     """What expressions see: `$states`, variables, and what time and chance it is.
 
-    `chance` draws a number of [0, 1). Each expression may take so many `steps`, all of them together `most`;
-    `spent` is what they have taken. Values are shared, never changed; what an expression needs of
+    `chance` draws a number of [0, 1). All expressions together may take so many `steps`; `spent` is what
+    they have taken. `limit` is what the error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
     them is made ready once for all expressions.
     """
 
@@ -62,14 +63,14 @@ class Bindings:
         chance: Callable[[], float],
         now_ms: int,
         steps: int = MAX_STEPS,
-        most: int | None = None,
+        limit: int | None = None,
     ) -> None:
         self.states = states
         self.variables = variables
         self.chance = chance
         self.now_ms = now_ms
         self.steps = steps
-        self.most = most
+        self.limit = limit
         self.spent = 0
         self._ready: dict[tuple[str, ...], Any] = {}
 
@@ -108,15 +109,15 @@ def evaluate(expression: Expression, bindings: Bindings) -> Any:
         found = _walked(expression.path, bindings)
         if found is not _walked:
             return found if found is MISSING else without_nulls(found)
-    left = bindings.steps
-    if bindings.most is not None:
-        left = max(0, min(left, bindings.most - bindings.spent))
+    left = max(0, bindings.steps - bindings.spent)
     machine = Machine(bindings.chance, bindings.now_ms, left)
     try:
         value = machine.run(expression.tree, bindings.named(expression))
-        machine.budget.written(value)
+        machine.budget.spend(machine.budget.written(value) // READ)
         return MISSING if value is None else without_nulls(value)
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
+        if bindings.limit is not None and machine.budget.left < 0:
+            raise QueryError(None, EXHAUSTED.format(limit=bindings.limit)) from None
         raise told(error, expression.text) from None
     finally:
         bindings.spent += left - machine.budget.left
@@ -148,7 +149,7 @@ def _compiled(text: str) -> Expression:
     return Expression(
         text=text,
         tree=tree,
-        path=_path(tree),
+        path=plain_path(tree),
         names=frozenset(_NAMES.findall(text)),
         members=frozenset(members) if all(members) and "%" not in text else None,
     )
@@ -181,29 +182,3 @@ class _Later(Parser.Infix):  # type: ignore[misc]  # the library has no types
 
 def _regex(pattern: str, flags: Any) -> Regex:
     return Regex(pattern, ignore_case=flags.case_insensitive, multiline=flags.multiline)
-
-
-def _path(tree: Node) -> tuple[str, ...] | None:
-    steps = tree.steps if tree.type == "path" else [tree]
-    kinds = ("variable", *["name"] * (len(steps) - 1))
-    if not steps[0].value or any(map(_adorned, [tree, *steps])):
-        return None
-    if any(step.type != kind for step, kind in zip(steps, kinds, strict=True)):
-        return None
-    return tuple(step.value for step in steps)
-
-
-def _adorned(node: Node) -> bool:
-    """Whether a node of a path does more than to name something."""
-    more = (
-        node.predicate,
-        node.stages,
-        node.group,
-        node.focus,
-        node.index,
-        node.ancestor,
-        node.tuple,
-    )
-    return any(part is not None for part in more) or bool(
-        node.keep_array or node.keep_singleton_array
-    )

@@ -160,6 +160,7 @@ class Machine(Operators):
         if function.signature is not None:
             arguments = checked(function.signature, arguments, focus, function.name, self.budget)
         if type(function) is Native:
+            self.budget.spend(function.steps(arguments))
             return function.run(self, *arguments)
         frame = Frame(function.environment)
         for at, name in enumerate(function.arguments):

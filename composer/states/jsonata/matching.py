@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 if TYPE_CHECKING:
     from .bounds import Budget
 
-CHEAP = 4  # instructions that take as long as one step of an expression
+CHEAP = 3  # instructions that take as long as one step of an expression
 
 Slots: TypeAlias = tuple[int | None, ...]
 

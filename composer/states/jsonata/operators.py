@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from .arrays import merged_by
-from .bounds import MANY, Budget, QueryError
+from .bounds import FEW, Budget, QueryError
 from .library import JList, Jsonata, Node, sequence
 from .messages import fault, retold
 from .numbers import divided, exact, is_number, plain, remainder
+from .ordering import COMPARISONS, comparison, merged_by, order
 from .texts import string
 from .values import append, equal, flattened, listed, lookup, numeric, same, truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .ordering import Ranked
+
 MAX_RANGE: Final = 10_000_000
+
 
 ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": lambda left, right: left + right,
@@ -24,12 +27,6 @@ ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "*": lambda left, right: left * right,
     "/": divided,
     "%": remainder,
-}
-COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
 }
 
 
@@ -68,7 +65,7 @@ class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
         if sign in ARITHMETIC:
             return _arithmetic(sign, left, right)
         if sign in COMPARISONS:
-            return _comparison(sign, left, right)
+            return comparison(sign, left, right)
         return self._other(sign, left, right)
 
     def _other(self, sign: str, left: Any, right: Any) -> Any:
@@ -79,7 +76,7 @@ class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
             return defined and not equal(left, right, self.budget)
         if sign == "in":
             items = listed(right)
-            self.budget.spend(len(items) // MANY)
+            self.budget.spend(len(items) // FEW)
             return defined and any(same(left, item) for item in items)
         if sign == "&":
             texts = [string(self, value) or "" for value in (left, right)]
@@ -165,7 +162,7 @@ class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
     def _chosen(self, answer: Any, at: int, count: int) -> int:
         """How often a predicate's answer takes the item: a number is a place, a list places."""
         places = answer if isinstance(answer, list) else [answer]
-        self.budget.spend(len(places) // MANY)
+        self.budget.spend(len(places) // FEW)
         if all(numeric(place) for place in places):
             return sum(_place(place, count) == at for place in places)
         return int(self.truth(answer))
@@ -175,19 +172,23 @@ class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
         if len(input) <= 1:
             return input
 
-        def key(item: Any, term: Node) -> Any:
-            focus = item["@"] if tuples else item
-            inner = self.create_frame_from_tuple(environment, item) if tuples else environment
-            return self.eval(term.expression, focus, inner)
+        def key(ranked: Ranked, term: Node) -> Any:
+            item, keys = ranked
+            if term not in keys:
+                focus = item["@"] if tuples else item
+                inner = self.create_frame_from_tuple(environment, item) if tuples else environment
+                keys[term] = self.eval(term.expression, focus, inner)
+            return keys[term]
 
-        def after(left: Any, right: Any) -> bool:
+        def after(left: Ranked, right: Ranked) -> bool:
             for term in expr.terms:
-                order = _order(key(left, term), key(right, term))
-                if order:
-                    return order in ((1, -1)[bool(term.descending)], 2)
+                found = order(key(left, term), key(right, term))
+                if found:
+                    return found in ((1, -1)[bool(term.descending)], 2)
             return False
 
-        return merged_by(list(input), after)
+        self.budget.compared(len(input), len(expr.terms))
+        return [item for item, _ in merged_by([(item, {}) for item in input], after)]
 
     def evaluate_group_expression(self, expr: Node, input: Any, environment: Any) -> Any:
         tuples = isinstance(input, JList) and input.tuple_stream
@@ -240,26 +241,3 @@ def _arithmetic(sign: str, left: Any, right: Any) -> Any:
     if left is None or right is None:
         return None
     return exact(plain(ARITHMETIC[sign](left, right)))
-
-
-def _comparison(sign: str, left: Any, right: Any) -> bool | None:
-    if not all(
-        value is None or isinstance(value, str) or is_number(value) for value in (left, right)
-    ):
-        raise fault("T2010", sign)
-    if left is None or right is None:
-        return None
-    if isinstance(left, str) is not isinstance(right, str):
-        raise fault("T2009", left, right, sign)
-    return COMPARISONS[sign](left, right)
-
-
-def _order(left: Any, right: Any) -> int:
-    """1 if `left` is larger, -1 if smaller; 2 or -2 if one is undefined, which comes last always."""
-    if left is None or right is None:
-        return 2 * ((left is None) - (right is None))
-    if not all(isinstance(value, str) or is_number(value) for value in (left, right)):
-        raise fault("T2008")
-    if isinstance(left, str) is not isinstance(right, str):
-        raise fault("T2007", left, right)
-    return int(left > right) - int(left < right)

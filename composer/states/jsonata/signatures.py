@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from .bounds import MANY, Budget
+from .bounds import FEW, MANY, Budget
 from .library import Signature
 from .messages import fault
 from .values import symbol
@@ -73,7 +73,7 @@ def _list(param: Any, argument: Any, found: Any, place: Any, budget: Budget) -> 
         if wanted is not None and match != wanted:
             raise fault("T0412", *place, MEMBERS.get(wanted))
         return [argument]
-    budget.spend(len(argument) // MANY)
+    budget.spend(len(argument) // (MANY if wanted is None else FEW))
     if wanted is not None and not all(symbol(item) == wanted[0] for item in argument):
         raise fault("T0412", *place, MEMBERS.get(wanted))
     return argument

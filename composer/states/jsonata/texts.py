@@ -12,6 +12,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from .bounds import WRITTEN
 from .library import sequence
 from .messages import fault
 from .numbers import is_number, short, shown
@@ -19,7 +20,7 @@ from .values import is_function, numeric
 
 PLAIN: Final = "~()*!.'"  # what encodeURIComponent leaves, beside letters, digits, - and _
 RESERVED: Final = ";/?:@&=+$,#"  # what encodeURI leaves beside
-WRITTEN: Final = 512  # characters that are written in the time of one step
+COPIED: Final = 512  # characters that are copied in the time of one step
 PADDING: Final = " "
 
 
@@ -34,7 +35,7 @@ def string(machine: Any, value: Any, pretty: Any = None) -> Any:
         return ""
     if is_number(value) and not math.isfinite(value):
         raise fault("D3001")
-    machine.budget.written(value)
+    machine.budget.spend(machine.budget.written(value) // WRITTEN)
     return write(value, "\n" if pretty is True else "")
 
 
@@ -190,7 +191,7 @@ def replace(machine: Any, text: str, pattern: Any, replacement: Any, limit: Any 
         put = _put(machine, replacement, found)
         size += len(put)
         machine.budget.held(size)
-        machine.budget.spend(len(put) // WRITTEN)
+        machine.budget.spend(len(put) // COPIED)
         parts += [text[start : found["start"]], put]
         start = found["start"] + len(found["match"])
     return "".join([*parts, text[start:]])

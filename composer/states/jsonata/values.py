@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final, final
 
-from .bounds import MANY, Budget, QueryError
+from .bounds import FEW, MANY, Budget, QueryError
 from .library import NULL, JList, Jsonata, sequence
 from .messages import fault
 from .numbers import SAFE, is_number, shown
@@ -18,21 +18,38 @@ from .numbers import SAFE, is_number, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+BASE: Final = 2  # steps of a call: the arguments are checked first
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 SYMBOLS: Final = ((str, "s"), (bool, "b"), (int, "n"), (float, "n"), (list, "a"), (dict, "o"))
 
 
 @final
 class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library has no types
-    """A function of ours. `run` gets the machine and the arguments, checked by `signature`."""
+    """A function of ours. `run` gets the machine and the arguments, checked by `signature`.
 
-    def __init__(
-        self, name: str | None, arity: int, run: Callable[..., Any], signature: Any = None
+    A call takes `base` steps, and one more for every `many` characters and members of its arguments.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  what the machine asks of it
+        self,
+        name: str | None,
+        arity: int,
+        run: Callable[..., Any],
+        signature: Any = None,
+        base: int = BASE,
+        many: int = MANY,
     ) -> None:
         self.name = name
         self.arity = arity
         self.run = run
         self.signature = signature
+        self.base = base
+        self.many = many
+
+    def steps(self, arguments: list[Any]) -> int:
+        """What a call with these arguments takes."""
+        sizes = [len(given) for given in arguments if isinstance(given, (str, list, dict))]
+        return self.base + sum(sizes) // self.many
 
 
 @final
@@ -95,7 +112,7 @@ def truth(value: Any, budget: Budget) -> bool:
     """What a condition makes of a value (docs.jsonata.org, `$boolean`)."""
     budget.spend(0)
     if isinstance(value, list):
-        budget.spend(1 + len(value) // MANY)
+        budget.spend(1 + len(value) // FEW)
         return any(truth(item, budget) for item in value)
     if isinstance(value, bool | str | dict):
         return bool(value)
@@ -107,11 +124,11 @@ def truth(value: Any, budget: Budget) -> bool:
 def equal(left: Any, right: Any, budget: Budget) -> bool:
     """Whether two values are the same at any depth; 1 is 1.0 but not true."""
     if isinstance(left, list) and isinstance(right, list):
-        budget.spend(1 + len(left) // MANY)
+        budget.spend(1 + len(left) // FEW)
         pairs = zip(left, right, strict=False)
         return len(left) == len(right) and all(equal(one, two, budget) for one, two in pairs)
     if isinstance(left, dict) and isinstance(right, dict):
-        budget.spend(1 + len(left) // MANY)
+        budget.spend(1 + len(left) // FEW)
         return left.keys() == right.keys() and all(
             equal(left[key], right[key], budget) for key in left
         )
@@ -131,7 +148,7 @@ def lookup(value: Any, key: str, budget: Budget) -> Any:
         return value.get(key)
     if not isinstance(value, list):
         return None
-    budget.spend(1 + len(value) // MANY)
+    budget.spend(1 + len(value) // FEW)
     found = sequence()
     for item in value:
         member = lookup(item, key, budget)
@@ -156,7 +173,7 @@ def append(left: Any, right: Any, budget: Budget) -> Any:
 
 def flattened(value: Any, budget: Budget) -> Iterator[Any]:
     """What stands in a list at any depth."""
-    budget.spend(1)
+    budget.spend(1 + len(value) // FEW)
     for item in value:
         if isinstance(item, list):
             yield from flattened(item, budget)

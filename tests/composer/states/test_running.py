@@ -229,9 +229,47 @@ def test_an_expression_takes_its_share_of_a_turn():
     assert changes.outcome is None
 
 
-def test_expressions_of_one_state_have_a_bound_together():
-    many = {f"a{n}": HEAVY for n in range(200)}
-    run = ran(jsonata({"A": {"Type": "Pass", "Output": many, "End": True}}))
+@pytest.mark.parametrize(("count", "fits"), [(2, True), (3, False)])
+def test_expressions_of_one_state_have_a_bound_together(count, fits):
+    many = {f"a{n}": HEAVY for n in range(count)}
+    state = {"Type": "Pass", "Output": many, "End": True}
+    run = ran(jsonata({"A": state}), limits=Limits(evaluation_steps=20_000))
 
+    if fits:
+        assert run.value == dict.fromkeys(many, 4_002_000)
+        return
     assert run.error["Error"] == "States.QueryEvaluationError"
-    assert "timeout" in run.error["Cause"]
+    assert run.error["Cause"].endswith(
+        "Expression evaluation timeout: Check for infinite loop. The expressions of one state may take 20000 "
+        "steps together; the operator of the server can raise XINGQIAO_EVALUATION_STEPS."
+    )
+
+
+@pytest.mark.parametrize("path", ["$..*", "$.a[?(@ > 5)]"])
+def test_paths_take_their_share_of_a_turn(path):
+    heavy = {
+        f"S{n}": {"Type": "Pass", "Parameters": {"x.$": path}, "ResultPath": None,
+                  "Next": f"S{n + 1}"}
+        for n in range(9)
+    }  # fmt: skip
+    program = lowered(machine({**heavy, "S9": {"Type": "Succeed"}}))
+    execution = Execution("e" * 32, program, Limits())
+
+    changes = execution.begin({"a": [0] * 10_000}, 0, frames=machine_frames({}))
+
+    assert changes.more
+    assert changes.outcome is None
+
+
+@pytest.mark.parametrize(("count", "fits"), [(40_000, True), (60_000, False)])
+def test_paths_of_one_state_have_a_bound_together(count, fits):
+    state = {
+        "Type": "Pass",
+        "InputPath": "$.a[*]",
+        "Parameters": {"n.$": "$[*]"},
+        "ResultPath": None,
+    }
+
+    run = ran(state, {"a": [0] * count})
+
+    assert ("visits more than 100000 values" in str(run.outcome.value)) is not fits
