@@ -23,8 +23,8 @@ WAIT_MS = 20_000  # of one look at an activation
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.option("--name", help="Of what the file defines, when it defines one thing.")
-@click.option("--type", "type_", type=TYPE, help="Of the state machine in FILE [standard].")
+@click.option("--name", help="Name to deploy under, when the file defines one thing.")
+@click.option("--type", "type_", type=TYPE, help="Type of the state machine in FILE [standard].")
 @as_json
 @connected
 def deploy(
@@ -62,7 +62,7 @@ def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
 @click.command()
 @click.argument("name")
 @parameters
-@click.option("--blocking", "-b", is_flag=True, help="Wait for its end.")
+@click.option("--blocking", "-b", is_flag=True, help="Wait until it has ended.")
 @click.option("--result", "-r", is_flag=True, help="Wait, and show the result only.")
 @as_json
 @connected
@@ -186,11 +186,11 @@ def _definition(command: Any) -> Any:
     definition = (
         click.argument("name"),
         click.argument("file", required=False),
-        click.option("--kind", help="Of the code [by the file's name]."),
+        click.option("--kind", help="Kind of the code [by the file's name]."),
         click.option("--main", help="Function that is called [main]."),
         click.option("--sequence", is_flag=True, help="FILE is a list of actions: a,b,c."),
         click.option("--copy", is_flag=True, help="FILE is the name of an action to copy."),
-        click.option("--web", type=WEB, help="Whether, and how, it can be called from the web."),
+        click.option("--web", type=WEB, help="Make it callable from the web: true, raw or false."),
         click.option("--web-secure", help="Callers show this in X-Require-Whisk-Auth, or `true`."),
         click.option("--timeout", "-t", type=int, help="Milliseconds that it may take."),
         click.option("--memory", "-m", type=int, help="Megabytes that it may use."),

@@ -29,7 +29,9 @@ def activation() -> None:
 @activation.command("list")
 @click.argument("name", required=False)
 @click.option("--status", help="success, application error, ..., or 0 to 3.")
-@click.option("--kind", help="Of what ran: python:3, nodejs:20, sequence, composition, trigger.")
+@click.option(
+    "--kind", help="Kind of action that ran: python:3, nodejs:20, sequence, composition, trigger."
+)
 @click.option("--cause", help="Activation that they are steps of.")
 @click.option("--since", type=int, help="Milliseconds since the epoch.")
 @click.option("--upto", type=int, help="Milliseconds since the epoch.")
@@ -88,7 +90,7 @@ def _record(client: Client, id: str | None, *, last: bool) -> dict[str, Any]:
 @activation.command()
 @click.argument("id", required=False)
 @click.option("--last", "-l", is_flag=True, help="The last one, in place of ID.")
-@click.option("--tree", is_flag=True, help="What it has caused, and what that has, ...")
+@click.option("--tree", is_flag=True, help="Show the whole tree of activations below this one.")
 @as_json
 @connected
 def get(client: Client, id: str | None, *, last: bool, tree: bool, as_json: bool) -> None:

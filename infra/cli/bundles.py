@@ -18,7 +18,7 @@ from .options import FILE
 @click.option("--target", type=click.Choice(TARGETS), required=True, help="The cloud.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="The folder to write.")  # fmt: skip
-@click.option("--name", help="What it is called there [FILE's own].")
+@click.option("--name", help="Name of the bundle [FILE's].")
 def bundle(file: Path, target: str, out: Path, name: str | None) -> None:
     """Write the folder that deploys the compositions in FILE to a cloud, with their actions.
 

@@ -89,7 +89,7 @@ def secret() -> None:
 
 @secret.command("set")
 @click.argument("name")
-@click.option("--file", type=FILE, help="That holds it [standard input, or a prompt].")
+@click.option("--file", type=FILE, help="File with the secret [standard input, or a prompt].")
 @connected
 def set_(client: Client, name: str, file: Path | None) -> None:
     """Set the secret NAME: a text `id:key`, or a JSON object with a `type` (docs/clouds.md).

@@ -31,10 +31,10 @@ def entity() -> None:
 
 @entity.command("list")
 @click.argument("type", required=False)
-@click.option("--prefix", help="Of the keys.")
+@click.option("--prefix", help="Prefix of the keys.")
 @click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
-@click.option("--after", metavar="KEY", help="Those after this key.")
-@click.option("--docs", is_flag=True, help="With their states.")
+@click.option("--after", metavar="KEY", help="Show keys after this one.")
+@click.option("--docs", is_flag=True, help="Show the states, too.")
 @as_json
 @connected
 def list_(client: Client, type: str | None, *, as_json: bool, **query: Any) -> None:
@@ -95,9 +95,11 @@ def _operation(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.argument("key")
     @click.argument("operation")
     @parameters
-    @click.option("--read", is_flag=True, help="It leaves the state as it is.")
+    @click.option("--read", is_flag=True, help="Read only: the state is not changed.")
     @click.option("--expected-version", type=click.IntRange(0), help="Fails if it has another.")
-    @click.option("--token", help="Of this request: asked for again, it is done once.")
+    @click.option(
+        "--token", help="Token of this request: with the same token the operation is done once."
+    )
     @wraps(command)
     def with_operation(
         type: str, key: str, operation: str, params: dict[str, Any], **options: Any
@@ -125,8 +127,14 @@ def call(client: Client, *, place: Place, body: dict[str, Any], as_json: bool) -
 
 @entity.command()
 @_operation
-@click.option("--after", type=click.IntRange(0), metavar="SECONDS", help="Not before these.")
-@click.option("--until", metavar="INSTANT", help="Not before it: ISO 8601, or epoch seconds.")
+@click.option(
+    "--after", type=click.IntRange(0), metavar="SECONDS", help="Seconds to wait before it is sent."
+)
+@click.option(
+    "--until",
+    metavar="INSTANT",
+    help="Instant before which it is not sent: ISO 8601, or epoch seconds.",
+)
 @as_json
 @connected
 def signal(

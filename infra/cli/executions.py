@@ -30,7 +30,7 @@ def execution() -> None:
 
 @execution.command("list")
 @click.option("--status", type=click.Choice(STATUSES))
-@click.option("--name", help="Of the action.")
+@click.option("--name", help="Name of the action.")
 @click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
 @click.option("--skip", type=click.IntRange(0), default=0)
 @click.option("--since", type=int, help="Milliseconds since the epoch.")
@@ -196,7 +196,7 @@ def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
 def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> None:
     """End the execution ID and all it has started, at once: no finalizer runs.
 
-    With --data it ends them in the store of a server that does not run, whatever their namespace.
+    With --data it ends them in the store of a stopped server, whatever their namespace.
     """
     if data is None:
         _told(client.ask("POST", f"executions/{id}/cancel", terminate=True), as_json=as_json)
@@ -220,7 +220,7 @@ def resume(client: Client, id: str, *, as_json: bool) -> None:
 @execution.command()
 @click.argument("id")
 @click.option("--file", type=FILE, help="Go on with the composition in this file.")
-@click.option("--name", help="Of the composition in the file, if it has several.")
+@click.option("--name", help="Composition of the file to take, if it has several.")
 @as_json
 @connected
 def redrive(client: Client, id: str, file: Path | None, name: str | None, *, as_json: bool) -> None:

@@ -25,7 +25,7 @@ PLACE = "{name}"
 @click.option("--resource", metavar="PATTERN",
               help="What an action is there, with {name} for its own name: "
               "arn:aws:lambda:us-east-1:111111111111:function:{name} [its name, for a server of ours].")  # fmt: skip
-@click.option("--name", help="Of the composition, if the file has several [the last].")
+@click.option("--name", help="Composition of the file to take, if it has several [the last].")
 def export(file: Path, to: str, resource: str | None, name: str | None) -> None:  # noqa: ARG001  there is one
     """Write the composition in FILE in another language; nothing is deployed.
 

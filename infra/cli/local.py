@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=FILE)
 @parameters
-@click.option("--name", help="Of the composition, if the file has several [the last].")
+@click.option("--name", help="Composition of the file to take, if it has several [the last].")
 @as_json
 def run(file: Path, params: dict[str, Any], name: str | None, *, as_json: bool) -> int:
     """Run the composition in FILE here, without a server; show its result and its history.
@@ -57,10 +57,10 @@ async def _run(
 
 @click.command()
 @click.argument("what", metavar="FILE|NAME")
-@click.option("--name", help="Of the composition, if the file has several [the last].")
+@click.option("--name", help="Composition of the file to take, if it has several [the last].")
 @click.option("--dot", "form", flag_value="dot", help="Graphviz' language.")
 @click.option("--mermaid", "form", flag_value="mermaid", default=True, help="Mermaid's [default].")
-@click.option("--url", help="Of the server.")
+@click.option("--url", help="URL of the server.")
 @proving
 def show(what: str, name: str | None, form: str, **server: str | None) -> None:
     """Draw the composition or the state machine in FILE, or the deployed one called NAME."""

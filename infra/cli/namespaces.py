@@ -39,7 +39,7 @@ def namespace() -> None:
 def operated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command a client with the operator's credentials."""
 
-    @click.option("--url", help="Of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
+    @click.option("--url", help="URL of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
     @click.option(
         "--operator",
         metavar="UUID:KEY",
@@ -96,7 +96,9 @@ def _limits(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(0),
         help="Executions and branches that exist at the same time.",
     )
-    @click.option("--descendants", type=click.IntRange(0), help="Of these, below one execution.")
+    @click.option(
+        "--descendants", type=click.IntRange(0), help="Executions and branches below one execution."
+    )
     @wraps(command)
     def with_limits(*args: Any, **options: Any) -> Any:
         given = {name: options.pop(name) for name in LIMITS}

@@ -49,7 +49,7 @@ def connected_or_offline(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--data",
         type=click.Path(path_type=Path),
-        help="Directory of a server that does not run: use its store, for all namespaces.",
+        help="Directory of a stopped server: use its store, for all namespaces.",
     )
     @wraps(online)
     def with_data(*args: Any, data: Path | None, **options: Any) -> Any:
@@ -65,7 +65,7 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
     @click.option(
         *names,
         "server",
-        help="Of the server [XINGQIAO_URL; else .wskprops; else http://127.0.0.1:3233].",
+        help="URL of the server [XINGQIAO_URL; else .wskprops; else http://127.0.0.1:3233].",
     )
     @proving
     @wraps(command)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from .client import Client
 
 PACKAGES = "packages"
-SHARED = click.option("--shared", type=click.BOOL, help="Whether every namespace may use it.")
+SHARED = click.option("--shared", type=click.BOOL, help="Let every namespace use it.")
 HIDDEN = click.option(
     "--hide/--show",
     default=None,
-    help="Whether other namespaces see neither its code nor its parameters' values.",
+    help="Hide its code and the values of its parameters from other namespaces.",
 )
 
 
@@ -145,7 +145,7 @@ def list_(client: Client, namespace: str | None, *, as_json: bool, **page: int) 
 
 @package.command()
 @click.argument("name")
-@click.option("--force", is_flag=True, help="With all that is in it.")
+@click.option("--force", is_flag=True, help="Delete everything in the package, too.")
 @as_json
 @connected
 def delete(client: Client, name: str, *, force: bool, as_json: bool) -> None:

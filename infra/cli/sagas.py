@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 STATUSES = ("stuck", "running", "paused", "succeeded", "failed", "cancelled")
 
-_fiber = click.option("--fiber", help="Where, if it is stuck in several places [all of them].")
-_reason = click.option("--reason", required=True, help="Why: it stands in the history.")
+_fiber = click.option("--fiber", help="Fiber to act on, if several are stuck [all of them].")
+_reason = click.option("--reason", required=True, help="Reason, kept in the history.")
 
 
 @click.group()
@@ -150,7 +150,7 @@ def skip(client: Client, id: str, reason: str, fiber: str | None, *, as_json: bo
 @saga.command()
 @click.argument("id")
 @_reason
-@click.option("--result", metavar="JSON", help="That a step would have had; else {}.")
+@click.option("--result", metavar="JSON", help="Result that the step is given [{}].")
 @_fiber
 @as_json
 @connected

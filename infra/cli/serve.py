@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 @click.command()
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=int, help="Port to listen on; 0 takes one that is free [3233].")
-@click.option("--data", type=click.Path(path_type=Path), help="Directory of its store [.xingqiao].")
-@click.option("--dynamodb", metavar="TABLE", help="DynamoDB table, to be its store instead.")
+@click.option("--data", type=click.Path(path_type=Path), help="Directory of the store [.xingqiao].")
+@click.option("--dynamodb", metavar="TABLE", help="DynamoDB table to use as the store instead.")
 @click.option(
     "--auth-file",
     type=click.Path(path_type=Path),
@@ -26,11 +26,13 @@ log = logging.getLogger(__name__)
 @click.option(
     "--auth",
     metavar="UUID:KEY",
-    help="The same on the command line, where every user of this machine can read them in the list "
+    help="Credentials on the command line, where every user of this machine can read them in the list "
     "of processes: prefer --auth-file or XINGQIAO_AUTH.",
 )
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate, PEM: serve HTTPS.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of it, PEM.")
+@click.option(
+    "--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM."
+)
 @click.option("--workers", type=int, help="Worker processes at most [16].")
 @click.option(
     "--isolation",
@@ -43,7 +45,7 @@ log = logging.getLogger(__name__)
     default=None,
     help="Take up and start nothing until `xingqiao service resume`; only read, list, and terminate.",
 )
-@click.option("--log", type=click.Choice(["text", "json"]), help="Form of the log [text].")
+@click.option("--log", type=click.Choice(["text", "json"]), help="Format of the log [text].")
 def serve(**given: object) -> None:
     """Serve until SIGINT or SIGTERM.
 

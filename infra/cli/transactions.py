@@ -55,7 +55,7 @@ _WARNING = (
 
 @transaction.command()
 @click.argument("id")
-@click.option("--reason", required=True, help="Why: it is kept.")
+@click.option("--reason", required=True, help="Reason, kept with the decision.")
 @click.confirmation_option(prompt=_WARNING)
 @as_json
 @connected
@@ -66,7 +66,7 @@ def commit(client: Client, id: str, reason: str, *, as_json: bool) -> None:
 
 @transaction.command()
 @click.argument("id")
-@click.option("--reason", required=True, help="Why: it is kept.")
+@click.option("--reason", required=True, help="Reason, kept with the decision.")
 @click.confirmation_option(prompt=_WARNING)
 @as_json
 @connected

@@ -11,8 +11,10 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
+from infra.cli.main import COMMANDS, cli
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 
 ROOT = Path(__file__).parents[3]
@@ -260,3 +262,38 @@ def test_a_folder_that_is_no_package_is_not_in_the_way(installed, tmp_path):
     done = installed()
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- help --------------------------------------------------------------------------------------
+
+PREPOSITIONS = {
+    "at",
+    "below",
+    "beside",
+    "by",
+    "for",
+    "from",
+    "in",
+    "of",
+    "on",
+    "to",
+    "under",
+    "with",
+}
+
+
+def told(command, path):
+    """The help of a command, of its options, and of the commands below it."""
+    yield path, command.help
+    for option in command.params:
+        if isinstance(option, click.Option):
+            yield f"{path} {option.opts[0]}", option.help
+    for name, below in getattr(command, "commands", {}).items():
+        yield from told(below, f"{path} {name}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_begins_with_a_noun_or_a_verb(name):
+    for path, text in told(cli.get_command(click.Context(cli), name), name):
+        if text:
+            assert text.split()[0].strip(".,:;").lower() not in PREPOSITIONS, f"{path}: {text}"
