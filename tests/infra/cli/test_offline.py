@@ -38,7 +38,7 @@ def test_executions_are_listed_and_ended_where_no_server_runs(command, tmp_path)
     nowhere = command("execution", "list", "--data", tmp_path / "nowhere")
 
     assert refused.code == 1
-    assert "another server is using" in refused.err
+    assert "a server is using" in refused.err
     assert len(listed) == 3
     assert {one["namespace"] for one in listed} == {"guest"}
     assert ended.code == 0
