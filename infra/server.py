@@ -241,7 +241,8 @@ def _given(settings: Settings) -> str | None:
     try:
         return settings.auth_file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {error}") from error
+        told = getattr(error, "strerror", None) or error
+        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {told}") from error
 
 
 async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:

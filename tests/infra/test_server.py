@@ -121,7 +121,9 @@ def test_a_key_on_the_command_line_is_warned_about_and_one_in_a_file_is_not(data
             assert client.get("/actions").status_code == 200
         _, errors = server.stop()
     assert "WARNING" not in errors
-    assert "cannot be read" in refusal("--auth-file", tmp_path / "none", "--data", str(data))
+    none = tmp_path / "none"
+    told = refusal("--auth-file", none, "--data", str(data))
+    assert told == f"auth_file: {none} cannot be read: No such file or directory"
 
 
 def test_a_server_that_others_can_reach_without_tls_says_so(data, tmp_path):
