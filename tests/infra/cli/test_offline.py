@@ -91,7 +91,7 @@ def test_a_paused_server_reads_and_ends_and_goes_on_when_it_is_told_to(command, 
 
     assert forbidden.status_code == 403
     assert resumed.code == 0
-    assert "the server goes on" in resumed.out
+    assert "the server works again" in resumed.out
     assert again.json["status"] == "ok"
     assert "the server is paused" in errors
     assert "recovery begins" in errors
