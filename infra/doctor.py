@@ -93,7 +93,7 @@ def _probes(settings: Settings) -> Finding:
         return Finding(check="probes", state="fail", text=str(error), fix=fix)
     rows = [(PROBES[name], "reached" if there else "refused") for name, there in found.items()]
     names = {name for name, there in found.items() if there}
-    text = f"User code reaches {len(names)} of {len(found)} things that it is tried on."
+    text = f"User code reaches {len(names)} of the {len(found)} things that doctor tries."
     if names & GRAVE:
         fix = f"{INSTALL}; until then run only code that you trust"
         return Finding(check="probes", state="fail", text=text, fix=fix, rows=rows)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import os
 import signal
 import socket
 from dataclasses import fields, replace
@@ -77,8 +78,7 @@ async def serve(
 
     Raises:
         StoreError: when it cannot start, or its store has been taken over; the text says why.
-        SandboxError, AuthError, CertificateError: when it cannot start; the text says why.
-        OSError: when it cannot listen.
+        SandboxError, AuthError, CertificateError, SettingsError: when it cannot start or listen; the text says why.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -215,11 +215,23 @@ def _is_loopback(host: str) -> bool:
 
 
 def _listening(settings: Settings) -> socket.socket:
-    return socket.create_server(
-        (settings.host, settings.port),
-        family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
-        backlog=BACKLOG,
-    )
+    try:
+        return socket.create_server(
+            (settings.host, settings.port),
+            family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
+            backlog=BACKLOG,
+        )
+    except OSError as error:  # its own text names numbers of errors
+        raise SettingsError(
+            f"cannot listen on {settings.host}:{settings.port}: {_reason(error)}. Give another "
+            "address with --host, another port with --port (0 takes one that is free), or stop "
+            "the process that uses it"
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    text = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+    return (text or str(error)).lower()
 
 
 def _given(settings: Settings) -> str | None:
@@ -229,7 +241,8 @@ def _given(settings: Settings) -> str | None:
     try:
         return settings.auth_file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {error}") from error
+        told = getattr(error, "strerror", None) or error
+        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {told}") from error
 
 
 async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:

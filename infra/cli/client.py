@@ -216,7 +216,8 @@ def credentials_in(file: str | None) -> str | None:
     try:
         return Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ApiError(f"the file of credentials {file} cannot be read: {error}") from error
+        told = getattr(error, "strerror", None) or error
+        raise ApiError(f"the file of credentials {file} cannot be read: {told}") from error
 
 
 def _host(apihost: str | None) -> str | None:

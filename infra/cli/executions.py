@@ -147,7 +147,9 @@ def _prices(file: Path | None) -> Prices | None:
         return None
     try:
         return read_prices(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, PricesError) as error:
+    except OSError as error:
+        raise click.UsageError(f"--prices {file}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, PricesError) as error:
         raise click.UsageError(f"--prices {file}: {error}") from error
 
 

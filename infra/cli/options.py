@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 
+OF_A_SERVER = ("server", "auth", "auth_file", "ca")  # options that say which one, and who asks
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
-
-
-ONLINE = ("server", "auth", "auth_file", "ca")  # options that only talk to a server
 
 
 def pages(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +54,7 @@ def connected_or_offline(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_data(*args: Any, data: Path | None, **options: Any) -> Any:
         if data is None:
             return online(*args, data=None, **options)
-        given = {name: value for name, value in options.items() if name not in ONLINE}
+        given = {name: value for name, value in options.items() if name not in OF_A_SERVER}
         return command(None, *args, data=data, **given)
 
     return with_data

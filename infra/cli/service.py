@@ -47,4 +47,6 @@ def resume(client: Client, *, as_json: bool) -> None:
     if as_json:
         output.write_json(told)
     else:
-        output.done(f"the server goes on; {told['recovery_left']} are still to be taken up")
+        output.done(
+            f"the server works again; {told['recovery_left']} executions are left to recover"
+        )

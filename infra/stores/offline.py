@@ -52,7 +52,9 @@ class OfflineStore(SqliteStore):
             try:
                 self._look(path, opening)
             except sqlite3.Error as error:
-                self.files.faults.append(f"{path} cannot be read: {error}")
+                self.files.faults.append(
+                    f"{path} cannot be read: {error}. Restore it from a backup"
+                )
                 self.files.readable = False
             self._opened = opening.pop_all()
         return self

@@ -66,8 +66,11 @@ class Seal:
         Raises:
             SealError: when it was sealed with another key, for another place, or is damaged.
         """
-        if not body.startswith(MAGIC):
-            return body
+        try:
+            if not body.startswith(MAGIC):
+                return body
+        except (AttributeError, TypeError):  # another program has written text or NULL
+            raise SealError(f"the body of {_shown(place)} is not bytes: it is damaged") from None
         key = self._keys.get(body[len(MAGIC) : SALT_AT])
         if key is None:
             raise SealError(f"the body of {_shown(place)} is sealed with a key that is not here")

@@ -107,8 +107,8 @@ class SqliteStore:
                 return
             await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  nobody tells when it is let go
         raise StoreError(
-            f"another server is using {self._directory}: stop it, or give this one --data "
-            "with another directory"
+            f"a server is using {self._directory}: stop it first, or give "
+            "another directory with --data"
         )
 
     def _open(self, path: Path, opening: ExitStack) -> None:

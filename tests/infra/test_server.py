@@ -121,7 +121,9 @@ def test_a_key_on_the_command_line_is_warned_about_and_one_in_a_file_is_not(data
             assert client.get("/actions").status_code == 200
         _, errors = server.stop()
     assert "WARNING" not in errors
-    assert "cannot be read" in refusal("--auth-file", tmp_path / "none", "--data", str(data))
+    none = tmp_path / "none"
+    told = refusal("--auth-file", none, "--data", str(data))
+    assert told == f"auth_file: {none} cannot be read: No such file or directory"
 
 
 def test_a_server_that_others_can_reach_without_tls_says_so(data, tmp_path):
@@ -149,7 +151,8 @@ def test_it_listens_where_it_is_told_to(data):
 def test_what_keeps_it_from_starting_is_said_in_one_line(data, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert "in use" in refusal("--port", str(port), "--data", str(data))
+        refused = refusal("--port", str(port), "--data", str(data))
+        assert f"cannot listen on 127.0.0.1:{port}: address already in use. Give another" in refused
     assert "credentials must be uuid:key" in refusal("--auth", "short:key", "--data", str(data))
     assert "workers must be at least 1" in refusal("--workers", "0", "--data", str(data))
     assert "port must be at most 65535" in refusal("--port", "65536", "--data", str(data))

@@ -183,6 +183,8 @@ def test_costs_are_shown_in_money_by_the_prices_given(
     assert "there is no price for 'openwhisk:action'" in " ".join(listed.split())
     assert "0.250000000" in own.out
     assert (told["total"], told["date"], told["complete"]) == (0.25, "today", True)
+    missing = refused("execution", "cost", id, "--prices", str(tmp_path / "none"), code=2)
+    assert f"{tmp_path / 'none'}: cannot be read: No such file or directory" in missing
     prices.write_text("date = 1")
     assert "date: must be a text" in refused(
         "execution", "cost", id, "--prices", str(prices), code=2

@@ -234,14 +234,14 @@ async def test_a_directory_belongs_to_one_server_at_a_time(tmp_path):
     async with SqliteStore(tmp_path):
         said, _ = finished(OPENS, tmp_path)
 
-    assert said.startswith(f"another server is using {tmp_path}: stop it")
+    assert said.startswith(f"a server is using {tmp_path}: stop it")
     assert finished(OPENS, tmp_path) == ("open\n", "")
 
 
 async def test_a_server_that_was_killed_leaves_no_lock(tmp_path):
     with child(OPENS, tmp_path) as other:
         assert other.stdout.readline() == "open\n"
-        assert "another server is using" in await refusal(tmp_path)
+        assert "a server is using" in await refusal(tmp_path)
         other.kill()
 
     async with SqliteStore(tmp_path) as store:
