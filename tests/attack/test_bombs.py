@@ -149,6 +149,7 @@ MAPPED = {
 }
 
 HALF = "$sum($map([1..30000], function($v) { $v * 2 + $v }))"
+TEXT = "$states.input.text"
 LOOP = "$sum($map([1..60000], function($v) { $v * 2 + $v }))"
 
 # What is sent, after what has been put for it.
@@ -194,6 +195,20 @@ BOMBS = {
     "JSONata, without end": lambda: [
         put("endless", machine(jsonata("($f := function($n) { $f($n + 1) }; $f(0))"))),
         call("endless"),
+    ],
+    "JSONata, functions of large texts": lambda: [
+        put(
+            "parse",
+            machine(jsonata("$map([1..5000], function($i) { $count($parse(" + TEXT + ")) })")),
+        ),
+        call("parse", text="[" + "0," * 100_000 + "0]"),
+    ],
+    "JSONata, 5,000 objects sorted": lambda: [
+        put(
+            "sort",
+            machine(jsonata("$count($sort($states.input.a, function($l, $r) { $l.p > $r.p }))")),
+        ),
+        call("sort", a=[{"p": at * 7_919 % 5_003} for at in range(5_000)]),
     ],
     "JSONata, a range of a million": lambda: [
         put("range", machine(jsonata("$count([1..800000])"))),

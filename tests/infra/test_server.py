@@ -370,3 +370,19 @@ def test_its_log_can_be_json(data):
 
     lines = [json.loads(line) for line in errors.splitlines()]
     assert "stopping: steps under way have 10 s" in [line["message"] for line in lines]
+
+
+@pytest.mark.parametrize(("count", "status"), [(100, 200), (500, 502)])
+def test_an_operator_sets_how_many_steps_expressions_take(data, count, status):
+    output = f"{{% $count($map([1..{count}], function($v) {{ $v * 2 }})) %}}"
+    only = {"Type": "Pass", "Output": output, "End": True}
+    definition = {"QueryLanguage": "JSONata", "StartAt": "only", "States": {"only": only}}
+    exec = {"kind": "states", "definition": json.dumps(definition), "type": "EXPRESS"}
+    environment = {**os.environ, "XINGQIAO_EVALUATION_STEPS": "1000"}
+
+    with running(data, *PROCESS, environment=environment) as server, server.client() as client:
+        client.put("/actions/machine", json={"exec": exec}).raise_for_status()
+        found = client.post("/actions/machine", params={"blocking": "true"}, json={})
+
+    assert found.status_code == status
+    assert ("can raise XINGQIAO_EVALUATION_STEPS" in found.text) is (status != 200)

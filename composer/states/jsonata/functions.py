@@ -17,7 +17,7 @@ ARITIES: Final = {"string": 1, "zip": 0}  # what JavaScript counts where it is n
 
 # How many characters or members of its arguments a function goes over in the time of one step.
 SIZES: Final = {
-    "parse": 16, "encodeUrl": 32, "encodeUrlComponent": 32, "decodeUrl": 4, "decodeUrlComponent": 4,
+    "parse": 6, "encodeUrl": 32, "encodeUrlComponent": 32, "decodeUrl": 4, "decodeUrlComponent": 4,
     "sum": 4, "average": 4, "max": 4, "min": 4, "sort": 2, "shuffle": 2, "distinct": 2,
     "zip": 4, "partition": 4, "spread": 1, "merge": 2,
     "contains": 1024, "substring": 1024, "substringBefore": 1024, "substringAfter": 1024,

@@ -97,8 +97,6 @@ def _compared(function: Any) -> tuple[str, str] | None:
     body, parameters = function.body, [parameter.value for parameter in function.arguments]
     if body.type != "binary" or body.value not in ("<", ">") or len(parameters) != PAIR:
         return None
-    if body.predicate is not None or body.group is not None:
-        return None
     paths = [plain_path(body.lhs), plain_path(body.rhs)]
     names = tuple(path[0] for path in paths if path is not None)
     return (names[0], names[1]) if sorted(names) == sorted(set(parameters)) else None
