@@ -127,8 +127,39 @@ def test_messages_may_come_twice_and_late_and_it_may_die_often(name, seed):
     assert host.table.load(ID).unsent == {}
 
 
+def of_one_winner(composition):
+    """Whether the order of what happens at once is the same here and simulated.
+
+    An inline function ends at once here, and takes its turn when it is simulated: of branches that fail at the
+    same time another one counts. Either is right, for a fork that fails fast promises no order among them.
+    """
+    found = [*nodes(composition.to_json())]
+    inline = any(node.get("type") == "function" for node in found)
+    return not (
+        inline and any(node.get("type") in FORKS and "errors" not in node for node in found)
+    )
+
+
+def nodes(doc):
+    """All objects in a document."""
+    if isinstance(doc, dict):
+        yield doc
+    for inner in doc.values() if isinstance(doc, dict) else doc if isinstance(doc, list) else ():
+        yield from nodes(inner)
+
+
+FORKS = ("parallel", "map", "graph", "race")  # which fail fast if nothing else is said
+
+
+PATIENT = compositions(errors=("wait", "collect"))
+
+
 @settings(max_examples=100, deadline=None)
-@given(composition=compositions(), fakes=plans(), value=INPUTS)
+@given(
+    composition=PATIENT | compositions().filter(of_one_winner),
+    fakes=plans(),
+    value=INPUTS,
+)
 def test_any_composition_ends_as_the_machine_says(composition, fakes, value):
     run = simulate(composition, value, actions=fakes)
     assume(not raised(run))
@@ -139,7 +170,7 @@ def test_any_composition_ends_as_the_machine_says(composition, fakes, value):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    composition=compositions(errors=("wait", "collect")),
+    composition=PATIENT,
     fakes=plans(),
     value=INPUTS,
     seed=st.integers(0, 1000),
