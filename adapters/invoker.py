@@ -50,7 +50,7 @@ CALLBACK = "/api/v1/completions/"
 
 @dataclass(slots=True)
 class _Spent:
-    """What the attempts of a run have cost: an attempt that was refused costs nothing."""
+    """The cost of a run's attempts: a refused attempt costs nothing."""
 
     billed_ms: float = 0.0
     ran_ms: float = 0.0

@@ -1,4 +1,4 @@
-"""What bubblewrap is told: what a worker sees, and what lies over what it may not see."""
+"""The command line of bubblewrap: which paths a worker sees, and which are hidden from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this kernel can take from a worker, and whether that works here: found by trying it out."""
+"""The confinement that this kernel offers for workers, found by trying it out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Users:
         text: the first and the last, such as `60706-61183`.
 
     Raises:
-        SandboxError: when that is no range.
+        SandboxError: when the text is not a range.
     """
 
     def __init__(self, text: str) -> None:
@@ -68,7 +68,7 @@ class Users:
         """An id that no worker has, nor one of another server: who ends kills all that has its id.
 
         Raises:
-            OSError: when there is none left.
+            OSError: when no user id is left.
         """
         for _ in range(len(self._free)):
             uid = self._free.popleft()
@@ -121,7 +121,7 @@ class Confinement:
     lacking: str = ""
 
     def plan(self, home: Home, needs: Sequence[str], hidden: Sequence[str]) -> dict[str, Any]:
-        """What the launcher is to do for a plain process."""
+        """The launcher's plan for a plain process."""
         mounts, writable = None, [str(home.work)]
         if self.mounts:
             private = {path: str(source) for path, source in home.private.items()}
@@ -145,7 +145,7 @@ class Confinement:
         return {**self.inner(home), "mounts": mounts, "landlock": ruled}
 
     def inner(self, home: Home) -> dict[str, Any]:
-        """What the launcher is to do inside bubblewrap, which takes care of files and processes."""
+        """The launcher's plan inside bubblewrap, which confines files and processes itself."""
         return {
             "uid": home.uid,
             "mounts": None,

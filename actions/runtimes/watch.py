@@ -1,4 +1,4 @@
-"""What a worker and all that it has started take together, looked at from outside every now and then.
+"""The resources that a worker and everything it has started use together, measured at intervals from outside.
 
 Limits that the kernel holds are by process: what is shared between processes, what several take
 together, and the disk are seen here.

@@ -132,7 +132,7 @@ def plain(result: Any) -> Any:
 
 
 def body(text: str) -> Any:
-    """What a response says that was written by the handler itself."""
+    """The text of a response that the handler wrote itself."""
     try:
         return json.loads(text, parse_constant=no_constant)
     except ValueError:
@@ -144,7 +144,7 @@ def no_constant(name: str) -> Any:
 
 
 def written(value: Any) -> Any:
-    """What Lambda's runtime writes of what JSON has not: bytes as UTF-8, decimals as numbers."""
+    """Writes values that JSON lacks as Lambda's runtime does: bytes as UTF-8, decimals as numbers."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, decimal.Decimal):

@@ -47,7 +47,7 @@ class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library ha
         self.many = many
 
     def steps(self, arguments: list[Any]) -> int:
-        """What a call with these arguments takes."""
+        """The steps that a call with these arguments takes."""
         sizes = [len(given) for given in arguments if isinstance(given, (str, list, dict))]
         return self.base + sum(sizes) // self.many
 
