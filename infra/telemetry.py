@@ -1,11 +1,7 @@
-"""What the service tells of itself: logs, and figures for Prometheus."""
+"""The service's figures, in Prometheus' text format."""
 
 from __future__ import annotations
 
-import json
-import logging
-import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,38 +15,6 @@ if TYPE_CHECKING:
     from actions.runtimes import WorkerPool
     from adapters import CloudInvoker, Completions, Tally
     from infra.engine import Engine
-
-_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line, with whatever was given as `extra`."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line = {
-            "at": at,
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **{key: value for key, value in vars(record).items() if key not in _STANDARD},
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)  # orjson refuses half a character
-
-
-def set_up_logs(form: str) -> None:
-    """Sends logs to stderr, as `text` or as `json`."""
-    handler = logging.StreamHandler(sys.stderr)
-    if form == "json":
-        handler.setFormatter(JsonFormatter())
-    else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s  %(message)s"))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
-    logging.getLogger("botocore").setLevel(logging.WARNING)  # it tells where it found credentials
 
 
 def metrics_of(

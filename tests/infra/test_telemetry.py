@@ -1,10 +1,7 @@
-"""What the service tells of itself: logs, and figures for Prometheus."""
+"""The service's figures for Prometheus."""
 
 from __future__ import annotations
 
-import json
-import logging
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -19,88 +16,9 @@ from composer import Name
 from infra.clock import RandomIds
 from infra.engine import Engine, EngineSettings
 from infra.stores import MemoryStore
-from infra.telemetry import JsonFormatter, metrics_of, set_up_logs
+from infra.telemetry import metrics_of
 
 NOWHERE = SimpleNamespace(ended={}, repeats={}, under_way=(0, 0))
-
-
-@pytest.fixture
-def record():
-    return logging.LogRecord("a.logger", logging.WARNING, __file__, 1, "%d of %s", (1, "two"), None)
-
-
-@pytest.fixture
-def root():
-    """The root logger, put back as it was afterwards."""
-    logger = logging.getLogger()
-    before = logger.handlers[:], logger.level
-    yield logger
-    logger.handlers[:], logger.level = before
-
-
-# --- logs --------------------------------------------------------------------------------------
-
-
-def test_a_line_of_json_says_when_who_and_what(record):
-    record.created = 1_700_000_000.25
-
-    assert json.loads(JsonFormatter().format(record)) == {
-        "at": "2023-11-14T22:13:20.250+00:00",
-        "level": "warning",
-        "logger": "a.logger",
-        "message": "1 of two",
-    }
-
-
-def test_what_is_given_besides_stands_in_the_line_whatever_it_is(record):
-    record.execution, record.thing = "e1", {1, 2}.__class__
-
-    line = json.loads(JsonFormatter().format(record))
-
-    assert line["execution"] == "e1"
-    assert line["thing"] == "<class 'set'>"
-
-
-def test_an_error_is_one_line_with_its_traceback(record):
-    try:
-        int("no\nluck")
-    except ValueError:
-        record.exc_info = sys.exc_info()
-
-    text = JsonFormatter().format(record)
-
-    assert "\n" not in text
-    assert "ValueError: invalid literal" in json.loads(text)["exception"]
-
-
-def test_a_text_of_half_a_character_is_logged(record):
-    record.args = (1, "\ud800")
-    record.note = "\udfff"
-
-    line = json.loads(JsonFormatter().format(record))
-
-    assert line["message"].startswith("1 of ")
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_logs_go_to_standard_error_in_the_form_that_is_asked_for(form, root, capsys):
-    set_up_logs(form)
-
-    logging.getLogger("some.module").info("hello %s", "there")
-    logging.getLogger("some.module").debug("nothing")
-    logging.getLogger("botocore.credentials").info("Found credentials in a file.")
-
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    if form == "json":
-        assert json.loads(err)["message"] == "hello there"
-    else:
-        assert err.endswith(" INFO    some.module  hello there\n")
-    assert len(root.handlers) == 1
-
-
-# --- figures -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
