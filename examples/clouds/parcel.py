@@ -1,10 +1,12 @@
-"""A parcel is sent by functions on three clouds, and one here: nobody can tell from the composition.
+"""Sends a parcel with functions on three clouds and one local function.
 
-The address is checked on AWS Lambda. Two carriers are asked for their price at once, one on Azure (which throttles
-now and then) and one on an OpenWhisk host; the cheaper one is picked here. Its label is printed on Lambda, and
-on the OpenWhisk host while Lambda is down.
+The composition does not depend on where its functions run. AWS Lambda checks the address. Two
+carriers return their prices in parallel: one on Azure, which throttles requests now and then, and
+one on an OpenWhisk host. A local function picks the cheaper offer. Lambda prints the label; while
+Lambda is down, the OpenWhisk host prints it.
 
-Where the clouds are is read from the environment when this is deployed; who asks there are secrets of the server:
+The environment variables below set the region and the hosts when you deploy this file. The
+credentials are secrets of the server:
 
     xingqiao secret set azure    # {"type": "functions-key", "key": "..."}
     xingqiao secret set whisk    # uuid:key
@@ -27,7 +29,7 @@ price_air = composer.action(
     function="price",
     host=AZURE,
     credentials="azure",
-    annotations={"idempotent": True},  # so it is also asked again when nobody knows whether it ran
+    annotations={"idempotent": True},  # a retry is safe even if it may have run
 )
 price_rail = composer.action(
     "price_rail", kind="openwhisk:action", function="price", host=WHISK, credentials="whisk"
@@ -46,7 +48,7 @@ print_label_too = composer.action(
 
 @composer.action
 def cheapest(params):
-    """The cheaper offer, with what it is an offer for."""
+    """Returns the parcel together with the cheaper offer."""
     offers = params["result"]["value"]
     return {**params["params"], **min(offers, key=lambda offer: offer["price"])}
 
@@ -58,6 +60,10 @@ send_parcel = composer.sequence(
     composer.fallback(
         print_label,
         print_label_too,
-        errors=["Unavailable", "Throttled", "Permission"],  # it surely has not printed
+        errors=[
+            "Unavailable",
+            "Throttled",
+            "Permission",
+        ],  # after these errors no label was printed
     ),
 )

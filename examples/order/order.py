@@ -1,7 +1,7 @@
-"""An order: stock and customer at once, then the price, the payment, and what follows from it.
+"""Processes an order: stock and customer in parallel, then price, payment, shipment and receipt.
 
-Takes `{"customer": name, "items": [{"sku": ..., "count": ...}], "limit": what the card takes}`. When the
-payment fails, what was reserved is released again and the order ends as rejected.
+The input is `{"customer": name, "items": [{"sku": ..., "count": ...}], "limit": card limit}`. If
+the payment fails, the order releases the reserved articles and ends as rejected.
 """
 
 import composer
@@ -10,7 +10,7 @@ from composer import after, path
 
 @composer.action
 def reserve(item):
-    """Puts so many of an article aside."""
+    """Reserves the requested number of an article."""
     prices = {"lantern": 1200, "rope": 350, "sail": 48000}
     if item["sku"] not in prices:
         return {"error": {"code": "NoSuchArticle", "message": item["sku"]}}
@@ -19,26 +19,26 @@ def reserve(item):
 
 @composer.action
 def release(item):
-    """Puts it back."""
+    """Releases a reservation."""
     return {"released": item["reservation"]}
 
 
 @composer.action
 def customer(order):
-    """Who that is, and what they get off."""
+    """Returns the customer's name and discount in percent."""
     return {"name": order["customer"], "discount": 10 if order["customer"] == "Zheng He" else 0}
 
 
 @composer.action
 def quote(parts):
-    """The sum for what is reserved."""
+    """Returns the total price of the reserved articles, after the discount."""
     total = sum(item["price"] for item in parts["stock"]["value"])
     return {"total": total * (100 - parts["customer"]["discount"]) // 100}
 
 
 @composer.action
 def charge(order):
-    """Takes the money."""
+    """Charges the card, up to its limit."""
     if order["total"] > order["limit"]:
         return {"error": {"code": "CardDeclined", "message": f"{order['total']} is over the limit"}}
     return {"paid": order["total"]}
@@ -46,13 +46,13 @@ def charge(order):
 
 @composer.action
 def book_shipment(order):
-    """Asks for a ship."""
+    """Books the shipment."""
     return {"tracking": f"ship-{len(order['items'])}"}
 
 
 @composer.action
 def write_receipt(order):
-    """What the customer gets by mail."""
+    """Writes the receipt for the customer."""
     return {"receipt": f"{order['customer']['name']}: {order['total']}"}
 
 

@@ -1,16 +1,18 @@
-"""A Postgres database in transactions: the actions `prepare`, `commit` and `abort` of a participant.
+"""A Postgres database as a participant: the actions `prepare`, `commit` and `abort`.
 
-Each takes `{"statements": [[SQL, arguments], ...], "transaction": {"id": ...}}`. `database` is where, as
-a default parameter of the actions; without it DATABASE_URL says so. The server must have
-`max_prepared_transactions` above 0, and the table `xingqiao_transactions` is made where it is missing.
+Each action takes `{"statements": [[SQL, arguments], ...], "transaction": {"id": ...}}`. The default
+parameter `database` of the actions is the URL of the database; without it, DATABASE_URL is used.
+The database server must have `max_prepared_transactions` above 0. The actions create the table
+`xingqiao_transactions` if it is missing.
 
-They may be asked in any order and however often. To prepare runs the statements and hands them to the
-server's PREPARE TRANSACTION: from then on they survive a restart, and hold their locks until they are
-decided (`pg_prepared_xacts` shows them, by the transaction's id). What has ended is remembered in the
-table: a commit by a row of the transaction itself, an abort by a tombstone, which refuses a prepare that
-comes late. Rows that are older than any outage can be deleted.
+The actions may be invoked in any order and any number of times. `prepare` runs the statements,
+followed by PREPARE TRANSACTION. From then on, the changes survive a restart and hold their locks
+until the decision (`pg_prepared_xacts` shows them with the transaction's id). The table records
+each ended transaction: a commit as a row that the transaction itself inserts, and an abort as a
+tombstone, which refuses a late `prepare`. You can delete rows that are older than any outage.
 
-Two parts of one transaction that say the same are taken for one: give them different `"part"`s.
+Two parts of one transaction with the same statements count as one part. To keep them apart, give
+each a different `"part"`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ CREATE TABLE IF NOT EXISTS xingqiao_transactions (
     ended_at timestamptz NOT NULL DEFAULT now()
 )
 """
-STANDING = """
+STATE = """
 SELECT CASE
     WHEN EXISTS (
         SELECT FROM pg_prepared_xacts WHERE gid = %(part)s AND database = current_database()
@@ -38,39 +40,39 @@ SELECT CASE
     ELSE (SELECT outcome FROM xingqiao_transactions WHERE part = %(part)s)
 END
 """
-LOCK_TIMEOUT = "5s"  # that one waits for rows of a transaction in doubt
-TABLE_LOCK = 20_081_212  # any number that nobody else locks
+LOCK_TIMEOUT = "5s"  # bounds the wait for rows that a transaction in doubt has locked
+TABLE_LOCK = 20_081_212  # an arbitrary number that no other program locks
 
 
 async def prepare(params):
-    """Runs the statements and promises to be able to commit them; an error refuses."""
+    """Runs the statements and promises to be able to commit them. An error is a refusal."""
     try:
-        async with _session(params) as (db, part, standing):
-            if standing == "aborted":
+        async with _session(params) as (db, part, state):
+            if state == "aborted":
                 return _error("Aborted", f"{part} was aborted before it was prepared")
-            if standing is None:
-                await _prepared(db, part, params["statements"])
+            if state is None:
+                await _prepare(db, part, params["statements"])
     except psycopg.Error as error:
         return _error(type(error).__name__, str(error).partition("\n")[0])
     return {"prepared": part}
 
 
 async def commit(params):
-    """Commits what is prepared. Done as well when it has been done before."""
-    async with _session(params) as (db, part, standing):
-        if standing == "prepared":
+    """Commits the prepared statements. Succeeds again if they are committed already."""
+    async with _session(params) as (db, part, state):
+        if state == "prepared":
             await db.execute(sql.SQL("COMMIT PREPARED {}").format(part))
-        elif standing != "committed":
-            return _error("NotPrepared", f"{part} cannot be committed: it is {standing}")
+        elif state != "committed":
+            return _error("NotPrepared", f"{part} cannot be committed: it is {state}")
     return {"done": "commit"}
 
 
 async def abort(params):
-    """Rolls back what is prepared, or sees to it that it never will be."""
-    async with _session(params) as (db, part, standing):
-        if standing == "committed":
+    """Rolls back the prepared statements, or prevents a later `prepare`."""
+    async with _session(params) as (db, part, state):
+        if state == "committed":
             return _error("Committed", f"{part} cannot be aborted: it is committed")
-        if standing == "prepared":
+        if state == "prepared":
             await db.execute(sql.SQL("ROLLBACK PREPARED {}").format(part))
         tombstone = (
             "INSERT INTO xingqiao_transactions VALUES (%s, 'aborted') ON CONFLICT DO NOTHING"
@@ -79,23 +81,23 @@ async def abort(params):
     return {"done": "abort"}
 
 
-async def _prepared(db, part, statements):
-    """The row that remembers the commit is written by the transaction itself: it is there if that is."""
+async def _prepare(db, part, statements):
+    """Prepares the statements, and in the same transaction the row that records their commit."""
     await db.execute("BEGIN")
     await db.execute("INSERT INTO xingqiao_transactions VALUES (%s, 'committed')", [part])
     for statement, arguments in statements:
         await db.execute(statement, arguments)
     done = await db.execute(sql.SQL("PREPARE TRANSACTION {}").format(part))
     if done.statusmessage != "PREPARE TRANSACTION":
-        raise psycopg.InternalError(f"{part}: a statement has ended the transaction")
+        raise psycopg.InternalError(f"{part}: a statement ended the transaction")
 
 
 @asynccontextmanager
 async def _session(params):
-    """A connection, the part's name there, and how it stands.
+    """Yields a connection, the part's name in the database, and the part's state.
 
-    Meanwhile nobody else deals with this part: one message after the other, also when the sender of the
-    first does not wait for its answer any more.
+    An advisory lock serializes all messages for this part, even if the sender of an earlier
+    message no longer waits for the response.
     """
     part = _name(params)
     database = params.get("database") or os.environ["DATABASE_URL"]
@@ -108,12 +110,12 @@ async def _session(params):
             async with db.transaction():
                 await db.execute("SELECT pg_advisory_xact_lock(%s)", [TABLE_LOCK])
                 await db.execute(TABLE)
-        found = await db.execute(STANDING, {"part": part})
+        found = await db.execute(STATE, {"part": part})
         yield db, part, (await found.fetchone())[0]
 
 
 def _name(params):
-    """The part's name on the server: the transaction's id, and what tells parts of it apart."""
+    """Returns the part's name in the database: the transaction's id and a digest of the part."""
     id = params["transaction"]["id"]
     said = json.dumps([id, params["statements"], params.get("part")], sort_keys=True)
     return f"{id[:100]}/{hashlib.sha256(said.encode()).hexdigest()[:16]}"

@@ -1,10 +1,12 @@
-"""A purchase: money from an account here, an order and an article's stock in Postgres; all or nothing.
+"""A purchase as one transaction: the payment is an entity here, order and stock are in Postgres.
 
-Takes `{"order": id, "customer": whose account, "article": name, "price": ...}`. The three actions are in
-`participant.py`; to deploy it all, where the server's workers reach the database:
+The input is `{"order": id, "customer": account key, "article": name, "price": ...}`. The three
+actions of the participant are in `participant.py`. To deploy all of it, on a server whose workers
+can reach the database:
 
+    URL=postgresql://...
     for phase in prepare commit abort; do
-        xingqiao action create pg_$phase participant.py --main $phase --param database postgresql://...
+        xingqiao action create pg_$phase participant.py --main $phase --param database $URL
     done
     xingqiao deploy purchase.py
 """
@@ -28,17 +30,17 @@ CREATE TABLE orders (
 @entity
 @dataclass
 class Account:
-    """Money; never less than none."""
+    """An account whose balance never falls below zero."""
 
     balance: int = 0
 
     def deposit(self, amount):
-        """Puts money in."""
+        """Adds an amount to the balance."""
         self.balance += amount
         return {"balance": self.balance}
 
     def withdraw(self, amount):
-        """Takes money out, if there is enough."""
+        """Takes an amount from the balance, if the balance is large enough."""
         if amount > self.balance:
             raise ValueError(f"there are only {self.balance}, not {amount}")
         self.balance -= amount

@@ -1,6 +1,6 @@
-"""Transfers between four accounts, and an audit while they run, in this process.
+"""Makes transfers between four accounts, and audits them at the same time, in this process.
 
-python examples/transfer/demo.py
+Run it with `python examples/transfer/demo.py`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from transfer import ACCOUNTS, audit, transfer
 from composer import Failure
 from infra.embedded import embedded
 
-START = 100  # what each account has at first
+START = 100  # balance of each account at the start
 CUSTOMERS, TRANSFERS, AUDITS = 5, 40, 30
 
 
 async def made(xingqiao):
-    """A transfer that both accounts agree to."""
+    """Makes a transfer that both accounts accept."""
     print("1. Anna gives Bela 30")
     balances = await xingqiao.invoke("transfer", {"from": "anna", "to": "bela", "amount": 30})
     print(f"   anna has {balances['from']}, bela has {balances['to']}\n")
 
 
 async def refused(xingqiao):
-    """A transfer that one account refuses."""
-    print("2. Anna gives Chen 500, which she has not got")
+    """Makes a transfer that one account refuses."""
+    print("2. Anna gives Chen 500, which is more than she has")
     _, ended = await xingqiao.run("transfer", {"from": "anna", "to": "chen", "amount": 500})
     print(f"   {ended.code}: {ended.error['reason']['message']}")
     found = await xingqiao.invoke("audit")
@@ -33,13 +33,11 @@ async def refused(xingqiao):
 
 
 async def audited(xingqiao):
-    """Audits while transfers run: the sum is the same at each instant."""
-    print(
-        f"3. {CUSTOMERS} customers make {TRANSFERS} transfers each, and an auditor looks {AUDITS} times"
-    )
+    """Audits while transfers run: each audit finds the same total."""
+    print(f"3. {CUSTOMERS} customers make {TRANSFERS} transfers each, with {AUDITS} audits")
     async with asyncio.TaskGroup() as group:
         customers = [group.create_task(customer(xingqiao, n)) for n in range(CUSTOMERS)]
-        auditor = group.create_task(looked(xingqiao))
+        auditor = group.create_task(audits(xingqiao))
     refused = sum(task.result() for task in customers)
     seen = auditor.result()
     print(f"   {CUSTOMERS * TRANSFERS - refused} made, {refused} refused")
@@ -50,7 +48,7 @@ async def audited(xingqiao):
 
 
 async def customer(xingqiao, number):
-    """Makes transfers, one after the other. Returns how many are refused."""
+    """Makes transfers one after another. Returns the number of refused transfers."""
     pairs = [(one, other) for one in ACCOUNTS for other in ACCOUNTS if one != other]
     refused = 0
     for n in range(TRANSFERS):
@@ -61,8 +59,8 @@ async def customer(xingqiao, number):
     return refused
 
 
-async def looked(xingqiao):
-    """Audits, one after the other. Returns the balances that each has seen."""
+async def audits(xingqiao):
+    """Runs audits one after another. Returns the balances that each audit found."""
     return [tuple((await xingqiao.invoke("audit"))["balances"]) for _ in range(AUDITS)]
 
 

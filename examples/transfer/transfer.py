@@ -1,7 +1,7 @@
-"""Money between accounts as a transaction: both accounts have changed, or neither.
+"""Moves money between accounts in a transaction: both accounts change, or neither does.
 
-`transfer` takes `{"from": key, "to": key, "amount": ...}`. `audit` reads all accounts at one instant of
-the transfers: it sees each of them whole, or not at all.
+The input of `transfer` is `{"from": key, "to": key, "amount": ...}`. `audit` reads all accounts in
+one transaction, and therefore sees each transfer completely or not at all.
 """
 
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ ACCOUNTS = ("anna", "bela", "chen", "dora")
 @entity
 @dataclass
 class Account:
-    """Money; never less than none."""
+    """An account whose balance never falls below zero."""
 
     balance: int = 0
 
     def deposit(self, amount):
-        """Puts money in."""
+        """Adds an amount to the balance."""
         if amount <= 0:
             raise ValueError(f"an amount must be above 0, not {amount}")
         self.balance += amount
         return {"balance": self.balance}
 
     def withdraw(self, amount):
-        """Takes money out, if there is enough."""
+        """Takes an amount from the balance, if the balance is large enough."""
         if amount > self.balance:
             raise ValueError(f"there are only {self.balance}, not {amount}")
         self.balance -= amount
         return {"balance": self.balance}
 
     def look(self):
-        """The balance."""
+        """Returns the balance."""
         return {"balance": self.balance}
 
 

@@ -1,8 +1,9 @@
-"""Journeys and what becomes of them, in this process.
+"""Runs travel sagas with several outcomes, in this process.
 
     python examples/travel/demo.py
 
-The flight has five seats, the inn two rooms: the last two of the first four journeys find it full.
+The flight has five seats and the inn two rooms, so the third and the fourth journey find the inn
+full.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from composer import Failure, Name, Resolved
 from infra.embedded import NAMESPACE, embedded
 
 FLIGHT, INN, PALACE = "MU511 on May 1", "Peace Inn on May 1", "Grand Palace on May 2"
-ALARM = Name(NAMESPACE, None, "saga-stuck")  # the engine fires it when a saga cannot go on
+ALARM = Name(NAMESPACE, None, "saga-stuck")  # the engine fires this trigger when a saga is stuck
 
 
 class Demo:
-    """An engine with the saga, and what the demonstration asks it for."""
+    """An engine with the saga, and the operations of the demonstration."""
 
     def __init__(self, xingqiao, world):
         self.xingqiao, self.world = xingqiao, world
         self.alarms = asyncio.Queue()
 
     async def prepare(self):
-        """Deploys the saga, opens the flight and the inn, and has an operator called in need."""
+        """Deploys the saga, the flight and the inn, and a rule that calls an operator."""
 
         def call_operator(alarm):
             self.alarms.put_nowait(alarm)
@@ -49,19 +50,19 @@ class Demo:
         await self.ask("Hotel", INN, "offer", rooms=2)
 
     async def ask(self, entity, key, operation, **params):
-        """An operation of an entity."""
+        """Calls an operation of an entity and returns its result."""
         message = {"key": key, "operation": operation, "params": params}
         return await self.xingqiao.invoke(entity, message)
 
     def order(self, booking, passenger, **more):
-        """What the saga takes."""
+        """Returns the input of a saga."""
         places = {"flight": FLIGHT, "hotel": INN, "price": 480}
         card = {"limit": 1000}
         who = {"booking": booking, "passenger": passenger}
         return {**who, **places, "card": card, "world": str(self.world), **more}
 
-    async def told(self, id):
-        """Prints what has happened in a saga."""
+    async def print_history(self, id):
+        """Prints the history of a saga."""
         begun = {}
         for entry in await self.xingqiao.history(id):
             place = entry["fiber"], entry["turn"]
@@ -71,8 +72,8 @@ class Demo:
             elif entry["type"] in LINES:
                 print("  ", LINES[entry["type"]](entry, begun.get(place)))
 
-    async def taken(self):
-        """Prints who has which seat and room."""
+    async def print_reservations(self):
+        """Prints the reservations and payments."""
         flight = (await self.ask("Flight", FLIGHT, "$get"))["state"]["reservations"]
         inn = (await self.ask("Hotel", INN, "$get"))["state"]["reservations"]
         print(f"   seats: {', '.join(sorted(flight)) or 'none'}", end="; ")
@@ -84,65 +85,65 @@ class Demo:
 LINES = {
     "StepSucceeded": lambda entry, step: f"+ {step} {entry['value'] or ''}".rstrip(),
     "StepFailed": lambda entry, step: f"- {step}: {entry['value']['message']}",
-    "TimedOut": lambda entry, step: f"? {step}: no answer in {entry['timeout_ms']} ms; is it done?",
-    "RetryScheduled": lambda _, __: "  asked again",
-    "PivotPassed": lambda _, __: "= decided: from here it only goes forward",
+    "TimedOut": lambda entry, step: f"? {step}: no answer in {entry['timeout_ms']} ms",
+    "RetryScheduled": lambda _, __: "  retried",
+    "PivotPassed": lambda _, __: "= pivot passed: from here the saga only goes forward",
     "CompensationStarted": lambda _, __: "< it is undone",
     "Stuck": lambda _, __: "! stuck: an operator is called",
     "Resolved": lambda entry, _: f"! {entry['by']}: {entry['reason']}",
     "ExecutionSucceeded": lambda entry, _: f"= booked: {entry['value']}",
     "ExecutionFailed": lambda entry, _: f"= not booked: {entry['value']['message']}",
-}  # what is told of a history
+}  # the entries of a history that are printed
 
 
 async def booked(demo):
-    """All goes well."""
+    """Books a journey without a failure."""
     print("1. Mei books a flight and a room")
     id, _ = await demo.xingqiao.run("travel", demo.order("b-mei", "Mei"))
-    await demo.told(id)
-    await demo.taken()
+    await demo.print_history(id)
+    await demo.print_reservations()
 
 
 async def silent(demo):
-    """The card company has taken the money, and its answer is lost."""
-    print("2. The answer to Ping's payment is lost: it is asked for again, and paid once")
+    """Loses the response of the card company, which has taken the money."""
+    print("2. The response to Ping's payment is lost: the payment is retried, and charged once")
     order = demo.order("b-ping", "Ping", card={"limit": 1000, "silent": 1})
     id, _ = await demo.xingqiao.run("travel", order)
-    await demo.told(id)
-    await demo.taken()
+    await demo.print_history(id)
+    await demo.print_reservations()
 
 
 async def full(demo):
-    """The inn is full."""
-    print("3. The inn is full: Lan's seat is given back")
+    """Undoes a journey because the inn is full."""
+    print("3. The inn is full: Lan's seat is released")
     id, _ = await demo.xingqiao.run("travel", demo.order("b-lan", "Lan"))
-    await demo.told(id)
-    await demo.taken()
+    await demo.print_history(id)
+    await demo.print_reservations()
 
 
 async def stuck(demo):
-    """The inn is full, and the airline takes nothing back."""
-    print("4. The inn is full, and the airline does not take Bo's seat back")
+    """Leaves a saga stuck: the inn is full, and the airline accepts no cancellation."""
+    print("4. The inn is full, and the airline refuses to cancel Bo's seat")
     await demo.ask("Flight", FLIGHT, "set_refunds", allowed=False)
     id = await demo.xingqiao.start("travel", demo.order("b-bo", "Bo"))
     alarm = await demo.alarms.get()
     standing = await demo.xingqiao.engine.records.execution(NAMESPACE, alarm["executionId"])
     (fiber,) = [fiber for fiber in standing["fibers"] if fiber["waits"] == "operator"]
-    print(f"   ({standing['status']} with {fiber['error']['message']!r}: the operator telephones,")
-    print("   and the seat is given back by hand)")
+    print(f"   ({standing['status']} with {fiber['error']['message']!r}:")
+    print("   the operator telephones the airline and releases the seat by hand)")
     await demo.ask("Flight", FLIGHT, "set_refunds", allowed=True)
     await demo.ask("Flight", FLIGHT, "cancel", booking="b-bo")
     detail = {"by": "operator", "reason": "the airline has taken the seat back, by telephone"}
     engine = demo.xingqiao.engine
     await engine.resume(NAMESPACE, id, Resolved("resolve", None, detail))
     await engine.wait(NAMESPACE, id, 60)
-    await demo.told(id)
-    await demo.taken()
+    await demo.print_history(id)
+    await demo.print_reservations()
 
 
 async def many(demo):
-    """A card company out of sorts, and many customers at once."""
-    print("5. Twenty more at once, elsewhere, with a card company that is down or silent at times")
+    """Books many journeys at once, with an unreliable card company."""
+    print("5. Twenty journeys at once, with a card company that is often down or silent")
     await demo.ask("Flight", PALACE, "offer", seats=20)
     await demo.ask("Hotel", PALACE, "offer", rooms=12)
     card = {"limit": 1000, "down": 0.3, "silent": 0.3}

@@ -1,9 +1,10 @@
-"""A journey as a saga: a seat, a room, the money and a letter, or in the end nothing of it.
+"""Books a journey as a saga: a seat, a room, the payment and a letter, or nothing.
 
-Takes `{"booking": id, "passenger": ..., "flight": key, "hotel": key, "price": ..., "card": {...},
-"world": a directory}`: there the card company writes its book, and the postman finds the letters. The card
-says how the company behaves: its `limit`, and two chances from 0 to 1, `down` and `silent`; the booking's
-id decides on them. The delays are those of a demonstration.
+The input is `{"booking": id, "passenger": ..., "flight": key, "hotel": key, "price": ..., "card":
+{...}, "world": a directory}`. The card company keeps its books in this directory, and the letters
+are written to it. `card` sets the behaviour of the company: its `limit`, and the probabilities (0
+to 1) that it is `down` or `silent`. The booking's id determines whether such a failure happens. The
+delays are short for the demonstration.
 """
 
 from dataclasses import dataclass, field
@@ -24,15 +25,15 @@ class Flight:
     cancelled: list = field(default_factory=list)
 
     def offer(self, seats):
-        """So many seats are sold."""
+        """Sets the number of seats."""
         self.seats = seats
 
     def set_refunds(self, allowed):
-        """Whether seats are taken back: not so any more when check-in has closed."""
+        """Sets whether cancellations are accepted: they are not after check-in has closed."""
         self.refunds = allowed
 
     def book(self, booking, passenger):
-        """Reserves the first free seat; the same for the same booking."""
+        """Reserves the first free seat. A repeated booking returns the same seat."""
         if booking in self.cancelled:
             raise ValueError(f"the booking {booking} has been cancelled")
         if booking not in self.reservations:
@@ -44,7 +45,7 @@ class Flight:
         return {"seat": self.reservations[booking]["seat"]}
 
     def cancel(self, booking):
-        """Gives the seat back, if there is one, and takes no such booking any more."""
+        """Releases the seat, if there is one, and refuses this booking from now on."""
         if booking in self.reservations:
             if not self.refunds:
                 raise PermissionError("check-in has closed: no seat is taken back")
@@ -63,11 +64,11 @@ class Hotel:
     cancelled: list = field(default_factory=list)
 
     def offer(self, rooms):
-        """So many rooms can be had."""
+        """Sets the number of rooms."""
         self.rooms = rooms
 
     def book(self, booking, guest):
-        """Reserves the first free room; the same for the same booking."""
+        """Reserves the first free room. A repeated booking returns the same room."""
         if booking in self.cancelled:
             raise ValueError(f"the booking {booking} has been cancelled")
         if booking not in self.reservations:
@@ -79,7 +80,7 @@ class Hotel:
         return {"room": self.reservations[booking]["room"]}
 
     def cancel(self, booking):
-        """Gives the room back, if there is one, and takes no such booking any more."""
+        """Releases the room, if there is one, and refuses this booking from now on."""
         self.reservations.pop(booking, None)
         if booking not in self.cancelled:
             self.cancelled.append(booking)
@@ -87,9 +88,10 @@ class Hotel:
 
 @composer.action
 async def charge(order):
-    """Another company's function: takes the money, fails, or has taken it and does not answer.
+    """Charges the card. It may succeed, fail, or take the money and never return.
 
-    The booking's id is the idempotency key: who asks again is told what has been done already.
+    This function stands for another company's service. The booking's id is the idempotency key: a
+    repeated request returns the earlier result.
     """
     import asyncio
     import json
@@ -115,13 +117,13 @@ async def charge(order):
 
     answer, silent = book_keeping()
     if silent:
-        await asyncio.Event().wait()  # nobody ever hears of it
+        await asyncio.Event().wait()  # the response never arrives
     return answer
 
 
 @composer.action
 def send_confirmation(order):
-    """A letter to the passenger; written twice it is the same letter."""
+    """Writes a letter to the passenger. Writing it again changes nothing."""
     from pathlib import Path
 
     letter = Path(order["world"]) / f"letter-{order['booking']}.txt"

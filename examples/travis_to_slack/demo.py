@@ -1,8 +1,9 @@
-"""The main job, end to end: serve, deploy, invoke over HTTP, show the result and its history, stop.
+"""Runs the example end to end: serve, deploy, invoke, show the history, stop.
 
     python examples/travis_to_slack/demo.py
 
-What it runs are the commands that you would type; the server keeps its data in a temporary directory.
+The demonstration runs the commands that you would type. The server stores its data in a temporary
+directory.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ XINGQIAO = Path(sys.executable).with_name("xingqiao")
 
 @contextmanager
 def server(data: str) -> Iterator[None]:
-    """A server of its own; the commands find it, and their credentials, in the environment."""
+    """Runs a server. The environment holds its URL and credentials for the other commands."""
     command = [XINGQIAO, "serve", "--port", "0", "--data", data]
     print("$ xingqiao serve --port 0 --data", data, "&")
     process = subprocess.Popen(
@@ -50,7 +51,7 @@ def server(data: str) -> Iterator[None]:
 
 
 def run(*arguments: str) -> str:
-    """Runs one command, and shows it with what it writes."""
+    """Runs a command, and prints the command and its output."""
     print("$ xingqiao", shlex.join(arguments), flush=True)
     done = subprocess.run([XINGQIAO, *arguments], check=True, stdout=subprocess.PIPE, text=True)
     print(done.stdout, flush=True)

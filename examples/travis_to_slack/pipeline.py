@@ -1,6 +1,8 @@
-"""A failed build on Travis CI makes a message in Slack: the pipeline of the serverless trilemma paper.
+"""Posts a message to Slack when a build on Travis CI fails.
 
-Takes `{"payload": what Travis posts to a webhook, "webhook": a Slack webhook's URL}`.
+The example comes from the paper on the serverless trilemma.
+
+The input is `{"payload": the body of Travis CI's webhook, "webhook": the URL of a Slack webhook}`.
 """
 
 import composer
@@ -9,7 +11,7 @@ from composer import path
 
 @composer.action
 def write_message(build):
-    """What Slack shows of a build."""
+    """Returns the Slack message about a failed build."""
     commit = f"{build['commit'][:7]} {build['subject'].splitlines()[0]}"
     title = f"<{build['url']}|Build #{build['number']}> of {build['repository']} failed"
     return {
@@ -23,7 +25,7 @@ def write_message(build):
 
 @composer.action
 def post_to_slack(params):
-    """Posts a message to an incoming webhook; fails unless Slack takes it."""
+    """Posts a message to an incoming webhook. Fails unless Slack accepts the message."""
     import json
     import urllib.error
     import urllib.request

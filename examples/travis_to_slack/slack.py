@@ -1,4 +1,4 @@
-"""A stand-in for Slack's incoming webhooks, out of sorts at first: its first two answers are errors."""
+"""A stand-in for Slack's incoming webhooks. Its first two responses are errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAD_ANSWERS = (503, 500)
 
 
 class Slack(ThreadingHTTPServer):
-    """Takes messages at `url`; those that it has taken are in `messages`."""
+    """Accepts messages at `url`, and keeps the accepted messages in `messages`."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Webhook)
@@ -46,12 +46,12 @@ class _Webhook(BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keeps quiet."""
+        """Writes no log."""
 
 
 @contextmanager
 def slack() -> Iterator[Slack]:
-    """A running stand-in."""
+    """Runs a stand-in, and stops it at the end of the block."""
     server = Slack()
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -1,6 +1,7 @@
-"""Counts the words of a book: fan out by chapter, join. Takes `{"text": ...}`.
+"""Counts the words of a book: counts each chapter in parallel, and adds up the counts.
 
-A chapter begins with a line that holds one capital letter, as in a dictionary.
+The input is `{"text": ...}`. A chapter begins with a line that holds one capital letter, as in a
+dictionary.
 """
 
 import composer
@@ -8,7 +9,7 @@ import composer
 
 @composer.action
 def split(book):
-    """The chapters, each with its title and text."""
+    """Returns the chapters, each with its title and text."""
     import re
 
     parts = re.split(r"^([A-Z])$", book["text"], flags=re.MULTILINE)
@@ -18,7 +19,7 @@ def split(book):
 
 @composer.action
 def count(chapter):
-    """How often each word stands in a chapter."""
+    """Counts each word of a chapter."""
     import re
     from collections import Counter
 
@@ -28,7 +29,7 @@ def count(chapter):
 
 @composer.action
 def total(chapters):
-    """All counts together: the words there are, and the ten most frequent long ones."""
+    """Adds up the counts, and lists the ten most frequent words of more than five letters."""
     from collections import Counter
 
     counts = sum((Counter(chapter["counts"]) for chapter in chapters["value"]), Counter())
