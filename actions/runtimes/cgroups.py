@@ -69,7 +69,7 @@ class _Opening:
         above = place.own.parent
         in_leaf = self._tree.is_delegated(above) and not self._tree.is_delegated(place.own)
         self._base = above if in_leaf else place.own
-        self._workers = self._base / f"{OURS}{_tag(homes)}"
+        self._workers = self._base / name_of(homes)
         self._leaf = self._base / f"{self._workers.name}-server"
         self._why: list[str] = []
         self._busy = False  # whether processes in the base are in the way
@@ -184,11 +184,11 @@ class _Opening:
             self._tree.remove(self._leaf)
 
 
-def _tag(homes: Path) -> str:
-    """A name for a directory that no other directory of this machine has."""
+def name_of(homes: Path) -> str:
+    """The name of the group for the workers of a directory: no other directory of this machine has it."""
     found = homes.stat()
     text = f"{homes.resolve()}:{found.st_dev}:{found.st_ino}"
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:TAG_DIGITS]
+    return OURS + hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:TAG_DIGITS]
 
 
 def tried(group: Group) -> None:

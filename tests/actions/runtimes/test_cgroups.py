@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
-import hashlib
+import json
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -11,7 +13,7 @@ from fake_groups import FakeTree
 
 from actions.runtimes import Kept, open_groups
 from actions.runtimes.cgroupfs import CgroupError, Place, find_place
-from actions.runtimes.cgroups import tried
+from actions.runtimes.cgroups import name_of, tried
 from actions.runtimes.groups import Group
 
 SERVER = 4711
@@ -57,22 +59,12 @@ class World:
         assert self.tree.where(JOINER) is None
 
     @property
-    def tag(self):
-        found = self.homes.stat()
-        text = f"{self.homes}:{found.st_dev}:{found.st_ino}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    @property
-    def base(self):
-        return self.own
-
-    @property
     def workers(self):
-        return self.base / f"xingqiao-{self.tag}"
+        return self.own / name_of(self.homes)
 
     @property
     def leaf(self):
-        return self.base / f"xingqiao-{self.tag}-server"
+        return self.own / f"{self.workers.name}-server"
 
     @property
     def groups(self):
@@ -289,7 +281,7 @@ def test_controllers_that_the_workers_group_does_not_pass_on_are_not_held(make):
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT])
 def test_where_no_group_may_be_made_all_is_watched_from_outside(make, number):
     world = make()
-    world.tree.errors.append(["make", world.tag, number, 1])
+    world.tree.errors.append(["make", world.workers.name, number, 1])
 
     with world.open() as groups:
         assert held(groups.kept) == (False, False, False)
@@ -412,3 +404,55 @@ def test_what_this_machine_has_is_found_and_removed(tmp_path, kernel_group):
         assert made.is_dir()
 
     assert not made.parent.exists()
+
+
+MOVES = """
+import json, sys
+from dataclasses import replace
+from pathlib import Path
+from actions.runtimes import cgroups
+from actions.runtimes.cgroupfs import find_place
+
+group, homes, controller = sys.argv[1:]
+(Path(group) / "cgroup.procs").write_text("0")
+cgroups.CONTROLLERS = {controller: "memory"}
+found = replace(find_place(), is_privileged=False)  # the group is left to it
+with cgroups.open_groups(Path(homes), lambda: found) as groups:
+    during = str(find_place().own)
+    has = (groups.make(1).path / "cgroup.controllers").read_text().split()
+print(json.dumps([during, has, str(find_place().own)]))
+"""
+
+
+@pytest.fixture
+def controller(kernel_group):
+    """A controller that this machine's groups can have, and that limits nothing by itself."""
+    tree, above = find_place().tree, kernel_group.parent
+    there = tree.read(above / "cgroup.controllers").split()
+    harmless = [name for name in ("hugetlb", "rdma", "misc") if name in there]
+    if not harmless:
+        pytest.skip(f"{above} has no controller to try this with: {' '.join(there)}")
+    control = above / "cgroup.subtree_control"
+    was_passed = harmless[0] in tree.read(control).split()
+    try:
+        tree.write(control, f"+{harmless[0]}")
+    except OSError as error:
+        pytest.skip(f"{above} passes no controllers on: {error}")
+    yield harmless[0]
+    if not was_passed:
+        tree.write(control, f"-{harmless[0]}")
+
+
+def test_the_kernel_lets_a_server_that_is_alone_move_down_and_back(
+    tmp_path, kernel_group, controller
+):
+    done = subprocess.run(
+        [sys.executable, "-c", MOVES, kernel_group, tmp_path, controller],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    during, has, after = json.loads(done.stdout)
+    assert during == str(kernel_group / f"{name_of(tmp_path)}-server")
+    assert has == [controller]
+    assert after == str(kernel_group)
+    assert find_place().tree.below(kernel_group) == []
