@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import secrets
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -18,7 +19,6 @@ from actions.runtimes import (
     NodeModules,
     WorkerPool,
     WorkerSettings,
-    open_homes,
 )
 from adapters import Channel, aws_services, objects_on_s3
 from composer import Limits
@@ -31,7 +31,7 @@ from .engine import Engine, EngineSettings
 from .feeds import Feeds
 from .httptasks import HttpTasks
 from .integrations import FirstOf, Integrations, discovered
-from .isolation import home_of, open_sandbox, warn, why_alone
+from .isolation import limits_of, open_places, open_sandbox, warn, why_alone
 from .items import ITEMS, DirectoryObjects, ItemsInvoker, Places
 from .keys import sealed
 from .machines import Machines
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
     from .integrations import Registry
     from .settings import Settings
+
+log = logging.getLogger(__name__)
 
 SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
 SECRET_BYTES = 32
@@ -212,7 +214,8 @@ async def _pool(
         idle_s=settings.worker_idle_s,
         prewarmed=settings.prewarmed,
     )
-    with open_homes(home_of(settings, sandbox)) as homes:
+    with open_places(settings, sandbox) as (held, homes):
+        log.info("%s", limits_of(held))
         same = WorkerSettings(
             result_bytes=settings.payload_bytes,
             directory=homes,
@@ -220,7 +223,7 @@ async def _pool(
             modules=NodeModules(_modules_home(settings)),
             action_key=namespaces.action_key,
         )
-        async with WorkerPool(sandbox, clock, same, bounds) as pool:
+        async with WorkerPool(held, clock, same, bounds) as pool:
             yield pool
 
 

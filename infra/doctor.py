@@ -11,14 +11,14 @@ import os
 import resource
 import shutil
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from actions import NODE
-from actions.runtimes import find_languages
+from actions.runtimes import Kept, find_languages
 from composer import Error
 
-from .isolation import INSTALL, kept, lacks, open_sandbox
+from .isolation import INSTALL, kept, lacks, limits_of, open_places, open_sandbox
 from .probing import PROBES, probe
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
+DELEGATE = (
+    "delegate a cgroup to the server (docs/operations.md); a server in a service or a container has "
+    "another group than this command, and says in its log at the start what it has found"
+)
 FILES = 4096  # connections, files of the store and workers' pipes: each takes a descriptor
 GRAVE = {"key", "store", "planted", "plant", "environment", "other_environment", "memory", "rights"}
 USUAL = {"connect", "listen"}  # which no isolation prevents
@@ -102,6 +106,22 @@ def _probes(settings: Settings) -> Finding:
     return Finding(check="probes", state="ok", text=text, rows=rows)
 
 
+def _limits(settings: Settings) -> Finding:
+    try:
+        sandbox = open_sandbox(settings)
+    except Error as error:
+        fix = "see the check of the isolation"
+        return Finding(check="limits", state="fail", text=str(error), fix=fix)
+    # Not in the data directory, which a server may be using.
+    with open_places(replace(settings, data=None), sandbox) as (held, _):
+        text = limits_of(held)
+        groups = held.groups.kept if held.groups is not None else Kept()
+    text = f"{text[0].upper()}{text[1:]}."
+    if settings.cgroups == "off" or (groups.memory and groups.processes):
+        return Finding(check="limits", state="ok", text=text)
+    return Finding(check="limits", state="warn", text=text, fix=DELEGATE)
+
+
 def _node(settings: Settings) -> Finding:  # noqa: ARG001  every check takes them
     if NODE not in find_languages():
         text = "Node.js 18 or newer is not found, so only actions in Python can run."
@@ -163,5 +183,5 @@ def _open_files(settings: Settings) -> Finding:  # noqa: ARG001  every check tak
 
 
 CHECKS: list[Callable[[Settings], Finding]] = [
-    _isolation, _probes, _node, _data, _files, _open_files,
+    _isolation, _probes, _limits, _node, _data, _files, _open_files,
 ]  # fmt: skip

@@ -132,6 +132,7 @@ async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
     read = os.environ.get
     settings = Settings(
         data=directory,
+        cgroups="off",  # this process is another's: it is not moved
         egress_allow=read("XINGQIAO_EGRESS_ALLOW", ""),
         parameter_keys=read("XINGQIAO_PARAMETER_KEYS", ""),
         key_command=read("XINGQIAO_KEY_COMMAND", ""),

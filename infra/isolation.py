@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions.runtimes import Room, SandboxError, Users, few_files, find_sandbox
+from actions.runtimes import (
+    Groups,
+    Kept,
+    Room,
+    SandboxError,
+    Users,
+    few_files,
+    find_sandbox,
+    open_groups,
+    open_homes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from actions.runtimes import Sandbox
@@ -45,6 +57,33 @@ def home_of(settings: Settings, sandbox: Sandbox) -> Path | None:
     """
     reached = sandbox.bubblewrap or sandbox.confinement.mounts or sandbox.confinement.users is None
     return settings.data.resolve() if settings.data is not None and reached else None
+
+
+@contextlib.contextmanager
+def open_places(settings: Settings, sandbox: Sandbox) -> Iterator[tuple[Sandbox, Path]]:
+    """The sandbox with the cgroups that can be made here, and a directory for workers' directories."""
+    with open_homes(home_of(settings, sandbox)) as homes:
+        if settings.cgroups == "off":
+            groups = Groups(None, None, Kept(why="the settings turn cgroups off"))
+            yield replace(sandbox, groups=groups), homes
+            return
+        with open_groups(homes) as groups:
+            yield replace(sandbox, groups=groups), homes
+
+
+def limits_of(sandbox: Sandbox) -> str:
+    """How the limits of workers are kept, in one line."""
+    kept = Kept() if sandbox.groups is None else sandbox.groups.kept
+    parts = {
+        "memory": kept.memory,
+        "processes": kept.processes,
+        "survivors": kept.survivors,
+        "disk": False,
+    }
+    held = ", ".join(name for name, there in parts.items() if there) or "nothing"
+    watched = ", ".join(name for name, there in parts.items() if not there)
+    why = f" ({kept.why})" if kept.why else ""
+    return f"limits of workers: held by cgroups: {held}; watched from outside: {watched}{why}"
 
 
 def warn(settings: Settings, sandbox: Sandbox) -> None:

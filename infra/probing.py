@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from actions import Invocation, define_action
-from actions.runtimes import Bounds, WorkerPool, WorkerSettings, open_homes
+from actions.runtimes import Bounds, WorkerPool, WorkerSettings
 from composer import Error, Failure, Name
 
 from .clock import SystemClock
-from .isolation import home_of, open_sandbox
+from .isolation import open_places, open_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,8 +208,7 @@ async def probe(settings: Settings) -> dict[str, bool]:
     """
     with _decoys() as (decoyed, targets):
         settings = decoyed(settings)
-        sandbox = open_sandbox(settings)
-        with open_homes(home_of(settings, sandbox)) as homes:
+        with open_places(settings, open_sandbox(settings)) as (sandbox, homes):
             async with WorkerPool(
                 sandbox, SystemClock(), WorkerSettings(directory=homes), Bounds(size=2)
             ) as pool:

@@ -59,6 +59,7 @@ class Settings:
         items_bytes: that a distributed Map may read.
         aws_region, aws_account: that the names of state machines say they are in.
         isolation: of workers: `auto`, `process` or `bubblewrap`; `none` where all code is trusted.
+        cgroups: for workers: `auto` makes them where this server may, `off` never does.
         workers: processes at most.
         worker_uids: FIRST-LAST: user ids of which each worker has one of its own, where the server is root;
             "" to let workers run as the server's own user.
@@ -126,6 +127,7 @@ class Settings:
     aws_region: str = REGION
     aws_account: str = ACCOUNT
     isolation: Literal["auto", "none", "process", "bubblewrap"] = "auto"
+    cgroups: Literal["auto", "off"] = "auto"
     workers: int = 16
     worker_uids: str = "60706-61183"
     worker_processes: int = 1024
@@ -235,6 +237,7 @@ _SECRET = {"metrics_key"}  # what no error shows
 _CHOICES = {
     "isolation": ("auto", "none", "process", "bubblewrap"),
     "synchronous": ("FULL", "NORMAL"),
+    "cgroups": ("auto", "off"),
     "log": ("text", "json"),
 }
 _LEAST = {

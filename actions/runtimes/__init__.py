@@ -1,7 +1,9 @@
 """What runs actions on this machine: in-process functions and Python workers."""
 
+from .cgroups import open_groups
 from .confinement import Confinement, SandboxError, Users
 from .functions import ArchiveError, packed, repacked
+from .groups import Groups, Kept
 from .homes import open_homes
 from .inline import InlineInvoker
 from .languages import Language, find_languages
@@ -14,7 +16,9 @@ __all__ = [
     "ArchiveError",
     "Bounds",
     "Confinement",
+    "Groups",
     "InlineInvoker",
+    "Kept",
     "Language",
     "NodeModules",
     "Room",
@@ -26,6 +30,7 @@ __all__ = [
     "few_files",
     "find_languages",
     "find_sandbox",
+    "open_groups",
     "open_homes",
     "packed",
     "repacked",

@@ -199,7 +199,7 @@ def _tried(
         wrapper, plan = [], confinement.plan(home, needs, [str(path) for path in hidden])
     else:
         wrapper, plan = [*wrapping(bubblewrap, home, PYTHON_NEEDS, ())], confinement.inner(home)
-    plan |= {"supervised": False, "limits": {}, "inside": True, "needs": needs}
+    plan |= {"supervised": False, "limits": {}, "inside": True, "needs": needs, "group": None}
     try:
         done = subprocess.run(  # noqa: S603  our own program
             [*wrapper, *launching(plan, [])],

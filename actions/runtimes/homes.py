@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .groups import Group
+
 log = logging.getLogger(__name__)
 
 FOLDER = "workers"  # in the data directory
@@ -27,15 +29,17 @@ PASSED = 0o711  # others may go through, but not look around
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A worker's directories.
+    """A worker's directories and its group.
 
     Args:
         work: its current directory, HOME and TMPDIR.
         uid: of the user who owns them; None for the server's own.
+        group: the cgroup that holds it; None when it has none.
     """
 
     work: Path
     uid: int | None = None
+    group: Group | None = None
 
     @property
     def private(self) -> dict[str, Path]:
@@ -49,7 +53,9 @@ class Home:
         return [self.work, *sorted({*self.private.values()})]
 
     def discard(self) -> None:
-        """Removes all of them."""
+        """Ends what is in the group, and removes all of them."""
+        if self.group is not None:
+            self.group.end()
         for directory in self.directories:
             discard(directory)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from composer import JSON
 
+    from .groups import Group
     from .homes import Home
     from .sandbox import Program, Sandbox
     from .watch import Use
@@ -104,6 +105,20 @@ class Process(asyncio.Protocol):
         """Looks at what it takes from now on, as `Watch` does."""
         if self._started is not None:
             self._watch = Watch(self._started.process.pid, self._started.home, busy, seen)
+
+    def limit_memory(self, most: int) -> None:
+        """Lets it, and all that it has started, have so many bytes, where it has a group for that."""
+        if self._group is not None:
+            self._group.limit_memory(most)
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether the kernel has killed it for its limit of memory; it is asked when the process has died."""
+        return self._group is not None and self._group.ran_out
+
+    @property
+    def _group(self) -> Group | None:
+        return None if self._started is None else self._started.home.group
 
     # --- saying and hearing ------------------------------------------------------------------
 
@@ -204,7 +219,7 @@ class Process(asyncio.Protocol):
         if self._flag is not None:
             os.close(self._flag)
             self._flag = None
-        started.sandbox.stop(started.process)
+        started.sandbox.stop(started.process, started.home)
         if self._transport is not None:
             self._transport.abort()
         asyncio.get_running_loop().run_in_executor(None, started.bury)

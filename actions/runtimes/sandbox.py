@@ -8,7 +8,9 @@ with. What else is taken from it is what works here:
   empty, `/tmp` is its own, and it sees no other process;
 - without, Landlock: it can read no directory of the server's and write none but its own; and a parent
   that ends whatever it leaves behind;
-- where the server is root, a user of its own.
+- where the server is root, a user of its own;
+- where the server may make cgroups, one of its own, which bounds its memory and processes and is killed
+  as a whole.
 
 All have the network. Whoever trusts all code asks for `none`, by name: then it can do what the server's
 user can, within its limits.
@@ -23,7 +25,7 @@ import resource
 import shutil
 import signal
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .bubblewrap import wrapping
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .confinement import Users
+    from .groups import Groups
     from .homes import Home
     from .languages import Language
 
@@ -81,6 +84,11 @@ class Program:
     def needs(self) -> Sequence[Path]:
         return [*self.language.needs, *([self.modules] if self.modules else [])]
 
+    @property
+    def most_bytes(self) -> int:
+        """The memory that a worker and all that it has started may take together."""
+        return self.language.most_mb(self.memory_mb) << 20
+
     def command(self, fds: tuple[int, int]) -> Sequence[str]:
         return self.language.command(fds, self.memory_mb)
 
@@ -94,12 +102,14 @@ class Sandbox:
         hidden: directories that no worker may see.
         confinement: what the kernel takes from a worker besides.
         room: what each may use.
+        groups: cgroups that hold workers; None for none.
     """
 
     bubblewrap: str | None = None
     hidden: tuple[Path, ...] = ()
     confinement: Confinement = BARE
     room: Room = Room()
+    groups: Groups | None = None
 
     @property
     def name(self) -> str:
@@ -108,7 +118,7 @@ class Sandbox:
         return "none" if self.confinement == BARE else "process"
 
     def home(self, parent: Path | None) -> Home:
-        """Makes a worker's directory, for a user of its own where there is one.
+        """Makes a worker's directories and group, for a user of its own where there is one.
 
         Raises:
             OSError: when it cannot be made, or no user is left.
@@ -117,14 +127,16 @@ class Sandbox:
         uid = None if users is None else users.take()
         try:
             private = self.bubblewrap is not None or self.confinement.mounts
-            return make_home(parent, uid, private=private)
+            home = make_home(parent, uid, private=private)
         except OSError:
             if users is not None and uid is not None:
                 users.give_back(uid)
             raise
+        group = None if self.groups is None else self.groups.make(self.room.processes)
+        return replace(home, group=group)
 
     def discard(self, home: Home) -> None:
-        """Removes the directory of a worker that has ended."""
+        """Removes the directories and the group of a worker that has ended."""
         home.discard()
         if self.confinement.users is not None and home.uid is not None:
             self.confinement.users.give_back(home.uid)
@@ -139,19 +151,26 @@ class Sandbox:
         if home.uid is not None:
             for fd in outputs:  # so that the worker's user may open /dev/stdout
                 os.fchown(fd, home.uid, home.uid)
-        return subprocess.Popen(  # noqa: S603  our own program
-            self._command(program, fds, home),
-            stdin=subprocess.DEVNULL,
-            stdout=outputs[0],
-            stderr=outputs[1],
-            pass_fds=fds,
-            cwd=home.work,
-            env={**_environment(home.work), **program.environment},
-            start_new_session=True,
-        )
+        with contextlib.ExitStack() as stack:
+            group = None
+            if home.group is not None:
+                home.group.limit_memory(program.most_bytes)
+                group = stack.enter_context(home.group.joining())
+            return subprocess.Popen(  # noqa: S603  our own program
+                self._command(program, fds, home, group),
+                stdin=subprocess.DEVNULL,
+                stdout=outputs[0],
+                stderr=outputs[1],
+                pass_fds=fds if group is None else (*fds, group),
+                cwd=home.work,
+                env={**_environment(home.work), **program.environment},
+                start_new_session=True,
+            )
 
-    def stop(self, process: subprocess.Popen[bytes]) -> None:
+    def stop(self, process: subprocess.Popen[bytes], home: Home) -> None:
         """Kills a worker and all that it has started. What it takes is over when the process has ended."""
+        if home.group is not None:
+            home.group.kill()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if self.bubblewrap is None:
                 os.kill(process.pid, signal.SIGTERM)  # its supervisor kills all that stems from it
@@ -169,12 +188,15 @@ class Sandbox:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _command(self, program: Program, fds: tuple[int, int], home: Home) -> Sequence[str]:
+    def _command(
+        self, program: Program, fds: tuple[int, int], home: Home, group: int | None
+    ) -> Sequence[str]:
         common = {
             "limits": {**self._limits(home), **program.language.limits(program.memory_mb)},
             "supervised": self.bubblewrap is None,
             "server": os.getpid(),
-            "fds": fds,
+            "fds": fds if group is None else (*fds, group),
+            "group": group,
             "inside": program.language.inside,
         }
         command = program.command(fds)

@@ -1,7 +1,7 @@
 """The resources that a worker and everything it has started use together, measured at intervals from outside.
 
-Limits that the kernel holds are by process: what is shared between processes, what several take
-together, and the disk are seen here.
+Most limits that the kernel holds are by process: what is shared between processes, what several take
+together, and the disk are seen here. Memory and processes are not where the worker's cgroup holds them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .groups import MEMORY, PROCESSES
 from .launcher.kernel import descendants
 
 if TYPE_CHECKING:
@@ -80,18 +81,28 @@ class Watch:
 
 
 def measure(pid: int, home: Home) -> Use:
-    """What all that stems from a process takes, and what lies in a worker's directories."""
+    """What all that stems from a process takes, and what lies in a worker's directories.
+
+    What the worker's group holds is not measured, and 0.
+    """
     pids = descendants(pid)
-    private = shared = threads = 0
+    held = home.group.holding if home.group is not None else ()
+    in_memory, deleted = _open_files(pids)
+    return Use(
+        memory=0 if MEMORY in held else _memory(pids, in_memory),
+        disk=deleted + sum(size for path in home.directories for size in _sizes(path)),
+        processes=0 if PROCESSES in held else sum(map(_threads, pids)),
+    )
+
+
+def _memory(pids: Iterable[int], in_memory: int) -> int:
+    private = shared = 0
     for each in pids:
         found = _fields(f"/proc/{each}/smaps_rollup") or _fields(f"/proc/{each}/status")
         private += found.get("Pss_Anon", found.get("RssAnon", 0)) + found.get("SwapPss", 0)
         shared += found.get("Pss_Shmem", found.get("RssShmem", 0))
-        threads += _threads(each)
-    in_memory, deleted = _open_files(pids)
-    disk = deleted + sum(size for path in home.directories for size in _sizes(path))
     # What lies in memory as a file may be mapped, too, and is then counted already.
-    return Use(memory=private + max(shared, in_memory), disk=disk, processes=threads)
+    return private + max(shared, in_memory)
 
 
 def _fields(path: str) -> dict[str, int]:

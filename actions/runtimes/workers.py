@@ -168,6 +168,8 @@ class Worker:
         if self._initialized:
             self._process.say(orjson.dumps(self._request(job)))
         else:
+            # One that was started ahead has had another action's limit until now.
+            self._process.limit_memory(self.language.most_mb(job.key.memory_mb) << 20)
             self._process.say(orjson.dumps({"init": self._init(job)}))
 
     def end(self, failure: Failure | None = None) -> None:
@@ -288,14 +290,15 @@ class Worker:
     def _died(self) -> None:
         job = self.job
         self._process.drain()
-        if job is not None and not self._process.has_begun:
+        ran_out = self._process.ran_out
+        if job is not None and not self._process.has_begun and not ran_out:
             self.job = None
             self.end()
             self._unbegun(job)
             return
         last = job.logs[-LAST_LINES:] if job is not None else []
         text = EXITED
-        if any(OUT_OF_HEAP in line for line in last):
+        if ran_out or any(OUT_OF_HEAP in line for line in last):
             text = OUT_OF_MEMORY
         elif not self._initialized:
             text = "The action did not initialize and exited unexpectedly."

@@ -40,6 +40,11 @@ log = logging.getLogger(__name__)
     help="Isolation of user code [auto: bubblewrap where it works]; none trusts all code.",
 )
 @click.option(
+    "--cgroups",
+    type=click.Choice(["auto", "off"]),
+    help="Cgroups for workers' memory and processes [auto: made where this server may].",
+)
+@click.option(
     "--paused",
     is_flag=True,
     default=None,

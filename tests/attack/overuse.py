@@ -6,10 +6,10 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 
 from actions import Invocation, define_action
-from actions.runtimes import Bounds, WorkerPool, WorkerSettings, open_homes
+from actions.runtimes import Bounds, WorkerPool, WorkerSettings
 from composer import Name
 from infra.clock import SystemClock
-from infra.isolation import home_of, open_sandbox
+from infra.isolation import open_places, open_sandbox
 
 DEADLINE_S = 60  # after which what should have ended is a failure
 LIMITS = {"worker_processes": 40, "worker_disk_mb": 4}  # of the settings
@@ -76,7 +76,7 @@ class Confined:
         )
         done = asyncio.get_running_loop().create_future()
         sandbox = open_sandbox(self.settings)
-        with open_homes(home_of(self.settings, sandbox)) as homes:
+        with open_places(self.settings, sandbox) as (sandbox, homes):
             settings = WorkerSettings(directory=homes)
             async with WorkerPool(sandbox, SystemClock(), settings, Bounds(size=2)) as pool:
                 pool.invoke(asked, done.set_result)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 
 import pytest
 
-from infra import doctor
+from actions.runtimes import Groups, Kept
+from infra import doctor, isolation
 from infra.doctor import CHECKS, Finding, examine
 from infra.settings import Settings
 
@@ -20,7 +22,7 @@ def test_every_check_has_a_finding_and_what_is_wrong_has_a_fix(tmp_path):
     findings = list(examine(Settings(data=tmp_path / "data", isolation="none")))
 
     assert [finding.check for finding in findings] == [
-        "isolation", "probes", "nodejs", "data", "files", "open files",
+        "isolation", "probes", "limits", "nodejs", "data", "files", "open files",
     ]  # fmt: skip
     assert all(finding.fix for finding in findings if finding.state != "ok")
     assert [finding.state for finding in findings[:2]] == ["warn", "fail"]
@@ -46,6 +48,36 @@ def test_the_data_directory_is_its_owners(tmp_path, mode, state):
 
     assert found.state == state
     assert found.fix == ("" if state == "ok" else f"chmod 700 {tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("found", "cgroups", "state"),
+    [
+        (Kept(survivors=True, memory=True, processes=True), "auto", "ok"),
+        (Kept(survivors=True, memory=True, why="none"), "auto", "warn"),
+        (Kept(survivors=True, processes=True, why="none"), "auto", "warn"),
+        (Kept(why="none"), "auto", "warn"),
+        (Kept(why="none"), "off", "ok"),
+    ],
+)
+def test_limits_that_are_watched_from_outside_are_told(monkeypatch, found, cgroups, state):
+    @contextlib.contextmanager
+    def open_groups(_):
+        yield Groups(None, None, found)
+
+    monkeypatch.setattr(isolation, "open_groups", open_groups)
+
+    told = one("limits", Settings(isolation="none", cgroups=cgroups))
+
+    assert told.state == state
+    assert told.text.startswith("Limits of workers: held by cgroups: ")
+    assert ("docs/operations.md" in told.fix) is (state == "warn")
+
+
+def test_limits_need_a_sandbox(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert one("limits", Settings(isolation="bubblewrap")).state == "fail"
 
 
 def test_a_data_directory_that_is_not_there_is_made(tmp_path):

@@ -9,9 +9,17 @@ import httpx
 import pytest
 
 from actions import ConflictError
-from actions.runtimes import Confinement, Sandbox, SandboxError, Users
+from actions.runtimes import Confinement, Groups, Kept, Sandbox, SandboxError, Users
 from infra.app import open_service
-from infra.isolation import home_of, kept, lacks, open_sandbox, why_alone
+from infra.isolation import (
+    home_of,
+    kept,
+    lacks,
+    limits_of,
+    open_places,
+    open_sandbox,
+    why_alone,
+)
 from infra.namespaces import IsolationError, first_namespaces
 from infra.settings import Settings
 from tests.infra.servers import AUTH, DEADLINE_S, Server, running
@@ -70,6 +78,38 @@ def test_what_there_is_is_said_in_a_few_words():
     assert kept(Sandbox(None, (), every)) == (
         "a user id each, a file system view each, Landlock 4, a filter of system calls"
     )
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (
+            None,
+            "held by cgroups: nothing; watched from outside: memory, processes, survivors, disk",
+        ),
+        (
+            Kept(survivors=True, memory=True, processes=True),
+            "held by cgroups: memory, processes, survivors; watched from outside: disk",
+        ),
+        (
+            Kept(survivors=True, why="it lacks"),
+            "held by cgroups: survivors; watched from outside: memory, processes, disk (it lacks)",
+        ),
+    ],
+)
+def test_how_limits_are_kept_is_one_line(kept, said):
+    groups = None if kept is None else Groups(None, None, kept)
+
+    assert limits_of(Sandbox(groups=groups)) == f"limits of workers: {said}"
+
+
+def test_cgroups_that_are_off_are_not_made(tmp_path):
+    settings = Settings(data=tmp_path, isolation="none", cgroups="off")
+
+    with open_places(settings, Sandbox()) as (sandbox, homes):
+        assert sandbox.groups.make(1) is None
+        assert sandbox.groups.kept == Kept(why="the settings turn cgroups off")
+        assert homes == tmp_path / "workers"
 
 
 def test_workers_have_their_directories_where_they_can_reach_them(tmp_path):

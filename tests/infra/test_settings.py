@@ -72,6 +72,7 @@ def test_everything_can_be_set_by_the_environment():
         "XINGQIAO_URL_BYTES": "300",
         "XINGQIAO_HEADER_BYTES": "2000",
         "XINGQIAO_HEADER_COUNT": "20",
+        "XINGQIAO_CGROUPS": "off",
         "XINGQIAO_HEADER_S": "1.5",
         "XINGQIAO_BODY_S": "2.5",
         "XINGQIAO_LEAST_RATE": "1000",
@@ -89,7 +90,7 @@ def test_everything_can_be_set_by_the_environment():
     assert environment.keys() == named - {"XINGQIAO_AUTH_FILE"}  # in place of XINGQIAO_AUTH
     assert Settings.from_environment(environment) == Settings(
         host="::1", port=0, data=Path("/somewhere/else"), auth="user:password", dynamodb="table-1",
-        isolation="process", workers=3, worker_idle_s=0.5,
+        isolation="process", cgroups="off", workers=3, worker_idle_s=0.5,
         worker_uids="70000-70999", worker_processes=64, worker_disk_mb=10, payload_bytes=2048, steps=7,
         fork_width=8, evaluation_steps=1500, nesting=0, concurrent=9, per_minute=10, synchronous="NORMAL", grace_s=1.5,
         log="json", operator="operator:password", api_host="https://bridge.example",
@@ -167,6 +168,7 @@ def test_options_go_over_the_environment_where_they_are_given():
         ("GRACE_S", "-1", "grace_s must be at least 0, not -1.0"),
         ("GRACE_S", "soon", "XINGQIAO_GRACE_S must be a number, not 'soon'"),
         ("GRACE_S", "nan", "grace_s must be at least 0, not nan"),
+        ("CGROUPS", "v1", "cgroups must be one of auto, off, not 'v1'"),
         ("ISOLATION", "all", "isolation must be one of auto, none, process, bubblewrap, not 'all'"),
         ("SYNCHRONOUS", "full", "synchronous must be one of FULL, NORMAL, not 'full'"),
         (

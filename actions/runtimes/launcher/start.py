@@ -22,12 +22,15 @@ def main(plan: dict[str, Any], command: list[str]) -> None:
     """Runs a command within a plan, in place of this process or, when it is Python's, in this process.
 
     Args:
-        plan: `limits` by name of the resource; `supervised`; `uid`; `mounts`; `landlock`;
+        plan: `limits` by name of the resource; `supervised`; `group`: file descriptor of its processes,
+            or None; `uid`; `mounts`; `landlock`;
             `scoped`; `seccomp`; `inside`: whether the command is a program in Python to be run here.
         command: the program and its arguments; nothing, to try the plan out.
     """
     if kernel.LINUX and plan["supervised"]:
         supervisor.split(plan)
+    if plan["group"] is not None:
+        join(plan["group"])
     limit(plan["limits"])
     confine(plan)
     os.umask(0o077)
@@ -37,6 +40,15 @@ def main(plan: dict[str, Any], command: list[str]) -> None:
         run(command)
     else:
         os.execv(command[0], command)  # noqa: S606  it is the worker, which we are there to start
+
+
+def join(group: int) -> None:
+    """Moves this process to a cgroup. Where that fails, the server finds the group empty."""
+    try:
+        os.write(group, b"0")
+    except OSError:
+        pass
+    os.close(group)
 
 
 def limit(limits: dict[str, int]) -> None:

@@ -16,7 +16,8 @@ from actions.runtimes.homes import make_home
 from actions.runtimes.watch import Watch, measure
 
 MB = 1 << 20
-READY = "import sys; print('ready', flush=True); sys.stdin.read()"
+# One write, so that two processes do not mix their lines.
+READY = "import os, sys; os.write(1, b'ready\\n'); sys.stdin.read()"
 
 
 @contextlib.contextmanager
