@@ -61,6 +61,12 @@ def _participating(a: Assembler, index: int, node: Composition) -> dict[str, Any
     return {"index": index, "actions": actions, "params": params}
 
 
+def _participant(_: Assembler, __: Composition) -> None:
+    raise CompositionError(
+        "participant: a participant is a part of a transaction: transaction(participant(...), ...)"
+    )
+
+
 def _transaction(a: Assembler, node: Composition) -> None:
     """The coordinator's code: what to send next, sending it, taking in the answers, again."""
     args, parts = node.arguments, node.arguments["components"]
@@ -215,6 +221,7 @@ def _undoing(args: Any) -> RetryPolicy:
 
 SPANNING: dict[str, Lowering] = {
     "call": _call,
+    "participant": _participant,
     "transaction": _transaction,
     "saga": _saga,
     "step": _step,
