@@ -84,8 +84,10 @@ class Composition:
         doc: dict[str, JSON] = {"type": self.type}
         for name, argument in GRAMMAR[self.type].arguments.items():
             value = self.arguments[name]
-            written = None if value == argument.default else argument.kind.write(value)
-            if written is not None or argument.default is REQUIRED:
+            if value == argument.default:
+                continue
+            written = argument.kind.write(value)
+            if written is not None or argument.default is not None:
                 doc[name] = written
         return doc
 

@@ -61,6 +61,12 @@ def test_every_argument_is_written_and_read(part):
     assert parse(json.loads(json.dumps(part.to_json()))).to_json() == part.to_json()
 
 
+def test_an_undo_that_is_tried_without_end_stays_one():
+    part = composer.step("a", "b", undo_retries=None)
+
+    assert parse(json.loads(json.dumps(part.to_json()))).arguments["undo_retries"] is None
+
+
 def test_what_composer_writes_is_read():
     doc = {
         "type": "sequence",
