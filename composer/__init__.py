@@ -4,8 +4,14 @@ Write `import composer` and build compositions with the functions below; see `co
 """
 
 from .changes import Changes
-from .classes import capture_class
-from .combinators import (
+from .commands import Abandon, Command, Invoke, Spawn
+from .compensations import Compensating, Doing, Undo
+from .conducting import CONDUCTING
+from .conductor import Transition, advance
+from .cursor import Context, Limits
+from .diagram import dot, mermaid
+from .dsl.classes import capture_class
+from .dsl.combinators import (
     action,
     after,
     any,
@@ -48,14 +54,20 @@ from .combinators import (
     when_nosave,
     while_nosave,
 )
-from .commands import Abandon, Command, Invoke, Spawn
-from .compensations import Compensating, Doing, Undo
-from .compiler import compile
-from .composition import Composition, parse
-from .conducting import CONDUCTING
-from .conductor import Transition, advance
-from .cursor import Context, Limits
-from .diagram import dot, mermaid
+from .dsl.compiler import compile
+from .dsl.composition import Composition, parse
+from .dsl.functions import ActionFunction, capture
+from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
+from .dsl.transactional import (
+    call,
+    participant,
+    read,
+    saga,
+    semantic_lock,
+    signal,
+    step,
+    transaction,
+)
 from .errors import (
     CaptureError,
     CompositionError,
@@ -91,26 +103,14 @@ from .fiber import (
     outcome_to_json,
 )
 from .freezing import frozen
-from .functions import ActionFunction, capture
 from .history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .languages import asl, forks, read_composer
 from .names import Name, activation_id, check_part
-from .policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .program import Program
 from .redrive import RedriveError, redrive
 from .retries import RetryPolicy
 from .states import machine_frames, task_token, token_place
 from .timelines import Line, timeline
-from .transactional import (
-    call,
-    participant,
-    read,
-    saga,
-    semantic_lock,
-    signal,
-    step,
-    transaction,
-)
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,

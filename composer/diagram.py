@@ -11,9 +11,9 @@ from .machine_diagram import machine_sketch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .composition import Composition
     from .drawing import Ends
-    from .grammar import Task
+    from .dsl.composition import Composition
+    from .dsl.grammar import Task
     from .values import JSON
 
 

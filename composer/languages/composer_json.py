@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..composition import Composition, parse
+from ..dsl.composition import Composition, parse
 from ..errors import CompositionError
 from ..values import flaw
 

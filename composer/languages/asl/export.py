@@ -25,7 +25,7 @@ from .export_writer import Flaw, Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...values import JSON
 
 

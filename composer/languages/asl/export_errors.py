@@ -16,7 +16,7 @@ from .export_writer import assigned, invoke, keep, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...values import JSON
     from .export_writer import Kept, Part, Writer
 

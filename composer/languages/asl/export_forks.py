@@ -13,7 +13,7 @@ from .export_machine import Label, Rule
 from .export_writer import unless
 
 if TYPE_CHECKING:
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...expressions import Template
     from ...values import JSON
     from .export_writer import Part, Writer

@@ -23,9 +23,9 @@ from .export_machine import MASK, Label, Rule
 from .export_writer import HELD, branch_on_test, evaluate, invoke, keep, need, unless
 
 if TYPE_CHECKING:
-    from ...composition import Composition
+    from ...dsl.composition import Composition
+    from ...dsl.grammar import Case
     from ...expressions import Template
-    from ...grammar import Case
     from ...values import JSON
     from .export_writer import Part, Writer
 

@@ -23,7 +23,7 @@ from .export_machine import MASK, Label, Rule, Sheet
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...expressions import Template
     from ...values import JSON
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from . import instructions as i
-from .compensations import UNKNOWN
-from .coordinator import CONFLICT
-from .errors import CompositionError
-from .expressions import Template, path
+from .. import instructions as i
+from ..compensations import UNKNOWN
+from ..coordinator import CONFLICT
+from ..errors import CompositionError
+from ..expressions import Template, path
+from ..retries import RetryPolicy
 from .grammar import declared
 from .policies import AlwaysRevertAll, ForEach, ParameterizedForEach, Times
-from .retries import RetryPolicy
 
 if TYPE_CHECKING:
     from .assembler import Assembler, Lowering

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..errors import CompositionError, Error
+from ..expressions import Predicate, Selector, Template, path
+from ..values import flaw
 from .arguments import REQUIRED
-from .errors import CompositionError, Error
-from .expressions import Predicate, Selector, Template, path
 from .functions import ActionFunction, capture
 from .grammar import Case, PartKinds, Task, grammar
-from .values import flaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .values import JSON
+    from ..values import JSON
 
 MAX_NESTING = 60  # each takes up to three levels of JSON, of which there are `values.MAX_DEPTH`
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..errors import CompositionError
+from ..instructions import End
+from ..names import DEFAULT_NAMESPACE
+from ..values import MADE_DEPTH, flaw
 from .assembler import Assembler
-from .errors import CompositionError
-from .instructions import End
 from .lowering import LOWERINGS
-from .names import DEFAULT_NAMESPACE
-from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:
+    from ..program import Program
     from .composition import Composition
-    from .program import Program
 
 
 def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> Program:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from ..errors import CompositionError
+from ..expressions import Selector, Template
 from .composition import Composition, Part, as_part, build, forwarding
-from .errors import CompositionError
-from .expressions import Selector, Template
 from .functions import ActionFunction
 from .grammar import Task
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
-    from .expressions import Predicate
-    from .values import JSON
+    from ..expressions import Predicate
+    from ..values import JSON
 
 # --- leaves ------------------------------------------------------------------------------------
 

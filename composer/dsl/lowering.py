@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import instructions as i
-from .expressions import Template, path
-from .retries import MAX_DELAY_MS, RetryPolicy
+from .. import instructions as i
+from ..expressions import Template, path
+from ..retries import MAX_DELAY_MS, RetryPolicy
+from ..values import NO_CHOICE
 from .spanning import SPANNING
-from .values import NO_CHOICE
 
 if TYPE_CHECKING:
     from .assembler import Assembler, Label, Lowering

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .errors import CompositionError
-from .names import Name
-from .program import Program
+from ..errors import CompositionError
+from ..names import Name
+from ..program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from ..instructions import Instruction
+    from ..values import JSON
     from .composition import Composition
-    from .instructions import Instruction
-    from .values import JSON
 
     Lowering: TypeAlias = Callable[["Assembler", Composition], None]
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from .errors import ExpressionError, InvalidNameError
-from .expressions import Predicate, Selector, Template, parse_predicate
-from .names import Name
-from .values import flaw
+from ..errors import ExpressionError, InvalidNameError
+from ..expressions import Predicate, Selector, Template, parse_predicate
+from ..names import Name
+from ..values import flaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .values import JSON
+    from ..values import JSON
 
 REQUIRED: Any = object()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
+from ..values import equal
 from . import policies
 from .arguments import (
     ASSIGNMENTS,
@@ -34,12 +35,11 @@ from .arguments import (
     optional,
 )
 from .functions import ActionFunction
-from .values import equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .values import JSON
+    from ..values import JSON
 
 
 MAX_TRANSACTION_S = 60

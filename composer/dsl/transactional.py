@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..expressions import path, var
 from .combinators import assign, asynchronous, ensure, let, retain, sequence, wait
 from .composition import build
-from .expressions import path, var
 from .functions import ActionFunction
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from ..expressions import Selector
     from .composition import Composition
-    from .expressions import Selector
     from .policies import Policy
 
 
