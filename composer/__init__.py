@@ -1,6 +1,6 @@
 """What a composition is and how it advances: the DSL, the program, the machine. No I/O.
 
-Write `import composer` and build compositions with the functions below; see `composer.combinators`.
+Write `import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
 
 from .changes import Changes
@@ -11,63 +11,47 @@ from .conductor import Transition, advance
 from .cursor import Context, Limits
 from .diagram import dot, mermaid
 from .dsl.classes import capture_class
-from .dsl.combinators import (
-    action,
-    after,
-    any,
-    assign,
-    asynchronous,
-    do,
-    doloop,
-    doloop_nosave,
-    dynamic,
+from .dsl.combinators.actions import action, dynamic, function
+from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
+from .dsl.combinators.control import (
     eca,
     empty,
-    ensure,
-    fallback,
-    forward,
-    function,
-    graph,
-    let,
-    literal,
-    loop,
-    loop_nosave,
-    map,
-    mask,
-    merge,
-    parallel,
-    race,
-    raise_error,
-    repeat,
-    retain,
-    retain_catch,
-    retry,
-    select,
     sequence,
     switch,
     task,
     then,
-    timeout,
-    value,
     wait,
     when,
     when_nosave,
-    while_nosave,
 )
-from .dsl.compiler import compile
-from .dsl.composition import Composition, parse
-from .dsl.functions import ActionFunction, capture
-from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
-from .dsl.transactional import (
+from .dsl.combinators.data import (
+    assign,
+    forward,
+    let,
+    literal,
+    mask,
+    merge,
+    retain,
+    retain_catch,
+    select,
+    value,
+)
+from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
+from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
+from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.transactions import (
     call,
     participant,
     read,
-    saga,
     semantic_lock,
     signal,
-    step,
     transaction,
 )
+from .dsl.compiler import compile
+from .dsl.composition import Composition
+from .dsl.functions import ActionFunction, capture
+from .dsl.grammar import parse
+from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .errors import (
     CaptureError,
     CompositionError,

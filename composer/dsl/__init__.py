@@ -1,4 +1,7 @@
-"""The DSL: compositions as a user writes them in Python, and the programs that they become."""
+"""The DSL: compositions as a user writes them in Python, and the programs that they become.
+
+Importing any module of it imports all combinators: `composition.ROWS` is whole for whoever reads it.
+"""
 
 from . import combinators
 

@@ -1,35 +1,122 @@
-"""Compositions: the tree that a user builds, checked as it is built, and its JSON.
+"""Compositions: the tree that a user builds, checked as it is built; and the rows of the combinators.
 
-A node has a type and arguments; the table in `grammar` says which.
+A combinator is one `Row`, which stands beside its constructor in `combinators`. A node knows its row, so
+whoever compiles, draws or writes a composition asks its nodes and has no table of combinators.
+
+Names have to be looked up in two cases: JSON names a type, and a composition's methods and `as_part` make
+nodes of combinators whose modules import this one. For these there is `ROWS`, which each row enters where
+it is defined.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..errors import CompositionError, Error
-from ..expressions import Predicate, Selector, Template, path
-from ..values import flaw
+from ..errors import CompositionError
+from ..expressions import Predicate, Selector, Template
 from .arguments import REQUIRED
 from .functions import ActionFunction, capture
-from .grammar import Case, PartKinds, Task, grammar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..values import JSON
+    from .arguments import Argument
+    from .assembler import Assembler
+    from .canvas import Canvas, Ends
+
+    Lowering: TypeAlias = Callable[[Assembler, "Composition"], None]
+    Drawing: TypeAlias = Callable[[Canvas, "Composition", Ends], Ends]
 
 MAX_NESTING = 60  # each takes up to three levels of JSON, of which there are `values.MAX_DEPTH`
+
+
+class Effect(Enum):
+    """The effect that a combinator may have by itself, beside that of its parts."""
+
+    NONE = "it shapes data, or arranges its parts"
+    APART = "none, but it runs where a transaction does not reach: in a worker, or beside it"
+    ENTITY = "on an entity: a transaction undoes it, a saga needs a step for it"
+    ANY = "any: a transaction cannot have it, a saga needs a step for it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InComposer:
+    """A combinator in Apache OpenWhisk Composer's JSON.
+
+    names: what it may be called there beside its type.
+    forks: its branches run at the same time there, and each one's failure is a result.
+    """
+
+    names: tuple[str, ...] = ()
+    forks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Row:
+    """A combinator.
+
+    type: its name in JSON, which is Composer's where Composer has it.
+    name: its constructor's name, which its errors begin with.
+    arguments: what it takes, by name.
+    lower: emits its code, which takes the value, leaves its result as the value, and leaves the frames as
+        it found them. When it fails it does not come back.
+    check: what is wrong with its arguments together.
+    draw: draws it, given what leads to it; returns what leads on. None: its components, in a box.
+    title: its arguments in a few words, for drawings; its type when None.
+    effect: what it does by itself.
+    in_order: its parts run once each and one after the other, so a saga's pivot may stand among them.
+    fails: it always fails: nothing may follow it.
+    composer: what Composer's JSON makes of it.
+
+    What other languages make of it is in their own modules, by row: it takes all of their machinery.
+    """
+
+    type: str
+    name: str
+    lower: Lowering
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    check: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
+    draw: Drawing | None = None
+    title: Callable[[Mapping[str, Any]], str] | None = None
+    effect: Effect = Effect.ANY
+    in_order: bool = False
+    fails: bool = False
+    composer: InComposer = InComposer()
+
+
+_rows: dict[str, Row] = {}
+ROWS: Final[Mapping[str, Row]] = MappingProxyType(_rows)
+"""All combinators, by type."""
+
+
+def define(row: Row) -> Row:
+    """Enters a combinator into `ROWS`.
+
+    Raises:
+        ValueError: there is one of this type.
+    """
+    if row.type in _rows:
+        raise ValueError(f"there is a combinator {row.type!r} already")
+    _rows[row.type] = row
+    return row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
     """A node of the tree. Build one with the functions of this package, never by hand."""
 
-    type: str
+    row: Row
     arguments: Mapping[str, Any]
     depth: int
+
+    @property
+    def type(self) -> str:
+        """Its combinator's type, as JSON has it."""
+        return self.row.type
 
     def __repr__(self) -> str:
         label = self.arguments.get("name") or ""
@@ -47,42 +134,42 @@ class Composition:
     def then(self, *parts: Part) -> Composition:
         """This, then the parts, each on the result of the one before."""
         first = self.arguments["components"] if self.type == "sequence" else (self,)
-        return build("sequence", components=(*first, *parts))
+        return build(ROWS["sequence"], components=(*first, *parts))
 
     def catch(self, handler: Part, *, errors: str | list[str] = ()) -> Composition:  # type: ignore[assignment]
         """This, and `handler` on its error: as `composer.do`."""
-        return build("try", body=self, handler=handler, errors=errors)
+        return build(ROWS["try"], body=self, handler=handler, errors=errors)
 
     def ensure(self, finalizer: Part) -> Composition:
         """This, and `finalizer` whatever happens: as `composer.ensure`."""
-        return build("finally", body=self, finalizer=finalizer)
+        return build(ROWS["finally"], body=self, finalizer=finalizer)
 
     def retry(self, count: int | None, **policy: Any) -> Composition:
         """This, again when it fails: as `composer.retry`."""
-        return build("retry", count=count, components=(self,), **policy)
+        return build(ROWS["retry"], count=count, components=(self,), **policy)
 
     def repeat(self, count: int) -> Composition:
         """This, so many times: as `composer.repeat`."""
-        return build("repeat", count=count, components=(self,))
+        return build(ROWS["repeat"], count=count, components=(self,))
 
     def timeout(self, seconds: float) -> Composition:
         """This, within so many seconds: as `composer.timeout`."""
-        return build("timeout", seconds=seconds, components=(self,))
+        return build(ROWS["timeout"], seconds=seconds, components=(self,))
 
-    def forward(self, take: Any, **options: Any) -> Composition:
+    def forward(self, take: Any, *, carry: Any = None, into: str | None = None) -> Composition:
         """This, on a projection of its input: as `composer.forward`."""
-        return forwarding(take, (self,), **options)
+        return build(ROWS["forward"], take=take, components=(self,), carry=carry, into=into)
 
     def asynchronous(self) -> Composition:
         """This, without waiting for it: as `composer.asynchronous`."""
-        return build("async", components=(self,))
+        return build(ROWS["async"], components=(self,))
 
     # --- JSON --------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, JSON]:
         """The composition as JSON, for `composer.parse`. Defaults are left out."""
         doc: dict[str, JSON] = {"type": self.type}
-        for name, argument in GRAMMAR[self.type].arguments.items():
+        for name, argument in self.row.arguments.items():
             value = self.arguments[name]
             if value == argument.default:
                 continue
@@ -93,8 +180,7 @@ class Composition:
 
     def children(self) -> Iterator[tuple[str, Composition]]:
         """The parts directly below, each with where it stands: `components[0]`, `handler`."""
-        for name in GRAMMAR[self.type].arguments:
-            yield from _parts(name, self.arguments[name])
+        return _parts(self.row, self.arguments)
 
     def walk(self) -> Iterator[Composition]:
         """This and every part below, parents first."""
@@ -115,77 +201,43 @@ class Composition:
 Part = Any  # a Composition, an action's name, a Python function, a predicate, or None for `empty`
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Composition]]:
-    if isinstance(value, Composition):
-        yield name, value
-    elif isinstance(value, (Task, Case)):
-        yield f"{name}.body", value.body
-    elif isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _parts(f"{name}[{index}]", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, Task):
-                yield f"{name}.{key}", item.body
-
-
 # --- building ----------------------------------------------------------------------------------
 
 
-def build(type: str, **arguments: Any) -> Composition:
+def build(row: Row, **arguments: Any) -> Composition:
     """A checked node.
 
     Raises:
         CompositionError: naming the combinator and the argument, and what it must be.
     """
-    rule = GRAMMAR[type]
-    if unknown := arguments.keys() - rule.arguments.keys():
+    if unknown := arguments.keys() - row.arguments.keys():
         raise CompositionError(
-            f"{rule.name}: unknown argument {min(unknown)!r}; it takes {', '.join(rule.arguments)}"
+            f"{row.name}: unknown argument {min(unknown)!r}; it takes {', '.join(row.arguments)}"
         )
     taken = {}
-    for name, argument in rule.arguments.items():
+    for name, argument in row.arguments.items():
         value = arguments.get(name, argument.default)
         if value is REQUIRED:
-            raise CompositionError(f"{rule.name}: '{name}' is missing")
+            raise CompositionError(f"{row.name}: '{name}' is missing")
         try:
             taken[name] = argument.kind.take(value)
         except ValueError as error:
-            raise CompositionError(f"{rule.name}: '{name}' {error}") from error
-    for problem in rule.check(taken):
-        raise CompositionError(f"{rule.name}: {problem}")
-    below = (part.depth for name, value in taken.items() for _, part in _parts(name, value))
-    depth = 1 + max(below, default=0)
+            raise CompositionError(f"{row.name}: '{name}' {error}") from error
+    for problem in row.check(taken):
+        raise CompositionError(f"{row.name}: {problem}")
+    depth = 1 + max((part.depth for _, part in _parts(row, taken)), default=0)
     if depth > MAX_NESTING:
         raise CompositionError(
-            f"{rule.name}: compositions nest at most {MAX_NESTING} levels deep; "
+            f"{row.name}: compositions nest at most {MAX_NESTING} levels deep; "
             "deploy a part as an action of its own and name it here"
         )
-    return Composition(type, taken, depth)
+    return Composition(row, taken, depth)
 
 
-def forwarding(
-    take: Any, parts: Iterable[Part], *, carry: Any = None, into: str | None = None
-) -> Composition:
-    """What `composer.forward` and the method of its name make."""
-    carried = None if carry is None else _projection("carry", carry)
-    taken = _projection("take", take)
-    return build("forward", take=taken, components=tuple(parts), carry=carried, into=into)
-
-
-def _projection(argument: str, value: Any) -> Any:
-    if isinstance(value, str):
-        raise CompositionError(
-            f"forward: {argument!r} must be a list of fields, a path() or a template, not {value!r}"
-        )
-    if isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value):
-        return {name: path(f"$[{_quoted(name)}]") for name in value}
-    return value
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+def _parts(row: Row, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Composition]]:
+    for name, argument in row.arguments.items():
+        if argument.kind.parts is not None:
+            yield from argument.kind.parts(name, arguments[name])
 
 
 def as_part(value: Part) -> Composition:
@@ -197,52 +249,18 @@ def as_part(value: Part) -> Composition:
     if isinstance(value, Composition):
         return value
     if value is None:
-        return build("sequence", components=())
+        return build(ROWS["sequence"], components=())
     if isinstance(value, str):
-        return build("action", name=value)
+        return build(ROWS["action"], name=value)
     if isinstance(value, ActionFunction):
-        return build("action", name=value.name, action=value)
+        return build(ROWS["action"], name=value.name, action=value)
     if isinstance(value, Predicate) and not isinstance(value, Selector):
-        return build("predicate", predicate=value)
+        return build(ROWS["predicate"], predicate=value)
     if isinstance(value, (Selector, Template)):
-        return build("select", template=value)
+        return build(ROWS["select"], template=value)
     if callable(value):
-        return build("function", function={"exec": capture(value)})
+        return build(ROWS["function"], function={"exec": capture(value)})
     raise ValueError(
         "must be a composition, the name of an action, a function, a path, a predicate or None, "
         f"not {value!r}"
     )
-
-
-def parse(doc: JSON) -> Composition:
-    """The composition that `doc`, what `to_json` wrote, stands for.
-
-    Raises:
-        CompositionError: naming the combinator and the argument that is wrong.
-    """
-    if why := flaw(doc):
-        raise CompositionError(f"a composition is JSON, but {why}")
-    return _read(doc)
-
-
-def _read(doc: JSON) -> Composition:
-    if not isinstance(doc, dict) or not isinstance(doc.get("type"), str):
-        raise CompositionError(f"a composition is an object with a 'type', not {doc!r:.200}")
-    rule = GRAMMAR.get(doc["type"])
-    if rule is None:
-        raise CompositionError(f"there is no combinator {doc['type']!r}")
-    arguments = {}
-    for name, value in doc.items():
-        if name in ("type", "path"):  # Composer labels its nodes with a path
-            continue
-        try:
-            known = rule.arguments.get(name)
-            arguments[name] = known.kind.read(value) if known is not None else value
-        except CompositionError:
-            raise
-        except (Error, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CompositionError(f"{rule.name}: '{name}' cannot be read: {error!r}") from error
-    return build(doc["type"], **arguments)
-
-
-GRAMMAR = grammar(PartKinds(as_part, _read))

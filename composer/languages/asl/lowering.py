@@ -42,7 +42,7 @@ def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
         CompositionError: it is too large.
     """
     doc = parse(definition, type=type, hooks=hooks)
-    assembler = Assembler({}, "")
+    assembler = Assembler("")
     seconds = doc.get("TimeoutSeconds")
     if type == "EXPRESS":
         seconds = min(EXPRESS_SECONDS, seconds or EXPRESS_SECONDS)

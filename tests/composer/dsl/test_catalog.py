@@ -14,6 +14,8 @@ import pytest
 from dsl.catalog import CATALOG
 
 import composer
+from composer.dsl import combinators
+from composer.dsl.composition import Row
 from composer.languages import asl
 
 RECORDED = json.loads(Path(__file__).with_name("catalog.json").read_text("utf-8"))
@@ -46,7 +48,12 @@ def test_a_composition_becomes_what_it_became_when_it_was_recorded(name):
     assert becomes(CATALOG[name]) == RECORDED[name]
 
 
-def test_the_catalog_is_recorded_whole():
+def test_the_catalog_has_every_combinator_and_is_recorded_whole():
+    families = [getattr(combinators, name) for name in combinators.__all__]
+    rows = {row.type for family in families for row in vars(family).values() if type(row) is Row}
+    used = {node.type for composition in CATALOG.values() for node in composition.walk()}
+
+    assert used == rows
     assert CATALOG.keys() == RECORDED.keys()
 
 
