@@ -1,61 +1,57 @@
 """What a composition is and how it advances: the DSL, the program, the machine. No I/O.
 
-Write `import composer` and build compositions with the functions below; see `composer.combinators`.
+Write `import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
 
 from .changes import Changes
-from .classes import capture_class
-from .combinators import (
-    action,
-    after,
-    any,
-    assign,
-    asynchronous,
-    do,
-    doloop,
-    doloop_nosave,
-    dynamic,
-    eca,
-    empty,
-    ensure,
-    fallback,
-    forward,
-    function,
-    graph,
-    let,
-    literal,
-    loop,
-    loop_nosave,
-    map,
-    mask,
-    merge,
-    parallel,
-    race,
-    raise_error,
-    repeat,
-    retain,
-    retain_catch,
-    retry,
-    select,
-    sequence,
-    switch,
-    task,
-    then,
-    timeout,
-    value,
-    wait,
-    when,
-    when_nosave,
-    while_nosave,
-)
 from .commands import Abandon, Command, Invoke, Spawn
 from .compensations import Compensating, Doing, Undo
-from .compiler import compile
-from .composition import Composition, parse
 from .conducting import CONDUCTING
 from .conductor import Transition, advance
 from .cursor import Context, Limits
 from .diagram import dot, mermaid
+from .dsl.classes import capture_class
+from .dsl.combinators.actions import action, dynamic, function
+from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
+from .dsl.combinators.control import (
+    eca,
+    empty,
+    sequence,
+    switch,
+    task,
+    then,
+    wait,
+    when,
+    when_nosave,
+)
+from .dsl.combinators.data import (
+    assign,
+    forward,
+    let,
+    literal,
+    mask,
+    merge,
+    retain,
+    retain_catch,
+    select,
+    value,
+)
+from .dsl.combinators.errors import do, ensure, fallback, raise_error, retry, timeout
+from .dsl.combinators.loops import doloop, doloop_nosave, loop, loop_nosave, repeat, while_nosave
+from .dsl.combinators.sagas import saga, step
+from .dsl.combinators.transactions import (
+    call,
+    participant,
+    read,
+    semantic_lock,
+    signal,
+    transaction,
+)
+from .dsl.compiler import compile
+from .dsl.composition import Composition
+from .dsl.functions import ActionFunction, capture
+from .dsl.grammar import parse
+from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .errors import (
     CaptureError,
     CompositionError,
@@ -91,26 +87,14 @@ from .fiber import (
     outcome_to_json,
 )
 from .freezing import frozen
-from .functions import ActionFunction, capture
 from .history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .languages import asl, forks, read_composer
 from .names import Name, activation_id, check_part
-from .policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .program import Program
 from .redrive import RedriveError, redrive
 from .retries import RetryPolicy
 from .states import machine_frames, task_token, token_place
 from .timelines import Line, timeline
-from .transactional import (
-    call,
-    participant,
-    read,
-    saga,
-    semantic_lock,
-    signal,
-    step,
-    transaction,
-)
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,

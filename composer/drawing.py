@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from .dsl.canvas import Ends, Shape
 
 
 @dataclass(slots=True)
@@ -20,15 +22,11 @@ class Cluster:
 class Node:
     id: str
     label: str
-    shape: str
-
-
-Ends: TypeAlias = "list[tuple[str, str]]"
-"""Where the next part is to be joined on: nodes, each with the label of the edge that leaves it."""
+    shape: Shape
 
 
 class Sketch:
-    """Nodes, edges and clusters, in the order in which they were drawn."""
+    """A `Canvas`: nodes, edges and clusters, in the order in which they were drawn."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -36,15 +34,26 @@ class Sketch:
         self.root = Cluster("root", "")
         self._stack = [self.root]
 
-    def node(self, label: str, shape: str, ends: Ends) -> str:
+    def node(self, label: str, shape: Shape, ends: Ends) -> str:
         node = Node(f"n{len(self.nodes)}", label, shape)
         self.nodes[node.id] = node
         self._stack[-1].members.append(node.id)
         self.edges += [(end, node.id, text) for end, text in ends]
         return node.id
 
-    def leaf(self, label: str, ends: Ends, shape: str = "step") -> Ends:
+    def leaf(self, label: str, ends: Ends, shape: Shape = "step") -> Ends:
         return [(self.node(label, shape, ends), "")]
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes)
+
+    def edge(self, start: str, end: str, label: str) -> None:
+        self.edges.append((start, end, label))
+
+    def entered(self, ends: Ends) -> str | None:
+        sources = {end for end, _ in ends}
+        return next((to for start, to, _ in self.edges if start in sources), None)
 
     def cluster(self, label: str, draw: Callable[[], Ends]) -> Ends:
         cluster = Cluster(f"c{len(self.nodes)}_{len(self._stack)}", label)
@@ -55,7 +64,7 @@ class Sketch:
         return ends
 
 
-_DOT_SHAPES = {
+_DOT_SHAPES: dict[Shape, str] = {
     "step": "shape=box, style=rounded",
     "data": "shape=note",
     "choice": "shape=diamond",
@@ -96,7 +105,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-_MERMAID_SHAPES = {
+_MERMAID_SHAPES: dict[Shape, str] = {
     "step": '("{}")', "data": '["{}"]', "choice": '{{"{}"}}', "bar": '[["{}"]]', "point": '(("{}"))',
     "terminal": '(["{}"])',
 }  # fmt: skip

@@ -12,11 +12,16 @@ from .languages import asl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .drawing import Ends
+    from .dsl.canvas import Ends, Shape
     from .values import JSON
 
 MAX_LABEL = 48
-_SHAPES = {"Choice": "choice", "Task": "step", "Succeed": "terminal", "Fail": "terminal"}
+_SHAPES: dict[str, Shape] = {
+    "Choice": "choice",
+    "Task": "step",
+    "Succeed": "terminal",
+    "Fail": "terminal",
+}
 _NO_TEST = ("Variable", "Next", "Comment", "Assign")
 
 

@@ -22,14 +22,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .commands import Abandon, Invoke, Spawn
-from .compiler import compile
-from .composition import Composition
 from .cursor import Limits
+from .dsl.compiler import compile
+from .dsl.composition import Composition
+from .dsl.functions import ActionFunction
 from .errors import Error
 from .events import Accepted, Completed, Failed, TimerFired
 from .execution import Execution
 from .fiber import Fiber
-from .functions import ActionFunction
 from .names import Name, activation_id
 from .states import machine_frames
 from .values import APPLICATION_ERROR, Failure, Outcome, Success, copied, flaw

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..composition import Composition, parse
+from ..dsl.composition import ROWS
+from ..dsl.grammar import parse
 from ..errors import CompositionError
 from ..values import flaw
 
 if TYPE_CHECKING:
+    from ..dsl.composition import Composition, Row
     from ..values import JSON
-
-_NAMES = {"seq": "sequence", "empty": "sequence", "par": "parallel", "value": "literal"}
-_FORKS = ("parallel", "map")
-_DATA = ("action", "declarations", "function", "value")  # in which there are no compositions
 
 
 def read_composer(doc: JSON) -> Composition:
@@ -28,27 +26,49 @@ def read_composer(doc: JSON) -> Composition:
     """
     if why := flaw(doc):
         raise CompositionError(f"a composition is JSON, but {why}")
-    return parse(_ours(doc))
+    return parse(_ours(doc, _known()))
 
 
 def forks(doc: JSON) -> bool:
     """Whether a tree has branches that run at the same time."""
+    return _forks(doc, _known())
+
+
+def _known() -> dict[str, Row]:
+    """The combinators, by all names that they may have in such a tree."""
+    named = {name: row for row in ROWS.values() for name in row.composer.names}
+    return {**named, **ROWS}
+
+
+def _forks(doc: JSON, known: dict[str, Row]) -> bool:
     if isinstance(doc, list):
-        return any(forks(item) for item in doc)
+        return any(_forks(item, known) for item in doc)
     if not isinstance(doc, dict):
         return False
-    parts = (part for name, part in doc.items() if name not in _DATA)
-    kind = str(doc.get("type"))
-    return _NAMES.get(kind, kind) in _FORKS or any(map(forks, parts))
+    row = known.get(str(doc.get("type")))
+    if row is not None and row.composer.forks:
+        return True
+    return any(_forks(part, known) for name, part in doc.items() if not _is_data(row, name))
 
 
-def _ours(node: JSON) -> JSON:
+def _ours(node: JSON, known: dict[str, Row]) -> JSON:
     if isinstance(node, list):
-        return [_ours(item) for item in node]
+        return [_ours(item, known) for item in node]
     if not isinstance(node, dict) or not isinstance(node.get("type"), str):
         return node
-    made = {name: part if name in _DATA else _ours(part) for name, part in node.items()}
-    made["type"] = _NAMES.get(node["type"], node["type"])
-    if made["type"] in _FORKS:
+    row = known.get(node["type"])
+    if row is None:
+        return node  # it is refused when it is parsed
+    made = {
+        name: part if _is_data(row, name) else _ours(part, known) for name, part in node.items()
+    }
+    made["type"] = row.type
+    if row.composer.forks:
         made["errors"] = "collect"
     return made
+
+
+def _is_data(row: Row | None, argument: str) -> bool:
+    """Whether there are no compositions in an argument: what looks like one there is none."""
+    known = None if row is None else row.arguments.get(argument)
+    return known is not None and known.kind.parts is None

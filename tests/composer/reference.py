@@ -1,6 +1,6 @@
 """The semantics of compositions once more: a direct evaluation of the tree, in virtual time.
 
-Written from what `composer.combinators` and Apache OpenWhisk Composer document, and sharing nothing
+Written from what `composer.dsl.combinators` and Apache OpenWhisk Composer document, and sharing nothing
 with the compiler or the machine but the tree, the expressions in it and the constants of `values`. A
 combinator is a generator that returns its result, raises `Raised` when it fails, and yields what it
 waits for, so that calling is calling and unwinding is unwinding. Nothing here can be stored or taken up

@@ -26,6 +26,7 @@ A, B = {"type": "action", "name": "/_/a"}, {"type": "action", "name": "/_/b"}
         ({"type": "let", "declarations": {"x": {"type": "par"}}, "components": [A]},
          composer.let({"x": {"type": "par"}}, "/_/a")),
         ({"type": "retry", "count": 2, "components": [A]}, composer.retry(2, "/_/a")),
+        ({"type": "select", "template": {"type": "par"}}, composer.select({"type": "par"})),
     ],
 )  # fmt: skip
 def test_a_tree_is_the_composition_that_it_says(tree, expected):
@@ -50,6 +51,8 @@ def test_what_is_no_tree_is_refused(tree):
         ({"type": "map", "components": [A]}, True),
         ({"type": "try", "body": A, "handler": {"type": "parallel", "components": [A]}}, True),
         ({"type": "let", "declarations": {"x": {"type": "par"}}, "components": [A]}, False),
+        ({"type": "select", "template": {"type": "par"}}, False),
+        ({"type": "unknown", "parts": [{"type": "par"}]}, True),
         ("par", False),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 import composer
 from composer import CompositionError, Program, ProgramError, path
-from composer.composition import Composition
+from composer.dsl.composition import Composition
 
 PROGRAM = composer.compile(
     composer.sequence(

@@ -431,6 +431,10 @@ def test_what_is_given_to_it_is_the_input_unless_said_otherwise():
         (lambda: transaction(c.sequence(TRANSFER)), "'transaction' cannot take part"),
         (lambda: transaction(c.sequence(lambda p: p)), "'function' cannot take part"),
         (lambda: transaction(call("e", "k", "o", expected_version=1)), "for calls outside"),
+        (
+            lambda: c.compile(c.participant("p", "k", "x")),
+            "a participant is a part of a transaction",
+        ),
         (lambda: call("e", "k", ""), "'operation' must be the name"),
         (lambda: call("", "k", "o"), "no action name"),
         (lambda: call("e", "k", "o", read=1), "must be True or False"),

@@ -19,13 +19,13 @@ from ...errors import CompositionError
 from ...values import flaw
 from .export_errors import whole_timeout
 from .export_machine import Names, Sheet
-from .export_parts import NO_COUNTERPART, PARTS
+from .export_parts import COUNTERPARTS
 from .export_writer import Flaw, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...values import JSON
 
 
@@ -56,7 +56,7 @@ def export(
     Raises:
         ExportError: when a part has no counterpart.
     """
-    writer = Writer(Sheet(Names()), resource, PARTS, NO_COUNTERPART)
+    writer = Writer(Sheet(Names()), resource, COUNTERPARTS)
     seconds = whole_timeout(composition)
     if seconds is None:
         writer.part("", composition)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ...dsl.combinators import errors as rows
+from ...dsl.combinators.actions import ACTION
+from ...dsl.combinators.control import SEQUENCE
 from ...values import NOT_MET, TIMEOUT
 from .export_expressions import INPUT, condition, constant, dynamic, true
 from .export_machine import Label, Rule
@@ -16,9 +19,9 @@ from .export_writer import assigned, invoke, keep, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...values import JSON
-    from .export_writer import Kept, Part, Writer
+    from .export_writer import Kept, Writer
 
 MANY: Final = 99_999_999  # of attempts and seconds, AWS' most
 MAX_DELAY_S: Final = 31_622_400
@@ -53,7 +56,7 @@ def _named(errors: tuple[str, ...]) -> str:
 # --- catching ------------------------------------------------------------------------------------
 
 
-def _try(w: Writer, node: Composition) -> None:
+def do(w: Writer, node: Composition) -> None:
     caught, mine, end = Label(), Label(), Label()
     errors = _known(w, node)
     with w.sheet.guarded(caught):
@@ -67,7 +70,7 @@ def _try(w: Writer, node: Composition) -> None:
     w.sheet.place(end)
 
 
-def _retain_catch(w: Writer, node: Composition) -> None:
+def retain_catch(w: Writer, node: Composition) -> None:
     kept, caught = keep(w, "Before Retain"), Label()
     with w.sheet.guarded(caught):
         w.parts(node)
@@ -76,7 +79,7 @@ def _retain_catch(w: Writer, node: Composition) -> None:
     w.sheet.clean = True
 
 
-def _eca(w: Writer, node: Composition) -> None:
+def eca(w: Writer, node: Composition) -> None:
     kept, unmet, end = keep(w, "Before Condition"), Label(), Label()
     with w.sheet.guarded(unmet):
         w.part("condition", node.arguments["condition"])
@@ -100,7 +103,7 @@ def _eca(w: Writer, node: Composition) -> None:
 # --- trying again --------------------------------------------------------------------------------
 
 
-def _retry(w: Writer, node: Composition) -> None:
+def retry(w: Writer, node: Composition) -> None:
     if node.arguments["on_exhausted"] == "pause":
         w.flaw(node, "no state waits for an operator: leave out on_exhausted='pause'")
     errors, retrier = _known(w, node), _retrier(node.arguments)
@@ -194,7 +197,7 @@ def _rest(w: Writer, args: Mapping[str, Any], attempt: str, kept: Kept) -> None:
 # --- in time -------------------------------------------------------------------------------------
 
 
-def _timeout(w: Writer, node: Composition) -> None:
+def timeout(w: Writer, node: Composition) -> None:
     seconds, action = node.arguments["seconds"], _only_action(node)
     if action is None:
         w.flaw(node, "only one Task, or the whole machine, has a timeout")
@@ -211,23 +214,14 @@ def _timeout(w: Writer, node: Composition) -> None:
 def _only_action(node: Composition) -> Composition | None:
     """The action that is all that a timeout limits."""
     parts = node.arguments["components"]
-    while len(parts) == 1 and parts[0].type == "sequence":
+    while len(parts) == 1 and parts[0].row is SEQUENCE:
         parts = parts[0].arguments["components"]
-    return parts[0] if len(parts) == 1 and parts[0].type == "action" else None
+    return parts[0] if len(parts) == 1 and parts[0].row is ACTION else None
 
 
 def whole_timeout(composition: Composition) -> int | None:
     """The seconds of a timeout that is the whole composition, where the machine can have it."""
-    if composition.type != "timeout" or _only_action(composition) is not None:
+    if composition.row is not rows.TIMEOUT or _only_action(composition) is not None:
         return None
     seconds = composition.arguments["seconds"]
     return int(seconds) if seconds == int(seconds) else None
-
-
-ERRORS: Final[dict[str, Part]] = {
-    "try": _try,
-    "retain_catch": _retain_catch,
-    "eca": _eca,
-    "retry": _retry,
-    "timeout": _timeout,
-}

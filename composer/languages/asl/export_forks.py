@@ -13,10 +13,10 @@ from .export_machine import Label, Rule
 from .export_writer import unless
 
 if TYPE_CHECKING:
-    from ...composition import Composition
+    from ...dsl.composition import Composition
     from ...expressions import Template
     from ...values import JSON
-    from .export_writer import Part, Writer
+    from .export_writer import Writer
 
 ITEM: Final = dynamic(
     '($item := $states.context.Map.Item.Value; $type($item) = "object" ? $item : {"value": $item})'
@@ -59,7 +59,7 @@ def _joined(w: Writer, name: str, policy: str) -> None:
         w.sheet.choice(f"All of {name} done?", rule)
 
 
-def _parallel(w: Writer, node: Composition) -> None:
+def parallel(w: Writer, node: Composition) -> None:
     policy, parts = node.arguments["errors"], list(node.children())
     if not parts:
         w.sheet.state("Parallel", "Pass", Output={"value": []})
@@ -76,7 +76,7 @@ def _run(
     _joined(w, name, policy)
 
 
-def _graph(w: Writer, node: Composition) -> None:
+def graph(w: Writer, node: Composition) -> None:
     tasks, parts = node.arguments["tasks"], list(node.children())
     if any(task.after for task in tasks.values()):
         w.flaw(node, "no state begins when some branches of another have ended")
@@ -86,7 +86,7 @@ def _graph(w: Writer, node: Composition) -> None:
     w.sheet.state("Results", "Pass", Output=made)
 
 
-def _map(w: Writer, node: Composition) -> None:
+def map_items(w: Writer, node: Composition) -> None:
     policy, most = node.arguments["errors"], node.arguments["concurrency"]
     items = _items(w, node)
     machine = _branch(w, node, policy, None, clean=False)
@@ -117,6 +117,3 @@ def _items(w: Writer, node: Composition) -> JSON:
         f"{place} != null ? {place} : []" if template is None else f"{place} = null ? [] : {place}"
     )
     return dynamic(text)
-
-
-FORKS: Final[dict[str, Part]] = {"parallel": _parallel, "graph": _graph, "map": _map}

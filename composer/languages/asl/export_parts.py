@@ -1,13 +1,27 @@
-"""What each combinator becomes in the States Language, or why it has no counterpart."""
+"""What each combinator becomes in the States Language, or why it has no counterpart.
+
+The functions stand here and not in the combinators' own rows: they need the writer of states, its labels
+and JSONata, which the DSL does without. One table finds them, by row.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from ...dsl.combinators import (
+    actions,
+    concurrency,
+    control,
+    data,
+    errors,
+    loops,
+    sagas,
+    transactions,
+)
 from ...expressions import path
 from ...values import NO_CHOICE, boxed
-from .export_errors import ERRORS
+from .export_errors import do, eca, retain_catch, retry, timeout
 from .export_expressions import (
     INPUT,
     boxing,
@@ -18,29 +32,17 @@ from .export_expressions import (
     fixed,
     selected,
 )
-from .export_forks import FORKS
+from .export_forks import graph, map_items, parallel
 from .export_machine import MASK, Label, Rule
 from .export_writer import HELD, branch_on_test, evaluate, invoke, keep, need, unless
 
 if TYPE_CHECKING:
-    from ...composition import Composition
+    from ...dsl.combinators.control import Case
+    from ...dsl.composition import Composition
     from ...expressions import Template
-    from ...grammar import Case
     from ...values import JSON
-    from .export_writer import Part, Writer
+    from .export_writer import Counterparts, Writer
 
-NO_COUNTERPART: Final[dict[str, str]] = {
-    "async": "nothing starts there that is not waited for",
-    "call": "state machines have no entities",
-    "dynamic": "a Task names its resource: it is not the value's to name",
-    "finally": "a state machine that is stopped, or times out, runs nothing more: it has no finalizers",
-    "function": "an inline function is code: deploy it as an action and name that here",
-    "participant": "state machines take part in no transactions",
-    "race": "no state ends with the first of its branches",
-    "saga": "state machines undo nothing by themselves",
-    "step": "state machines undo nothing by themselves",
-    "transaction": "state machines have no transactions",
-}
 MAX_S: Final = 99_999_999
 MAX_EPOCH: Final = 1e11  # seconds: beyond, a composition's `wait` refuses them
 
@@ -139,10 +141,7 @@ def _wait_until(w: Writer, node: Composition, until: JSON) -> None:
 
 
 def _sequence(w: Writer, node: Composition) -> None:
-    for index, part in enumerate(node.arguments["components"]):
-        w.part(f"components[{index}]", part)
-    if not node.arguments["components"]:
-        w.sheet.check("Input")
+    w.parts(node)
 
 
 def _branches(w: Writer, node: Composition, yes: Label, no: Label) -> None:
@@ -155,13 +154,13 @@ def _branches(w: Writer, node: Composition, yes: Label, no: Label) -> None:
     w.sheet.place(end)
 
 
-def _if(w: Writer, node: Composition) -> None:
+def _when(w: Writer, node: Composition) -> None:
     yes, no = Label(), Label()
     branch_on_test(w, "When", node, yes, no)
     _branches(w, node, yes, no)
 
 
-def _if_nosave(w: Writer, node: Composition) -> None:
+def _when_nosave(w: Writer, node: Composition) -> None:
     yes, no = Label(), Label()
     w.part("test", node.arguments["test"])
     w.sheet.choice("When", Rule(HELD, yes), otherwise=no)
@@ -170,11 +169,11 @@ def _if_nosave(w: Writer, node: Composition) -> None:
 
 def _head(w: Writer, node: Composition) -> Label:
     """Where a loop comes back to: a handler in it may bring a value with a field `error`."""
-    w.sheet.clean = w.sheet.clean and not any(part.type == "try" for part in node.walk())
+    w.sheet.clean = w.sheet.clean and not any(part.row is errors.DO for part in node.walk())
     return w.sheet.here()
 
 
-def _while(w: Writer, node: Composition) -> None:
+def _loop(w: Writer, node: Composition) -> None:
     head, body, end = _head(w, node), Label(), Label()
     branch_on_test(w, "While", node, body, end)
     _body(w, node, body)
@@ -182,7 +181,7 @@ def _while(w: Writer, node: Composition) -> None:
     w.sheet.place(end)
 
 
-def _while_nosave(w: Writer, node: Composition) -> None:
+def _loop_nosave(w: Writer, node: Composition) -> None:
     head, body, end = _head(w, node), Label(), Label()
     w.part("test", node.arguments["test"])
     w.sheet.choice("While", Rule(HELD, body), otherwise=end)
@@ -196,13 +195,13 @@ def _body(w: Writer, node: Composition, body: Label) -> None:
     w.part("body", node.arguments["body"])
 
 
-def _dowhile(w: Writer, node: Composition) -> None:
+def _doloop(w: Writer, node: Composition) -> None:
     head = _head(w, node)
     w.part("body", node.arguments["body"])
     branch_on_test(w, "Again", node, head)
 
 
-def _dowhile_nosave(w: Writer, node: Composition) -> None:
+def _doloop_nosave(w: Writer, node: Composition) -> None:
     head = _head(w, node)
     w.part("body", node.arguments["body"])
     w.part("test", node.arguments["test"])
@@ -224,7 +223,7 @@ def _repeat(w: Writer, node: Composition) -> None:
 def _switch(w: Writer, node: Composition) -> None:
     on, cases = node.arguments["on"], node.arguments["cases"]
     labels, end = [Label() for _ in cases], Label()
-    subject = on.arguments["template"].selector if on.type == "select" else None
+    subject = on.arguments["template"].selector if on.row is data.SELECT else None
     if subject is None:
         _switch_on_result(w, on, list(zip(cases, labels, strict=True)))
     else:
@@ -311,28 +310,51 @@ def _forward(w: Writer, node: Composition) -> None:
     w.sheet.check("Carry on")
 
 
-PARTS: Final[dict[str, Part]] = {
-    "action": invoke,
-    "literal": _literal,
-    "select": _select,
-    "predicate": _predicate,
-    "assign": _assign,
-    "raise": _raise,
-    "wait": _wait,
-    "sequence": _sequence,
-    "if": _if,
-    "if_nosave": _if_nosave,
-    "while": _while,
-    "while_nosave": _while_nosave,
-    "dowhile": _dowhile,
-    "dowhile_nosave": _dowhile_nosave,
-    "repeat": _repeat,
-    "switch": _switch,
-    "let": _let,
-    "mask": _mask,
-    "retain": _retain,
-    "merge": _merge,
-    "forward": _forward,
-    **ERRORS,
-    **FORKS,
+COUNTERPARTS: Final[Counterparts] = {
+    # actions
+    actions.ACTION: invoke,
+    actions.DYNAMIC: "a Task names its resource: it is not the value's to name",
+    actions.FUNCTION: "an inline function is code: deploy it as an action and name that here",
+    # data
+    data.LITERAL: _literal,
+    data.SELECT: _select,
+    data.PREDICATE: _predicate,
+    data.LET: _let,
+    data.MASK: _mask,
+    data.ASSIGN: _assign,
+    data.RETAIN: _retain,
+    data.RETAIN_CATCH: retain_catch,
+    data.MERGE: _merge,
+    data.FORWARD: _forward,
+    # control and loops
+    control.SEQUENCE: _sequence,
+    control.WAIT: _wait,
+    control.WHEN: _when,
+    control.WHEN_NOSAVE: _when_nosave,
+    control.SWITCH: _switch,
+    control.ECA: eca,
+    loops.REPEAT: _repeat,
+    loops.LOOP: _loop,
+    loops.LOOP_NOSAVE: _loop_nosave,
+    loops.DOLOOP: _doloop,
+    loops.DOLOOP_NOSAVE: _doloop_nosave,
+    # errors
+    errors.RAISE: _raise,
+    errors.RETRY: retry,
+    errors.DO: do,
+    errors.ENSURE: "a state machine that is stopped, or times out, runs nothing more: it has no finalizers",
+    errors.TIMEOUT: timeout,
+    # concurrency
+    concurrency.PARALLEL: parallel,
+    concurrency.RACE: "no state ends with the first of its branches",
+    concurrency.MAP: map_items,
+    concurrency.GRAPH: graph,
+    concurrency.ASYNC: "nothing starts there that is not waited for",
+    # transactions and sagas
+    transactions.CALL: "state machines have no entities",
+    transactions.PARTICIPANT: "state machines take part in no transactions",
+    transactions.TRANSACTION: "state machines have no transactions",
+    sagas.SAGA: "state machines undo nothing by themselves",
+    sagas.STEP: "state machines undo nothing by themselves",
 }
+"""What writes a combinator's states, or why there are none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...dsl.combinators.data import ASSIGN, PREDICATE
 from ...freezing import frozen
 from ...names import Name
 from ...states.resources import is_function
@@ -21,15 +22,17 @@ from .export_expressions import (
 from .export_machine import MASK, Label, Rule, Sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from ...composition import Composition
+    from ...dsl.composition import Composition, Row
     from ...expressions import Template
     from ...values import JSON
 
     Part: TypeAlias = "Callable[[Writer, Composition], None]"
+    Counterparts: TypeAlias = Mapping[Row, Part | str]
 
 HELD: Final = true(f"{INPUT}.value")
+NO_COUNTERPART: Final = "it has no counterpart"
 
 
 @final
@@ -50,14 +53,12 @@ class Writer:
         self,
         sheet: Sheet,
         resource: Callable[[str], str],
-        parts: dict[str, Part],
-        missing: dict[str, str],
+        counterparts: Counterparts,
     ) -> None:
         self.sheet = sheet
         self.flaws: list[Flaw] = []
         self.resource = resource
-        self._parts = parts
-        self._missing = missing  # why a combinator has no counterpart, by its type
+        self._counterparts = counterparts  # of a combinator, or why there is none
         self._path = ""
         self._resources: dict[str, str] = {}
 
@@ -65,12 +66,12 @@ class Writer:
         """The states of a part; `where` it stands in the one being written."""
         outer = self._path
         self._path = ".".join(filter(None, (outer, where)))
-        write = self._parts.get(node.type)
+        counterpart = self._counterparts.get(node.row, NO_COUNTERPART)
         try:
-            if write is None:
-                self.flaw(node, self._missing[node.type])
+            if isinstance(counterpart, str):
+                self.flaw(node, counterpart)
             else:
-                write(self, node)
+                counterpart(self, node)
         except InexpressibleError as error:
             self.flaw(node, str(error))
         finally:
@@ -78,7 +79,10 @@ class Writer:
 
     def parts(self, node: Composition) -> None:
         """The states of a node's components, in sequence."""
-        self._parts["sequence"](self, node)
+        for index, part in enumerate(node.arguments["components"]):
+            self.part(f"components[{index}]", part)
+        if not node.arguments["components"]:
+            self.sheet.check("Input")
 
     def flaw(self, node: Composition, why: str) -> None:
         self.flaws.append(Flaw(self._path, node.type, why))
@@ -138,9 +142,7 @@ def visible(scopes: tuple[dict[str, str], ...]) -> Iterator[dict[str, str]]:
 
 def assigned(node: Composition) -> set[str]:
     """The variables that a part may set."""
-    return {
-        name for part in node.walk() if part.type == "assign" for name in part.arguments["values"]
-    }
+    return {name for part in node.walk() if part.row is ASSIGN for name in part.arguments["values"]}
 
 
 # --- what is needed in several -------------------------------------------------------------------
@@ -211,7 +213,7 @@ def branch_on_test(
 ) -> None:
     """Goes on with the value, to one label or the other, as the test of `node` says."""
     tested: Composition = node.arguments["test"]
-    if tested.type == "predicate":
+    if tested.row is PREDICATE:
         held = condition(tested.arguments["predicate"], w.variable)
         w.sheet.choice(name, Rule(held, yes), otherwise=no)
         return

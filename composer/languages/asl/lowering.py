@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ...assembler import Assembler
+from ...dsl.assembler import Assembler
 from ...instructions import (
     BeginBranch,
     BeginMachine,
@@ -23,7 +23,7 @@ from .machine import parse
 from .structures import language_of
 
 if TYPE_CHECKING:
-    from ...assembler import Label
+    from ...dsl.assembler import Label
     from ...program import Program
     from ...values import JSON
     from .diagnostic import Hooks, Language, MachineType
@@ -42,7 +42,7 @@ def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
         CompositionError: it is too large.
     """
     doc = parse(definition, type=type, hooks=hooks)
-    assembler = Assembler({}, "")
+    assembler = Assembler("")
     seconds = doc.get("TimeoutSeconds")
     if type == "EXPRESS":
         seconds = min(EXPRESS_SECONDS, seconds or EXPRESS_SECONDS)

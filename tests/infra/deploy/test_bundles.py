@@ -55,7 +55,7 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
 UNNEEDED = (
     "asyncio",
     "composer.diagram",
-    "composer.combinators",
+    "composer.dsl",
     "composer.languages.asl.diagnostics",
 )
 

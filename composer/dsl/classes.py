@@ -16,7 +16,7 @@ import typing
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from .errors import CaptureError
+from ..errors import CaptureError
 from .functions import FUTURE, Advice, Scope, definitions, extent, lines_of, nodes, references
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .errors import CaptureError
-from .values import flaw
+from ..errors import CaptureError
+from ..values import flaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import CellType
 
-    from .values import JSON
+    from ..values import JSON
 
 KIND = "python:3"
 MAX_ARGUMENTS = 2  # the value, and the variables

@@ -10,26 +10,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from .errors import ExpressionError, InvalidNameError
-from .expressions import Predicate, Selector, Template, parse_predicate
-from .names import Name
-from .values import flaw
+from ..errors import ExpressionError, InvalidNameError
+from ..expressions import Predicate, Selector, Template, parse_predicate
+from ..names import Name
+from ..values import flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from .values import JSON
+    from ..values import JSON
 
 REQUIRED: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of argument. Without `write` and `read` it is kept as the JSON it is."""
+    """One kind of argument. Without `write` and `read` it is kept as the JSON it is.
+
+    parts: the compositions in an argument of this kind, each with where it stands, given the
+        argument's name and value; None when there can be none.
+    """
 
     take: Callable[[Any], Any]
     write: Callable[[Any], JSON] = lambda value: value
     read: Callable[[JSON], Any] = lambda doc: doc
+    parts: Callable[[str, Any], Iterable[tuple[str, Any]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +157,12 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
 
 def optional(kind: Kind) -> Kind:
     """The same, or None."""
+    below = kind.parts
     return Kind(
         lambda value: None if value is None else kind.take(value),
         lambda value: None if value is None else kind.write(value),
         lambda doc: None if doc is None else kind.read(doc),
+        below and (lambda name, value: () if value is None else below(name, value)),
     )
 
 
@@ -170,7 +177,7 @@ ASSIGNMENTS = Kind(
     lambda value: {name: template.to_json() for name, template in value.items()},
     lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
 )
-PREDICATE = Kind(_predicate, lambda value: value.to_json(), parse_predicate)
+CONDITION = Kind(_predicate, lambda value: value.to_json(), parse_predicate)
 COUNT = Kind(_whole(0))
 POSITIVE = Kind(_whole(1))
 SECONDS = Kind(_number(0, 366 * 24 * 3600, above=True))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..errors import CompositionError
+from ..instructions import End
+from ..names import DEFAULT_NAMESPACE
+from ..values import MADE_DEPTH, flaw
 from .assembler import Assembler
-from .errors import CompositionError
-from .instructions import End
-from .lowering import LOWERINGS
-from .names import DEFAULT_NAMESPACE
-from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:
+    from ..program import Program
     from .composition import Composition
-    from .program import Program
 
 
 def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> Program:
@@ -26,8 +25,8 @@ def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> 
     Raises:
         CompositionError: when it is too large.
     """
-    assembler = Assembler(LOWERINGS, namespace)
-    LOWERINGS[composition.type](assembler, composition)
+    assembler = Assembler(namespace)
+    composition.row.lower(assembler, composition)
     assembler.emit(End)
     program = assembler.program()
     if why := flaw(program.to_json(), depth=MADE_DEPTH):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .expressions import Selector, Template
-from .values import copied, flaw
+from ..expressions import Selector, Template
+from ..values import copied, flaw
 
 if TYPE_CHECKING:
-    from .values import JSON
+    from ..values import JSON
 
 
 @dataclass(frozen=True, slots=True)

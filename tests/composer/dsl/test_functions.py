@@ -13,8 +13,8 @@ import types
 
 import pytest
 
+from composer.dsl.functions import ActionFunction, capture
 from composer.errors import CaptureError, CompositionError
-from composer.functions import ActionFunction, capture
 
 RATE = 3
 TABLE = {"a": [1, (2, None)], "b": "x'y", "c": math.pi}

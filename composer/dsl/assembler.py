@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from .errors import CompositionError
-from .names import Name
-from .program import Program
+from ..errors import CompositionError
+from ..names import Name
+from ..program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from .composition import Composition
-    from .instructions import Instruction
-    from .values import JSON
-
-    Lowering: TypeAlias = Callable[["Assembler", Composition], None]
+    from ..instructions import Instruction
+    from ..values import JSON
 
 MAX_INSTRUCTIONS = 50_000
 
@@ -35,9 +32,9 @@ class Label:
 class Assembler:
     """Collects instructions, with labels for targets that are not known yet."""
 
-    def __init__(self, lowerings: Mapping[str, Lowering], namespace: str) -> None:
+    def __init__(self, namespace: str) -> None:
         self.path = ""
-        self._lowerings, self._namespace = lowerings, namespace
+        self._namespace = namespace
         self._code: list[tuple[type[Instruction], dict[str, Any]]] = []
         self._functions: dict[str, dict[str, JSON]] = {}
         self._inside: list[str] = []
@@ -69,15 +66,6 @@ class Assembler:
         """Makes `label` stand for the next instruction."""
         label.at = len(self._code)
 
-    def part(self, where: str, part: Composition) -> None:
-        """The code of a part; `where` it stands in the composition being lowered."""
-        with self._within(where):
-            self._lowerings[part.type](self, part)
-
-    def parts(self, node: Composition) -> None:
-        """The code of a node's components, in sequence."""
-        self._lowerings["sequence"](self, node)
-
     def action(self, name: str) -> str:
         """An action's full name."""
         return str(Name.parse(name).within(self._namespace))
@@ -103,7 +91,8 @@ class Assembler:
         return self._inside[-1:] == [what]
 
     @contextmanager
-    def _within(self, where: str) -> Iterator[None]:
+    def within(self, where: str) -> Iterator[None]:
+        """The code that follows is of a part, and `where` it stands in the one around it."""
         outer = self.path
         self.path = f"{outer}.{where}" if outer else where
         try:

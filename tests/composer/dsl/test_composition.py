@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import composer
 from composer import CompositionError, Program, parse, path
-from composer.assembler import MAX_INSTRUCTIONS
-from composer.composition import MAX_NESTING
+from composer.dsl.assembler import MAX_INSTRUCTIONS
+from composer.dsl.composition import MAX_NESTING, ROWS, build
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -59,6 +59,12 @@ def test_a_program_goes_through_json_and_stays_the_same(composition):
 )  # fmt: skip
 def test_every_argument_is_written_and_read(part):
     assert parse(json.loads(json.dumps(part.to_json()))).to_json() == part.to_json()
+
+
+def test_an_undo_that_is_tried_without_end_stays_one():
+    part = composer.step("a", "b", undo_retries=None)
+
+    assert parse(json.loads(json.dumps(part.to_json()))).arguments["undo_retries"] is None
 
 
 def test_what_composer_writes_is_read():
@@ -118,7 +124,7 @@ def test_what_is_no_composition_is_refused(doc, why):
         ),
         max_leaves=12,
     ),
-    st.sampled_from(sorted(composer.composition.GRAMMAR)),
+    st.sampled_from(sorted(ROWS)),
 )
 @SETTINGS
 def test_no_document_does_worse_than_to_be_refused(doc, type):
@@ -184,7 +190,7 @@ def test_a_part_that_stands_for_nothing_is_left_out():
 @pytest.mark.parametrize("components", [7, "ab", None])
 def test_components_are_a_list(components):
     with pytest.raises(CompositionError, match="sequence: 'components'"):
-        composer.composition.build("sequence", components=components)
+        build(ROWS["sequence"], components=components)
 
 
 def test_equal_compositions_are_equal_and_have_no_hash():

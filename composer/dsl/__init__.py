@@ -1,0 +1,8 @@
+"""The DSL: compositions as a user writes them in Python, and the programs that they become.
+
+Importing any module of it imports all combinators: `composition.ROWS` is whole for whoever reads it.
+"""
+
+from . import combinators
+
+__all__ = ["combinators"]

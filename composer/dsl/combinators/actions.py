@@ -1,0 +1,206 @@
+"""Actions and functions: the leaves that invoke something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from ... import instructions as i
+from ...errors import CompositionError
+from ...expressions import Template
+from ..arguments import JSON_VALUE, NAME, Argument, Kind, optional
+from ..composition import Composition, Effect, Row, as_part, build, define
+from ..drawing import draw_data
+from ..functions import ActionFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...values import JSON
+    from ..assembler import Assembler
+    from ..canvas import Canvas, Ends
+
+MAX_LABEL = 60
+
+
+# --- an action by its name -----------------------------------------------------------------------
+
+
+@overload
+def action(name: str, /, **options: Any) -> Composition: ...
+@overload
+def action(function: Callable[..., Any], /, *, name: str | None = None) -> ActionFunction: ...
+@overload
+def action(
+    *, name: str | None = None, limits: dict[str, JSON] | None = None,
+    annotations: dict[str, JSON] | None = None,
+) -> Callable[[Callable[..., Any]], ActionFunction]: ...  # fmt: skip
+def action(subject: Any = None, /, **options: Any) -> Any:
+    """An action by name; or, on a Python function, that function as an action.
+
+    `action("pkg/name")` invokes the action of that name (`/namespace/pkg/name` in full). With
+    `code=` or `sequence=` it also says what the action is, and deploying the composition deploys it:
+    `action("hello", code="def main(p): ...", kind="python:3", limits={"timeout": 5000})`. With `function=`
+    it runs elsewhere, on the cloud that `kind` names, with that kind's options:
+    `action("charge", kind="aws:lambda", function="charge:live", region="eu-west-1")`.
+
+    `@action` on a function names an action after it. In a program that embeds the engine it runs
+    there, trusted; deployed to a server, its source runs in a worker.
+    """
+    if callable(subject) and not isinstance(subject, (str, Composition)):
+        return _action_function(subject, **options)
+    if subject is None:
+        return lambda function: _action_function(function, **options)
+    return build(ACTION, name=subject, action=_definition(**options))
+
+
+def _action_function(
+    function: Callable[..., Any],
+    name: str | None = None,
+    limits: dict[str, JSON] | None = None,
+    annotations: dict[str, JSON] | None = None,
+) -> ActionFunction:
+    named = name or str(getattr(function, "__name__", ""))
+    if named in ("", "<lambda>"):
+        raise CompositionError("action: a lambda has no name: use action(function, name=...)")
+    build(ACTION, name=named)  # checks the name
+    return ActionFunction(named, function, limits, annotations)
+
+
+def _definition(
+    limits: dict[str, JSON] | None = None,
+    annotations: dict[str, JSON] | None = None,
+    **options: Any,
+) -> dict[str, JSON] | None:
+    options = {name: value for name, value in options.items() if value is not None}
+    whats = [name for name in ("code", "sequence", "function") if name in options]
+    given = {**options, "limits": limits, "annotations": annotations}
+    if not whats:
+        if extra := next((name for name, value in given.items() if value), None):
+            raise CompositionError(f"action: '{extra}' needs 'code', 'sequence' or 'function'")
+        return None
+    if len(whats) > 1:
+        raise CompositionError(f"action: give either '{whats[0]}' or '{whats[1]}'")
+    doc: dict[str, JSON] = {"exec": _executed(whats[0], options)}
+    if limits:
+        doc["limits"] = limits
+    if annotations:
+        doc["annotations"] = [{"key": key, "value": value} for key, value in annotations.items()]
+    return doc
+
+
+def _executed(what: str, options: dict[str, Any]) -> dict[str, JSON]:
+    if what == "function":
+        if not isinstance(options.get("kind"), str):
+            raise CompositionError(
+                "action: 'function' needs a 'kind' such as 'aws:lambda' or 'http'"
+            )
+        body = {"body": Template.of(options["body"]).to_json()} if "body" in options else {}
+        return {**options, **body}
+    allowed = {"code": ("code", "kind"), "sequence": ("sequence",)}[what]
+    for name in options:
+        if name not in allowed:
+            raise CompositionError(f"action: '{name}' does not go with '{what}'")
+    if what == "code":
+        return {"kind": options.get("kind", "python:3"), "code": options["code"]}
+    names = [build(ACTION, name=item).arguments["name"] for item in options["sequence"]]
+    return {"kind": "sequence", "components": names}
+
+
+def _take_definition(value: Any) -> dict[str, JSON] | ActionFunction:
+    if isinstance(value, ActionFunction):
+        return value
+    if not isinstance(value, dict) or not isinstance(value.get("exec"), dict):
+        raise ValueError("must be an action: {'exec': {...}, 'limits'?: ..., 'annotations'?: ...}")
+    copied: dict[str, JSON] = JSON_VALUE.take(value)
+    return copied
+
+
+DEFINITION: Final = Kind(
+    _take_definition,
+    # A function of this process stands in JSON by its name alone.
+    lambda value: None if isinstance(value, ActionFunction) else value,
+)
+
+
+def _lower_action(a: Assembler, node: Composition) -> None:
+    a.emit(i.Invoke, action=a.action(node.arguments["name"]), path=a.path)
+
+
+def _draw_action(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
+    return canvas.leaf(node.arguments["name"].removeprefix("/_/"), ends)
+
+
+ACTION: Final = define(
+    Row(
+        type="action",
+        name="action",
+        arguments={"name": Argument(NAME), "action": Argument(optional(DEFINITION), None)},
+        lower=_lower_action,
+        draw=_draw_action,
+    )
+)
+
+
+# --- the action that the value names -------------------------------------------------------------
+
+
+def dynamic() -> Composition:
+    """Invokes the action that the value names: `{"type": "action", "name": ..., "params": {...}}`."""
+    return build(DYNAMIC)
+
+
+def _lower_dynamic(a: Assembler, _: Composition) -> None:
+    a.emit(i.InvokeNamed, path=a.path)
+
+
+DYNAMIC: Final = define(Row(type="dynamic", name="dynamic", lower=_lower_dynamic, draw=draw_data))
+
+
+# --- an inline function --------------------------------------------------------------------------
+
+
+def function(function: Callable[..., Any]) -> Composition:
+    """An inline function, captured as source and run in a worker, never in the conductor.
+
+    It takes the value, or the value and the visible `let` variables, which it may set:
+    `lambda params, variables: ...`. What it returns is the result; None stands for the value it was
+    given, as it is then.
+
+    Raises:
+        CaptureError: when it refers to what cannot travel; the text says what to do.
+    """
+    if isinstance(function, (str, Composition)) or not callable(function):
+        raise CompositionError(f"function: must be a Python function, not {function!r}")
+    return as_part(function)
+
+
+def _take_function(value: Any) -> dict[str, JSON]:
+    runtime = value.get("exec") if isinstance(value, dict) else None
+    if not isinstance(runtime, dict) or not all(
+        isinstance(runtime.get(key), str) for key in ("kind", "code")
+    ):
+        raise ValueError("must be {'exec': {'kind': ..., 'code': ...}}")
+    copied: dict[str, JSON] = JSON_VALUE.take(value)
+    return copied
+
+
+def _lower_function(a: Assembler, node: Composition) -> None:
+    runtime = node.arguments["function"]["exec"]
+    a.emit(i.Call, function=a.function(runtime), path=a.path)
+
+
+def _draw_function(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
+    code = node.arguments["function"]["exec"]["code"].strip().splitlines()
+    return canvas.leaf(f"λ {code[-1] if len(code) == 1 else code[0]}"[:MAX_LABEL], ends)
+
+
+FUNCTION: Final = define(
+    Row(
+        type="function",
+        name="function",
+        arguments={"function": Argument(Kind(_take_function))},
+        lower=_lower_function,
+        draw=_draw_function,
+        effect=Effect.APART,
+    )
+)

@@ -1,0 +1,79 @@
+"""The grammar: how compositions stand in each other as parts, and how one is read from JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import CompositionError, Error
+from ..values import flaw
+from .arguments import Argument, Kind
+from .composition import ROWS, Composition, as_part, build
+
+if TYPE_CHECKING:
+    from ..values import JSON
+
+
+def parse(doc: JSON) -> Composition:
+    """The composition that `doc`, what `to_json` wrote, stands for.
+
+    Raises:
+        CompositionError: naming the combinator and the argument that is wrong.
+    """
+    if why := flaw(doc):
+        raise CompositionError(f"a composition is JSON, but {why}")
+    return read(doc)
+
+
+def read(doc: JSON) -> Composition:
+    """As `parse`, of what is known to be JSON."""
+    if not isinstance(doc, dict) or not isinstance(doc.get("type"), str):
+        raise CompositionError(f"a composition is an object with a 'type', not {doc!r:.200}")
+    row = ROWS.get(doc["type"])
+    if row is None:
+        raise CompositionError(f"there is no combinator {doc['type']!r}")
+    arguments = {}
+    for name, value in doc.items():
+        if name in ("type", "path"):  # Composer labels its nodes with a path
+            continue
+        try:
+            known = row.arguments.get(name)
+            arguments[name] = known.kind.read(value) if known is not None else value
+        except CompositionError:
+            raise
+        except (Error, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CompositionError(f"{row.name}: '{name}' cannot be read: {error!r}") from error
+    return build(row, **arguments)
+
+
+def _take_parts(values: Any) -> tuple[Composition, ...]:
+    if not isinstance(values, (list, tuple)):
+        raise ValueError(f"must be a list of parts, not {values!r}")
+    return tuple(as_part(value) for value in values)
+
+
+PART: Final = Kind(
+    as_part,
+    lambda part: part.to_json(),
+    lambda doc: None if doc is None else read(doc),
+    lambda name, part: [(name, part)],
+)
+PARTS: Final = Kind(
+    _take_parts,
+    lambda parts: [part.to_json() for part in parts],
+    lambda doc: [None if item is None else read(item) for item in doc],
+    lambda name, parts: [(f"{name}[{index}]", part) for index, part in enumerate(parts)],
+)
+COMPONENTS: Final = {"components": Argument(PARTS, ())}
+"""The argument of most combinators: parts that run in sequence, or at the same time."""
+
+
+def one_part(combinator: str, value: Any) -> Composition:
+    """What may stand for a composition, as one, before it is an argument.
+
+    Raises:
+        CompositionError: naming the combinator.
+    """
+    try:
+        return as_part(value)
+    except ValueError as error:
+        raise CompositionError(f"{combinator}: a part {error}") from error

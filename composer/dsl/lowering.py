@@ -1,0 +1,25 @@
+"""The code of a composition's parts: what the lowering of a combinator calls for those below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..instructions import Inspect
+
+if TYPE_CHECKING:
+    from .assembler import Assembler
+    from .composition import Composition
+
+
+def lower(a: Assembler, where: str, part: Composition) -> None:
+    """The code of a part; `where` it stands in the composition being lowered."""
+    with a.within(where):
+        part.row.lower(a, part)
+
+
+def lower_components(a: Assembler, node: Composition) -> None:
+    """The code of a node's components, in sequence."""
+    for index, part in enumerate(node.arguments["components"]):
+        lower(a, f"components[{index}]", part)
+    if not node.arguments["components"]:
+        a.emit(Inspect)
