@@ -56,6 +56,7 @@ from .conducting import CONDUCTING
 from .conductor import Transition, advance
 from .cursor import Context, Limits
 from .diagram import dot, mermaid
+from .dialects import DIALECTS
 from .errors import (
     CaptureError,
     CompositionError,
@@ -99,7 +100,7 @@ from .policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEa
 from .program import Program
 from .redrive import RedriveError, redrive
 from .retries import RetryPolicy
-from .states import machine_frames, task_token, token_place
+from .states import task_token, token_place
 from .timelines import Line, timeline
 from .transactional import (
     call,
@@ -135,6 +136,7 @@ __all__ = [
     "APPLICATION_ERROR",
     "CANCELLED",
     "CONDUCTING",
+    "DIALECTS",
     "EXECUTION_FAILED",
     "JSON",
     "LIMIT_EXCEEDED",
@@ -233,7 +235,6 @@ __all__ = [
     "literal",
     "loop",
     "loop_nosave",
-    "machine_frames",
     "map",
     "mask",
     "measured",
