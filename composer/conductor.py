@@ -8,6 +8,9 @@ The unwinding rule, one for all languages: frames are popped from the innermost.
 the first retry that covers it and has attempts left, or handler that names it. A finalizer stops every
 cause: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
 an expired deadline goes on when it is done. A deadline frame turns its own expiry into a failure.
+
+The machine names no language. What a completion, a failure or a join means, and what becomes of a frame
+that a language has added, the program's dialect says: see `composer.dialect`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Cursor:
         value: JSON = NOTHING,
         events: Sequence[Told] = (),
     ) -> None:
-        """Writes a history entry about the current turn; `events` are what it is in a machine's history."""
+        """Writes a history entry about the current turn; `events` are its words where they are numbered."""
         detail = detail or {}
         if events:
             if not quiet(self.frames):
@@ -221,8 +221,8 @@ class Cursor:
 class Context:
     """What the machine cannot know by itself.
 
-    Which execution this is and how often it was redriven, the time, the limits, and how many events of
-    a state machine there have been.
+    Which execution this is and how often it was redriven, the time, the limits, and how many events there
+    have been in a history that numbers them.
     """
 
     execution: str
@@ -233,7 +233,7 @@ class Context:
 
 
 Told: TypeAlias = "tuple[str, dict[str, JSON]]"
-"""An event of a state machine: its type, and AWS' details of it."""
+"""A numbered event of a history: its type, and the details of it, as the program's language has them."""
 
 Reaction: TypeAlias = "Cause | None"
 """What an instruction answers: nothing, or why to unwind."""

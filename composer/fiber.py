@@ -236,7 +236,7 @@ class Fiber:
     wait: Wait | None = None
     outcome: Outcome | None = None
     log: Log = ()
-    event: int = 0  # the number of its last event, in a state machine
+    event: int = 0  # the number of its last event, where events are numbered
 
     @property
     def due_ms(self) -> int | None:

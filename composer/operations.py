@@ -1,7 +1,8 @@
 """What each instruction does: one short function each, and the table that finds it.
 
 An operation runs with the program counter already on the next instruction. It answers why to unwind,
-or None; it never unwinds by itself, and it takes nothing but the cursor into account.
+or None; it never unwinds by itself, and it takes nothing but the cursor into account. A language adds
+operations of its own through its dialect.
 """
 
 from __future__ import annotations
