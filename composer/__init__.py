@@ -10,6 +10,7 @@ from .conducting import CONDUCTING
 from .conductor import Transition, advance
 from .cursor import Context, Limits
 from .diagram import dot, mermaid
+from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
 from .dsl.combinators.concurrency import after, any, asynchronous, graph, map, parallel, race
@@ -93,7 +94,7 @@ from .names import Name, activation_id, check_part
 from .program import Program
 from .redrive import RedriveError, redrive
 from .retries import RetryPolicy
-from .states import machine_frames, task_token, token_place
+from .states import task_token, token_place
 from .timelines import Line, timeline
 from .values import (
     APPLICATION_ERROR,
@@ -119,6 +120,7 @@ __all__ = [
     "APPLICATION_ERROR",
     "CANCELLED",
     "CONDUCTING",
+    "DIALECTS",
     "EXECUTION_FAILED",
     "JSON",
     "LIMIT_EXCEEDED",
@@ -217,7 +219,6 @@ __all__ = [
     "literal",
     "loop",
     "loop_nosave",
-    "machine_frames",
     "map",
     "mask",
     "measured",

@@ -8,18 +8,21 @@ The unwinding rule, one for all languages: frames are popped from the innermost.
 the first retry that covers it and has attempts left, or handler that names it. A finalizer stops every
 cause: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
 an expired deadline goes on when it is done. A deadline frame turns its own expiry into a failure.
+
+The machine names no language. What a completion, a failure or a join means, and what becomes of a frame
+that a language has added, the program's dialect says: see `composer.dialect`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from . import history, states
+from . import history
 from .causes import Cancellation, Exhaustion, Expiry, stronger
-from .commands import Abandon, CancelMembers, Command, Invoke
+from .commands import Abandon, CancelMembers, Command, Invoke, Rebind
 from .compensations import REVERT_ALL, Compensating, Compensations, Doing
 from .coordinator import Coordinating
-from .cursor import Context, Cursor
+from .cursor import Context, Cursor, count_from_now
 from .events import (
     Accepted,
     Cancelled,
@@ -43,50 +46,45 @@ from .fiber import (
     Finalizer,
     Finalizing,
     Handler,
-    InState,
     Invoking,
     Joining,
+    OwnFrame,
     Paused,
     Sleeping,
     invoking,
     polling,
 )
 from .freezing import changed, frozen
-from .instructions import Operate
-from .operations import OPERATIONS, attempted, inspect, invocation
+from .operations import attempted
+from .transacting import asks_entity
 from .undoing import (
     compensate,
     doubt,
     in_a_step,
-    is_unknown,
     left_undone,
-    settled,
-    take_logs,
     undisturbed,
 )
 from .values import (
     CANCELLED,
-    EXPRESSION_ERROR,
     LIMIT_EXCEEDED,
     TIMEOUT,
     Failure,
     failure,
-    measured,
 )
 
 if TYPE_CHECKING:
+    from .dialect import Dialect
     from .history import Entry
     from .instructions import Attempt
     from .program import Program
-    from .values import JSON
 
 
 @frozen
 class Transition:
     """What an event has made of a fiber, by running so many instructions.
 
-    `stale` when the event answered another turn: nothing has changed. `events` is how many there are of a
-    state machine by now.
+    `stale` when the event answered another turn: nothing has changed. `events` is how many there are by
+    now in a history that numbers them.
     """
 
     fiber: Fiber
@@ -110,12 +108,12 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
         event: one that is not for the turn the fiber waits in is stale and changes nothing.
         context: the execution's id, the time, and the limits.
     """
-    cursor = Cursor(fiber, program, context)
-    if not _receive(cursor, fiber, event):
+    dialect, cursor = program.dialect, Cursor(fiber, program.instructions, context)
+    if not _receive(dialect, cursor, fiber, event):
         return Transition(fiber, [], [], stale=True, events=context.events)
     if cursor.exhausted:
-        _stop(cursor)
-    ran = _run(cursor) if cursor.wait is None and cursor.outcome is None else 0
+        _stop(dialect, cursor)
+    ran = _run(dialect, cursor) if cursor.wait is None and cursor.outcome is None else 0
     return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran, events=cursor.events)
 
 
@@ -123,34 +121,35 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
     """The command that a fiber waits for, made again after a crash; None when it waits for none."""
     if not invoking(fiber.wait):
         return None
-    cursor = Cursor(fiber, program, context)
-    command = invocation(cursor, program.instructions[fiber.pc - 1], fiber.turn)
+    cursor = Cursor(fiber, program.instructions, context)
+    instruction = program.instructions[fiber.pc - 1]
+    command = program.dialect.commands[type(instruction)](cursor, instruction, fiber.turn)
     return None if isinstance(command, Failure) else command
 
 
-def _run(cursor: Cursor) -> int:
-    instructions = cursor.program.instructions
+def _run(dialect: Dialect, cursor: Cursor) -> int:
+    instructions, operations = cursor.instructions, dialect.operations
     ran = 0
     while ran < cursor.limits.instructions:
         instruction = instructions[cursor.pc]
         cursor.pc += 1
-        cause = OPERATIONS[type(instruction)](cursor, instruction)
+        cause = operations[type(instruction)](cursor, instruction)
         ran += 1 + cursor.work // WORK
         cursor.work = 0
         if cause is not None:
-            _unwind(cursor, cause)
+            _unwind(dialect, cursor, cause)
         if cursor.exhausted:
-            _stop(cursor)
+            _stop(dialect, cursor)
         if cursor.wait is not None or cursor.outcome is not None:
             break
     return ran
 
 
-def _stop(cursor: Cursor) -> None:
+def _stop(dialect: Dialect, cursor: Cursor) -> None:
     """All steps are used up: nothing runs any more but what undoes, tells and finalizes."""
     cursor.exhausted = False
     cursor.wait = None
-    _unwind(cursor, Exhaustion(cursor.limits.steps))
+    _unwind(dialect, cursor, Exhaustion(cursor.limits.steps))
 
 
 def _fiber(cursor: Cursor) -> Fiber:
@@ -176,7 +175,9 @@ def _fiber(cursor: Cursor) -> Fiber:
 # --- what comes in -----------------------------------------------------------------------------
 
 
-def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901, PLR0911, PLR0912  one case an event
+def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
+    dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event
+) -> bool:
     """Lets the event act on the cursor. False when it is stale."""
     wait = fiber.wait
     if fiber.outcome is not None:
@@ -185,28 +186,25 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         case Continued():
             return wait is None
         case Completed():
-            return isinstance(wait, Invoking) and _complete(cursor, event)
+            return isinstance(wait, Invoking) and _complete(dialect, cursor, event)
         case Failed():
-            return isinstance(wait, Invoking) and _fail(cursor, event)
+            return isinstance(wait, Invoking) and _fail(dialect, cursor, event)
         case Accepted():
             if not (invoking(wait) or polling(wait)) or event.turn != fiber.turn:
                 return False
             cursor.wait = Invoking(event.ticket, event.polled)
-            if cursor.program.states:
-                states.accepted(cursor, event)
-            else:
-                cursor.note(history.STEP_ACCEPTED)
+            dialect.accepted(cursor, event)
             return True
         case Heartbeat():
             if not isinstance(wait, Invoking) or event.turn != fiber.turn:
                 return False
             cursor.wait = wait
-            states.beat(cursor)
+            count_from_now(cursor, lambda deadline: deadline.beats and deadline.at_ms is not None)
             return True
         case Joined():
-            return isinstance(wait, Joining) and _join(cursor, event, wait)
+            return isinstance(wait, Joining) and _join(dialect, cursor, event, wait)
         case TimerFired():
-            return _fire(cursor, fiber)
+            return _fire(dialect, cursor, fiber)
         case Resumed():
             return isinstance(wait, Paused) and _resume(cursor, event)
         case Resolved():
@@ -215,10 +213,12 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
             if not isinstance(wait, Joining) or event.turn != fiber.turn:
                 return False
             cursor.wait = wait
-            states.rebound(cursor, event)
+            cursor.value = {**cursor.value, **event.bounds}
+            cursor.commands.append(Rebind(cursor.turn))
+            cursor.note(history.REBOUND, event.about)
             return True
         case Cancelled():
-            return _interrupt(cursor, fiber, Cancellation(), 0)
+            return _interrupt(dialect, cursor, fiber, Cancellation(), 0)
         case _:
             assert_never(event)
 
@@ -253,117 +253,51 @@ def _resolve(cursor: Cursor, event: Resolved) -> bool:
     return True
 
 
-def _complete(cursor: Cursor, event: Completed) -> bool:
+def _complete(dialect: Dialect, cursor: Cursor, event: Completed) -> bool:
     if event.turn != cursor.turn:
         return False
-    if cursor.program.states:
-        return _react(cursor, states.completed(cursor, event))
-    cursor.value = event.value
-    failed = inspect(cursor)
-    detail: dict[str, JSON] = {"variables": event.variables} if event.variables else {}
-    if event.remote is not None:
-        detail["remote"] = event.remote
-    if failed is not None:
-        cursor.note(history.STEP_FAILED, {"code": failed.code, **detail}, failed.error)
-    else:
-        cursor.note(history.STEP_SUCCEEDED, detail, cursor.value)
-    if event.variables and (unknown := cursor.assign(event.variables)):
-        failed = failure(EXPRESSION_ERROR, f"no enclosing let declares {unknown!r}")
+    failed = dialect.completed(cursor, event)
     if failed is not None:
         cursor.origin = cursor.turn
-        _unwind(cursor, failed)
+        _unwind(dialect, cursor, failed)
     return True
 
 
-def _react(cursor: Cursor, failed: Failure | None) -> bool:
-    if failed is not None:
-        cursor.origin = cursor.turn
-        _unwind(cursor, failed)
-    return True
-
-
-def _fail(cursor: Cursor, event: Failed) -> bool:
+def _fail(dialect: Dialect, cursor: Cursor, event: Failed) -> bool:
     if event.turn != cursor.turn:
         return False
-    if cursor.program.states:
-        return _react(cursor, states.task_failed(cursor, event))
-    detail: dict[str, JSON] = {"code": event.failure.code}
-    if event.remote is not None:
-        detail |= {"ran": event.ran, "remote": event.remote}
-    cursor.note(history.STEP_FAILED, detail, event.failure.error)
+    failed = dialect.failed(cursor, event)
     cursor.origin = cursor.turn
-    failed = settled(cursor, event.failure)
-    unknown = is_unknown(failed) if event.ran is None else event.ran == "unknown"
-    if unknown and not _asks_entity(cursor):
-        doubt(cursor)
-    _unwind(cursor, failed)
+    _unwind(dialect, cursor, failed)
     return True
 
 
-def _asks_entity(cursor: Cursor) -> bool:
-    """Whether it waits for an entity: what that has not answered it has not done."""
-    return isinstance(cursor.program.instructions[cursor.pc - 1], Operate)
-
-
-def _join(cursor: Cursor, event: Joined, wait: Joining) -> bool:
+def _join(dialect: Dialect, cursor: Cursor, event: Joined, wait: Joining) -> bool:
     if event.turn != cursor.turn:
         return False
-    cursor.pc = cursor.program.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
-    failed = event.outcome if isinstance(event.outcome, Failure) else None
-    if cursor.program.states:
-        return _joined_state(cursor, event, wait)
-    cursor.note(history.JOINED, {"code": failed.code} if failed else None)
-    take_logs(cursor, event.logs)
-    if not cursor.count_steps(event.steps):
-        return True
-    if wait.cause is not None:
-        cursor.origin = cursor.turn
-        _unwind(cursor, wait.cause)
-    elif failed is not None:
-        cursor.origin = cursor.turn
-        _unwind(cursor, failed)
-    else:
-        _take_results(cursor, event.outcome.value)
+    cursor.pc = cursor.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
+    cause = dialect.joined(cursor, event, wait)
+    if cause is not None:
+        _unwind(dialect, cursor, cause)
     return True
 
 
-def _joined_state(cursor: Cursor, event: Joined, wait: Joining) -> bool:
-    """The branches of a Parallel or a Map have ended."""
-    if not cursor.count_steps(event.steps):
-        return True
-    if wait.cause is not None:
-        cursor.origin = cursor.turn
-        _unwind(cursor, wait.cause)
-        return True
-    if isinstance(event.outcome, Failure):
-        states.branch_failed(cursor, event.outcome)
-        return _react(cursor, event.outcome)
-    return _react(cursor, states.joined(cursor, event.outcome.value))
-
-
-def _take_results(cursor: Cursor, results: JSON) -> None:
-    limit = cursor.limits.value_bytes
-    if measured(results, limit) > limit:
-        text = f"the results of the fork make a value of more than {limit} bytes"
-        _unwind(cursor, failure(LIMIT_EXCEEDED, text))
-    else:
-        cursor.value = results
-
-
-def _fire(cursor: Cursor, fiber: Fiber) -> bool:
+def _fire(dialect: Dialect, cursor: Cursor, fiber: Fiber) -> bool:
     for depth, frame in enumerate(fiber.frames):  # the outermost deadline decides
         if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
             dealt_with = changed(frame, at_ms=None)
             cursor.frames = (*fiber.frames[:depth], dealt_with, *fiber.frames[depth + 1 :])
             cursor.note(history.TIMED_OUT, {"timeout_ms": frame.timeout_ms})
-            return _interrupt(cursor, fiber, Expiry(depth), depth)
+            return _interrupt(dialect, cursor, fiber, Expiry(depth), depth)
     if isinstance(fiber.wait, Sleeping) and fiber.wait.until_ms <= cursor.now_ms:
         cursor.note(history.TIMER_FIRED)
         return True
     return False
 
 
-def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above: int) -> bool:
+def _interrupt(
+    dialect: Dialect, cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above: int
+) -> bool:
     """Unwinds a fiber that waits; or later, when a finalizer is running in what is to be unwound."""
     cursor.wait = fiber.wait
     for depth in range(above, len(cursor.frames)):
@@ -378,11 +312,11 @@ def _interrupt(cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above
     if isinstance(fiber.wait, Invoking):
         cursor.commands.append(Abandon(fiber.turn, fiber.wait.ticket))
         cursor.note(history.STEP_CANCELLED)
-        if not _asks_entity(cursor):
+        if not asks_entity(cursor):
             doubt(cursor)
         cursor.origin = fiber.turn
     cursor.wait = None
-    _unwind(cursor, cause)
+    _unwind(dialect, cursor, cause)
     return True
 
 
@@ -400,7 +334,7 @@ def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one case a frame
+def _unwind(dialect: Dialect, cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a frame
     while cursor.frames:
         frame = cursor.pop()
         match frame:
@@ -426,15 +360,13 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one c
                 return
             case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
                 cause = frame.cause  # what failed was only a finalizer on the way
-            case InState() if isinstance(cause, Failure):
-                left = states.recover(cursor, frame, cause)
+            case Deadline() if cause == Expiry(len(cursor.frames)):
+                cause = dialect.expired(cursor, frame)
+            case OwnFrame():
+                left = dialect.frames[type(frame)](cursor, frame, cause)
                 if left is None:
                     return
                 cause = left
-            case Deadline() if cause == Expiry(len(cursor.frames)) and cursor.program.states:
-                cause = states.timed_out(cursor, frame)
-            case Deadline() if cause == Expiry(len(cursor.frames)):
-                cause = failure(TIMEOUT, f"not done within {frame.timeout_ms / 1000:g} seconds")
     cursor.outcome = _as_failure(cause)
 
 
@@ -457,7 +389,7 @@ def _as_failure(cause: Cause) -> Failure:
 
 def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
     """Prepares the next attempt, at once, after a delay, or after an operator's word."""
-    attempt: Attempt = cursor.program.instructions[frame.at]  # type: ignore[assignment]
+    attempt: Attempt = cursor.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
     spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)
     given_up = failed.code == REVERT_ALL and not (policy.stuck or in_a_step(cursor))

@@ -12,18 +12,18 @@ from . import history
 from .compensations import Compensating, Compensations, Doing
 from .coordinator import UNDISTURBED, Coordinating
 from .expressions import Scope
-from .fiber import Attempts, Insisting, Invoking, Mask, Variables, quiet
-from .freezing import frozen
+from .fiber import Attempts, Deadline, Insisting, Invoking, Mask, Variables, quiet
+from .freezing import changed, frozen
 from .history import NOTHING, Entry
 from .names import activation_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .commands import Command, Invoke
     from .compensations import Log
     from .fiber import Cause, Fiber, Frame, Wait
-    from .program import Program
+    from .instructions import Instruction
     from .values import JSON, Outcome
 
 
@@ -37,7 +37,7 @@ class Limits:
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
         evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
-        events: of a state machine's history; None for any number.
+        events: of a history that numbers them; None for any number.
         signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
             not signed.
     """
@@ -58,15 +58,15 @@ class Cursor:
     """A fiber being advanced, and what it has asked for and written down meanwhile."""
 
     __slots__ = (
-        "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "limits", "log", "now_ms",
-        "origin", "outcome", "pc", "program", "steps", "turn", "value", "wait", "work",
+        "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "instructions", "limits", "log", "now_ms",
+        "origin", "outcome", "pc", "steps", "turn", "value", "wait", "work",
     )  # fmt: skip
 
-    def __init__(self, fiber: Fiber, program: Program, context: Context) -> None:
+    def __init__(self, fiber: Fiber, instructions: Sequence[Instruction], context: Context) -> None:
         self.execution, self.generation = context.execution, context.generation
         self.now_ms: int = context.now_ms
         self.limits = context.limits
-        self.program = program
+        self.instructions = instructions
         self.id = fiber.id
         self.pc: int = fiber.pc
         self.value: JSON = fiber.value
@@ -105,7 +105,7 @@ class Cursor:
         value: JSON = NOTHING,
         events: Sequence[Told] = (),
     ) -> None:
-        """Writes a history entry about the current turn; `events` are what it is in a machine's history."""
+        """Writes a history entry about the current turn; `events` are its words where they are numbered."""
         detail = detail or {}
         if events:
             if not quiet(self.frames):
@@ -156,8 +156,8 @@ class Cursor:
                 return name
             if owner.variables[name] is not value:
                 at = next(i for i, frame in enumerate(self.frames) if frame is owner)
-                changed = Variables({**owner.variables, name: value})
-                self.frames = (*self.frames[:at], changed, *self.frames[at + 1 :])
+                assigned = Variables({**owner.variables, name: value})
+                self.frames = (*self.frames[:at], assigned, *self.frames[at + 1 :])
         return None
 
     def scope(self) -> Scope:
@@ -221,8 +221,8 @@ class Cursor:
 class Context:
     """What the machine cannot know by itself.
 
-    Which execution this is and how often it was redriven, the time, the limits, and how many events of
-    a state machine there have been.
+    Which execution this is and how often it was redriven, the time, the limits, and how many events there
+    have been in a history that numbers them.
     """
 
     execution: str
@@ -233,7 +233,7 @@ class Context:
 
 
 Told: TypeAlias = "tuple[str, dict[str, JSON]]"
-"""An event of a state machine: its type, and AWS' details of it."""
+"""A numbered event of a history: its type, and the details of it, as the program's language has them."""
 
 Reaction: TypeAlias = "Cause | None"
 """What an instruction answers: nothing, or why to unwind."""
@@ -247,3 +247,10 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:
         detail |= {"message": about.get("kind"), "key": command.params.get("key")}
     return detail
+
+
+def count_from_now(cursor: Cursor, which: Callable[[Deadline], bool]) -> None:
+    """Has the deadlines that are meant count from now."""
+    for frame in cursor.frames:
+        if type(frame) is Deadline and which(frame):
+            cursor.replace(frame, changed(frame, at_ms=cursor.now_ms + frame.timeout_ms))

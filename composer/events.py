@@ -1,4 +1,8 @@
-"""What can happen to a fiber. An event names the turn it answers; one for another turn is stale."""
+"""What can happen to a fiber. An event names the turn it answers; one for another turn is stale.
+
+Signals, events, messages and verdicts from outside a running execution are to be one more event here, for
+all languages; see `composer.dialect`.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +108,7 @@ class Resolved:
 
 @frozen
 class Rebound:
-    """The run of a distributed Map is to have other bounds; `about` is what was asked for."""
+    """The members that a fork of a language awaits are to have other bounds; `about` is what was asked for."""
 
     turn: int
     bounds: dict[str, JSON]

@@ -12,12 +12,13 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from . import history, states
+from . import history
 from .changes import Changes
 from .commands import Abandon, CancelMembers, Fork, Invoke, Rebind
 from .conductor import advance, reissue
 from .coordinator import Coordinating
 from .cursor import Context, Cursor, Limits, step_detail
+from .dialect import AskedAgain, Ended, Iterations, MemberFailed, Redriven, Started
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import (
     NOWHERE,
@@ -29,12 +30,11 @@ from .fiber import (
     member_id,
     parent_of,
     polling,
-    quiet,
 )
 from .history import Entry
-from .instructions import Each, MapState
+from .instructions import Each
 from .instructions import Fork as ForkInstruction
-from .joins import Iterations, Join, Room, unbounded, width_of
+from .joins import Join, Room, unbounded, width_of
 from .operations import inherited, items_of
 from .storing import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .undoing import branch_frames
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .conductor import Transition
+    from .dialect import Moment
     from .fiber import Frame
     from .program import Program
     from .values import JSON
@@ -74,7 +75,7 @@ class Execution:
         self.generation = generation  # how often it was redriven
         self.program = program
         self.limits = limits
-        self.events = 0  # of a state machine, so far
+        self.events = 0  # so far, in a history that numbers them
         self.fibers: dict[str, Fiber] = {}
         self._joins: dict[str, Join] = {}
         self._ready: deque[str] = deque()
@@ -125,9 +126,7 @@ class Execution:
         """
         root = Fiber(id=ROOT, pc=pc, value=value, frames=frames)
         self._add(root)
-        started = states.about(frames) | self._told(
-            ROOT, "ExecutionStarted", states.started(frames)
-        )
+        started = self._told(ROOT, Started(frames))
         changes = Changes() if later else self.proceed(now_ms)
         changes.fibers.setdefault(ROOT, root)
         changes.entries.insert(
@@ -184,7 +183,7 @@ class Execution:
         self._held.clear()
         for join in self._joins.values():
             join.take_up()
-        told = self._told(ROOT, "ExecutionRedriven", {"redriveCount": self.generation})
+        told = self._told(ROOT, Redriven(self.generation))
         changes = Changes(entries=[Entry(now_ms, ROOT, NO_TURN, history.EXECUTION_REDRIVEN, told)])
         self.fibers = {name: fiber.refreshed(now_ms) for name, fiber in self.fibers.items()}
         self.fibers[ROOT] = replace(self.fibers[ROOT], event=self.events)
@@ -198,8 +197,8 @@ class Execution:
 
     def _scheduled_again(self, name: str, detail: dict[str, JSON], now_ms: int) -> list[Entry]:
         """The entry of a step that a redrive asks for."""
-        cursor = Cursor(self.fibers[name], self.program, self._context(now_ms))
-        told = states.scheduled(cursor) if self.program.states else ()
+        cursor = Cursor(self.fibers[name], self.program.instructions, self._context(now_ms))
+        told = self.program.dialect.told(AskedAgain(cursor)).events
         value = cursor.value if told else history.NOTHING
         cursor.note(history.STEP_SCHEDULED, detail, value, told)
         self.events = cursor.events
@@ -305,14 +304,17 @@ class Execution:
     def _context(self, now_ms: int) -> Context:
         return Context(self.id, now_ms, self.limits, self.generation, self.events)
 
-    def _told(self, fiber: str, type: str, about: dict[str, JSON]) -> dict[str, JSON]:
-        """The detail of an entry that is an event of a state machine; nothing of anything else."""
-        if not self.program.states:
-            return {}
+    def _told(self, fiber: str, moment: Moment) -> dict[str, JSON]:
+        """What the program's language adds to the entry about a moment of this fiber."""
+        narration = self.program.dialect.told(moment)
+        detail, numbered = dict(narration.detail), []
         standing = self.fibers.get(fiber)
         before = standing.event if standing is not None else 0
-        self.events += 1
-        return {"events": [[self.events, before, type, about]]}
+        for type, about in narration.events:
+            self.events += 1
+            numbered.append([self.events, before, type, about])
+            before = self.events
+        return {**detail, "events": numbered} if numbered else detail
 
     def _add(self, fiber: Fiber) -> None:
         self.fibers[fiber.id] = fiber
@@ -331,14 +333,14 @@ class Execution:
 
     def _deliver(self, target: str, event: Event, changes: Changes, context: Context) -> int:
         """Follows an event from fiber to fiber: a loop, for joins may nest. Counts instructions and new fibers."""
-        ran, ready = 0, len(self._ready)
+        ran, ready, numbers = 0, len(self._ready), self.program.dialect.numbers
         work: deque[tuple[str, Event]] = deque(((target, event),))
         while work:
             name, event = work.popleft()
             if (before := self.fibers.get(name)) is None:
                 changes.stale = True
                 continue
-            if self.program.states:
+            if numbers:
                 context = self._context(context.now_ms)
             transition = advance(self.program, before, event, context)
             self.events = transition.events
@@ -365,9 +367,9 @@ class Execution:
     def _keep(self, event: Event, before: Fiber, transition: Transition, changes: Changes) -> None:
         """What is to be stored of a transition: nothing yet of a fiber that has only begun.
 
-        The events of a state machine are numbered, so that nothing of it is held back.
+        Nothing is held back where events are numbered: no number is given twice.
         """
-        after, numbered = transition.fiber, self.program.states
+        after, numbered = transition.fiber, self.program.dialect.numbers
         begun = not isinstance(event, Cancelled) and has_only_begun(before, after)
         if begun and not numbered:
             self._held[after.id] = transition.entries
@@ -392,16 +394,15 @@ class Execution:
 
     def _spec(self, parent: Fiber) -> ForkInstruction | Each | Iterations:
         spec = self.program.instructions[parent.pc - 1]
-        if isinstance(spec, MapState):
-            return Iterations(spec.to, *states.bounds(spec, parent.value))
-        return spec  # type: ignore[return-value]
+        forking = self.program.dialect.forks.get(type(spec))
+        return spec if forking is None else forking(spec, parent.value)  # type: ignore[return-value]
 
     def _start(self, parent: Fiber, join: Join, members: Iterable[int]) -> None:
         spec = self._spec(parent)
         frames = inherited(parent.frames)
         key = None
         if parent.frames:
-            key = Cursor(parent, self.program, self._context(0)).key_of(parent.turn)
+            key = Cursor(parent, self.program.instructions, self._context(0)).key_of(parent.turn)
         for index in members:
             log = branch_frames(parent.frames, f"{key}/{index}" if key else None)
             self._add(
@@ -430,7 +431,8 @@ class Execution:
         parent, join = self.fibers[parent_id], self._joins[parent_id]
         if isinstance(outcome, Failure) and outcome.code != CANCELLED:
             detail = {"code": outcome.code, "origin": fiber.origin}
-            detail |= self._iteration_failed(parent, index)
+            failed = MemberFailed(self.program.instructions[parent.pc - 1], index, parent.frames)
+            detail |= self._told(parent_id, failed)
             entry = Entry(
                 now_ms, fiber.id, fiber.turn, history.BRANCH_FAILED, detail, outcome.error
             )
@@ -457,19 +459,10 @@ class Execution:
         self._start(parent, self._joins[parent.id], to_start)
         return self._cancelled(parent, to_cancel)
 
-    def _iteration_failed(self, parent: Fiber, index: int) -> dict[str, JSON]:
-        spec = self.program.instructions[parent.pc - 1]
-        about = states.iteration(spec, index) if isinstance(spec, MapState) else None
-        if about is None or quiet(parent.frames):
-            return {}
-        return self._told(parent.id, "MapIterationFailed", about)
-
     def _finish(self, root: Fiber, outcome: Outcome, changes: Changes, now_ms: int) -> None:
         changes.outcome = outcome
-        detail: dict[str, JSON] = {}
         self.fibers[ROOT] = root
-        if self.program.states:
-            detail = self._told(ROOT, *states.ended(outcome))
+        detail = self._told(ROOT, Ended(outcome))
         if isinstance(outcome, Success):
             kind, value = history.EXECUTION_SUCCEEDED, outcome.value
         elif outcome.code == CANCELLED:
@@ -484,7 +477,7 @@ class Execution:
         spec = self._spec(parent)
         items = parent.value["items"] if isinstance(spec, Iterations) else None
         if isinstance(spec, Each):
-            found = items_of(Cursor(parent, self.program, context), spec)
+            found = items_of(Cursor(parent, self.program.instructions, context), spec)
             items = [] if isinstance(found, Failure) else found
         width = width_of(spec, items)
         names = {member_id(parent.id, parent.turn, index): index for index in range(width)}

@@ -8,7 +8,7 @@ completion must show. Frames stand on a stack, the innermost last.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from .causes import Cancellation, Exhaustion, Expiry, cause_from_json, cause_to_json
 from .compensations import (
@@ -25,7 +25,7 @@ from .freezing import frozen
 from .values import JSON, Failure, Outcome, Success
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
@@ -124,37 +124,39 @@ class Insisting:
     """A branch that tells a decision: its steps are not counted."""
 
 
-@frozen
-class Machine:
-    """A state machine's run: what its context object shows of it.
+class OwnFrame:
+    """A frame that a language adds: `frozen`, and known to its dialect, which says how it is unwound.
 
-    A `quiet` one is a child of a distributed Map: its events are not its parent's.
+    `inherited` frames are seen by the fibers that theirs forks; the events of what stands on a `quiet`
+    one are not its execution's. Its name is no other frame's, of any language.
     """
 
-    context: dict[str, JSON]
+    __slots__ = ()
+    inherited: ClassVar[bool] = False
     quiet: bool = False
 
+    def values(self) -> Iterable[JSON]:
+        """The values that it holds."""
+        return ()
 
-@frozen
-class InState:
-    """A state under way, of the EnterState instruction at `at`.
+    def refreshed(self, now_ms: int) -> OwnFrame:  # noqa: ARG002  others count from now
+        """For a redrive: as it is when its attempts count anew, and its deadlines from now."""
+        return self
 
-    `value` is its raw input, `event` the number of the event of its entry, `entered_ms` when that was;
-    `retried` how often each of its retriers has had it tried again, `prepared` what it works on.
-    """
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: ARG002  others hold values
+        """As JSON; `keep` writes a value, or a reference to where it is stored."""
+        return {name: getattr(self, name) for name in type(self).__match_args__}  # type: ignore[attr-defined]
 
-    at: int
-    value: JSON
-    event: int
-    entered_ms: int
-    retried: tuple[int, ...] = ()
-    prepared: JSON = None
+    @classmethod
+    def from_json(cls, doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> OwnFrame:  # noqa: ARG003  others hold values
+        """What `to_json` wrote; `load` reads what `keep` wrote."""
+        return cls(**doc)
 
 
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | Stamped | Coordinating | Compensations | Doing | Compensating
-    | Insisting | Machine | InState
+    | Insisting | OwnFrame
 )  # fmt: skip
 
 
@@ -193,6 +195,8 @@ class Paused:
 
 
 Wait: TypeAlias = Invoking | Sleeping | Joining | Paused
+FrameNamed: TypeAlias = "Callable[[str], type[OwnFrame]]"
+"""Finds a frame that a language adds, by its name. See `dialect.Dialects.frame`."""
 
 
 def invoking(wait: Wait | None) -> bool:
@@ -201,8 +205,8 @@ def invoking(wait: Wait | None) -> bool:
 
 
 def quiet(frames: Sequence[Frame]) -> bool:
-    """Whether they are of a child of a distributed Map, or of what it forked."""
-    return bool(frames) and type(frames[0]) is Machine and frames[0].quiet
+    """Whether they are of what has events of its own, beside those of its execution."""
+    return bool(frames) and isinstance(frames[0], OwnFrame) and frames[0].quiet
 
 
 def polling(wait: Wait | None) -> bool:
@@ -232,7 +236,7 @@ class Fiber:
     wait: Wait | None = None
     outcome: Outcome | None = None
     log: Log = ()
-    event: int = 0  # the number of its last event, in a state machine
+    event: int = 0  # the number of its last event, where events are numbered
 
     @property
     def due_ms(self) -> int | None:
@@ -270,12 +274,10 @@ class Fiber:
         """The values that it holds."""
         yield self.value
         for frame in self.frames:
-            if isinstance(frame, (Saved, Attempts, Doing, InState)):
+            if isinstance(frame, (Saved, Attempts, Doing)):
                 yield frame.value
-            if isinstance(frame, InState):
-                yield frame.prepared
-            if isinstance(frame, Machine):
-                yield frame.context
+            if isinstance(frame, OwnFrame):
+                yield from frame.values()
             if isinstance(frame, Variables):
                 yield from frame.variables.values()
             if isinstance(frame, Compensations):
@@ -310,8 +312,10 @@ class Fiber:
         }
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Fiber:
-        """What `to_json` wrote; `load` reads what `keep` wrote."""
+    def from_json(
+        cls, doc: dict[str, JSON], load: Callable[[JSON], JSON], frame: FrameNamed
+    ) -> Fiber:
+        """What `to_json` wrote; `load` reads what `keep` wrote, `frame` finds those of languages."""
         if "outcome" in doc:
             outcome = outcome_from_json(doc["outcome"], load)
             log = log_from_json(doc.get("log", ()), load)
@@ -321,8 +325,8 @@ class Fiber:
             **{
                 **doc,
                 "value": load(doc["value"]),
-                "frames": tuple(_from_json(frame, load) for frame in doc["frames"]),
-                "wait": None if wait is None else _from_json(wait, load),
+                "frames": tuple(_from_json(item, load, frame) for item in doc["frames"]),
+                "wait": None if wait is None else _from_json(wait, load, frame),
             }
         )
 
@@ -342,20 +346,18 @@ def member_id(parent: str, turn: int, index: int) -> str:
 def _refreshed(frame: Frame, now_ms: int) -> Frame:
     if isinstance(frame, Attempts):
         return replace(frame, attempt=1)
-    if isinstance(frame, InState):
-        return replace(frame, retried=(0,) * len(frame.retried))
-    if isinstance(frame, Machine):
-        about = frame.context.get("Execution", {})
-        again = {**about, "RedriveCount": about.get("RedriveCount", 0) + 1}
-        return replace(frame, context={**frame.context, "Execution": again})
     if isinstance(frame, Deadline):
         return replace(frame, at_ms=None if frame.once_taken else now_ms + frame.timeout_ms)
+    if isinstance(frame, OwnFrame):
+        return frame.refreshed(now_ms)
     return frame
 
 
 # --- JSON --------------------------------------------------------------------------------------
 
-_KINDS: dict[str, type[Any]] = {cls.__name__: cls for cls in (*get_args(Frame), *get_args(Wait))}
+_KINDS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (*get_args(Frame), *get_args(Wait)) if cls is not OwnFrame
+}
 
 
 def outcome_to_json(outcome: Outcome, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
@@ -370,7 +372,7 @@ def outcome_from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Out
     return Success(load(doc["value"]))
 
 
-def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: C901, PLR0911, PLR0912  a case a kind
+def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: C901, PLR0911  a case a kind
     kind: dict[str, JSON] = {"is": type(item).__name__}
     match item:
         case Invoking(ticket, polled):
@@ -381,13 +383,8 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
             return {**kind, "variables": {name: keep(value) for name, value in variables.items()}}
         case Saved(value):
             return {**kind, "value": keep(value)}
-        case Machine(context, quiet):
-            return {**kind, "context": keep(context), **({"quiet": True} if quiet else {})}
-        case InState(at, value, event, entered_ms, retried, prepared):
-            return {
-                **kind, "at": at, "value": keep(value), "event": event, "entered_ms": entered_ms,
-                "retried": list(retried), "prepared": keep(prepared),
-            }  # fmt: skip
+        case OwnFrame():
+            return {**kind, **item.to_json(keep)}
         case Attempts(at, attempt, value, turn, shift, each):
             more = {"each": each} if each is not None else {}
             begun = {"turn": turn, "shift": shift} if turn or shift else {}
@@ -406,19 +403,16 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
             return {**kind, **{name: getattr(item, name) for name in type(item).__match_args__}}
 
 
-def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
+def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON], frame: FrameNamed) -> Any:
     members = {name: value for name, value in doc.items() if name != "is"}
+    kind = _KINDS.get(doc["is"])
+    if kind is None:
+        return frame(doc["is"]).from_json(members, load)
     match doc["is"]:
         case "Variables":
             members["variables"] = {k: load(v) for k, v in members["variables"].items()}
         case "Saved" | "Attempts":
             members["value"] = load(members["value"])
-        case "Machine":
-            members["context"] = load(members["context"])
-        case "InState":
-            members["value"] = load(members["value"])
-            members["prepared"] = load(members["prepared"])
-            members["retried"] = tuple(members["retried"])
         case "Handler":
             members["errors"] = tuple(members["errors"])
         case "Finalizing" | "Joining":
@@ -429,7 +423,7 @@ def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
             members |= _saga_from_json(members, load)
         case "Coordinating":
             members |= _coordinating_from_json(members)
-    return _KINDS[doc["is"]](**members)
+    return kind(**members)
 
 
 def _saga_to_json(

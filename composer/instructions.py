@@ -383,85 +383,13 @@ class End:
     """The fiber has succeeded with the value."""
 
 
-# --- states of the States Language: see `composer.states`. `state` is the JSON of its definition -------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginMachine:
-    """Pushes what a machine's fiber stands on: its variables, and a deadline if it has one."""
+class OwnInstruction:
+    """An instruction that a language adds: a dataclass of its own, which its dialect has a row for.
 
-    timeout_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeginBranch:
-    """A branch begins, with variables of its own; of a Map (`state`) with its item for the value."""
-
-    state: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassState:
-    """A state that waits for nothing, from its entry to its exit: Pass, Choice, Succeed, Fail."""
-
-    state: str
-    targets: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnterState:
-    """Pushes an InState frame; the value stays the raw input. It is left to one of `targets`."""
-
-    state: str
-    targets: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrepareState:
-    """value := what the state works on. Here its retries begin again. A Wait waits."""
-
-    state: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvokeState:
-    """Runs what a Task's resource names on the value; its result is the value.
-
-    Of a distributed Map it is what reads its items, or writes its results.
+    A member that is called as one of the machine's is written as that is (`to`, `targets`, `path`, ...),
+    any other as the JSON that it is.
     """
-
-    state: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemsState:
-    """Prepares the items of a distributed Map, which have been read: the value has them."""
-
-    state: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapState:
-    """Starts a fiber at the next instruction for each item that was prepared; then goes on at `to`."""
-
-    state: str
-    to: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveState:
-    """Pops the InState frame: the value is the state's result, and becomes its output."""
-
-    state: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndBranch:
-    """The fiber has succeeded with the value, whatever it is; of a Map (`state`) its item is done."""
-
-    state: str | None = None
 
 
 Instruction: TypeAlias = (
@@ -469,5 +397,5 @@ Instruction: TypeAlias = (
     | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
     | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
     | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
-    | BeginMachine | BeginBranch | PassState | EnterState | PrepareState | InvokeState | ItemsState | MapState | LeaveState | EndBranch
+    | OwnInstruction
 )  # fmt: skip

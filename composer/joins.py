@@ -11,10 +11,9 @@ before the join is over.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from .freezing import frozen
-from .states import exceeded
+from .dialect import Iterations
 from .values import CANCELLED, Failure, Outcome, Success, failure
 
 if TYPE_CHECKING:
@@ -33,22 +32,6 @@ Room: TypeAlias = "Callable[[int, int], Failure | None]"
 def unbounded(_standing: int, _more: int) -> Failure | None:
     """A `Room` for any number of fibers."""
     return None
-
-
-@frozen
-class Iterations:
-    """How the iterations of a state machine's Map are awaited: so many at once, so many may fail.
-
-    `tolerated` None is for those of which the first failure decides.
-    """
-
-    to: int
-    concurrency: int | None
-    tolerated: int | None
-
-    @property
-    def errors(self) -> Literal["fail", "wait"]:
-        return "fail" if self.tolerated is None else "wait"
 
 
 class Join:
@@ -150,14 +133,14 @@ class Join:
         if self._decided is not None:
             return [], []
         if (spec.tolerated or 0) < self.tally["failed"]:
-            self._decided = exceeded()
+            self._decided = spec.exceeded
             return [], sorted(self._live)
         return self._admit(), []
 
     @property
     def counted(self) -> bool:
         """Whether it is told how many of its members have come to which end."""
-        return isinstance(self._spec, Iterations) and self._spec.tolerated is not None
+        return isinstance(self._spec, Iterations) and self._spec.counted
 
     @property
     def tally(self) -> dict[str, int]:
@@ -201,7 +184,7 @@ class Join:
             return None
         if isinstance(self._spec, Iterations) and self._spec.tolerated is not None:
             self._failures += 1
-            return None if self._failures <= self._spec.tolerated else exceeded()
+            return None if self._failures <= self._spec.tolerated else self._spec.exceeded
         return outcome if self._spec.errors == "fail" else None
 
     def _released(self, index: int, outcome: Outcome) -> list[int]:

@@ -1,7 +1,8 @@
 """What each instruction does: one short function each, and the table that finds it.
 
 An operation runs with the program counter already on the next instruction. It answers why to unwind,
-or None; it never unwinds by itself, and it takes nothing but the cursor into account.
+or None; it never unwinds by itself, and it takes nothing but the cursor into account. A language adds
+operations of its own through its dialect.
 """
 
 from __future__ import annotations
@@ -22,17 +23,14 @@ from .fiber import (
     Finalizing,
     Frame,
     Handler,
-    InState,
     Joining,
-    Machine,
     Mask,
+    OwnFrame,
     Saved,
     Sleeping,
     Variables,
 )
-from .freezing import changed
 from .names import Name
-from .states import RUNNING, state_invocation
 from .transacting import TRANSACTING, enlist, message_of
 from .undoing import UNDOING
 from .values import (
@@ -225,7 +223,7 @@ def attempted(frame: Attempts, i: instructions.Attempt) -> JSON:
 
 def _settle(cursor: Cursor, _: instructions.Settle) -> Reaction:
     frame = cursor.frames[-1]
-    policy = cursor.program.instructions[frame.at].policy  # type: ignore[union-attr]
+    policy = cursor.instructions[frame.at].policy  # type: ignore[union-attr]
     if policy.until is not None:
         held = policy.until.holds(cursor.scope())
         if type(held) is Failure:
@@ -246,31 +244,30 @@ def _end(cursor: Cursor, _: instructions.End) -> Reaction:
 # --- waits -------------------------------------------------------------------------------------
 
 
-def invocation(cursor: Cursor, i: instructions.Instruction, turn: int) -> Invoke | Failure:
-    """The command of an instruction that invokes, for the wait of `turn`."""
-    activation, key, value = cursor.activation_of(turn), cursor.key_of(turn), cursor.value
-    match i:
-        case instructions.Invoke():
-            return Invoke(turn, activation, value, action=i.action, key=key)
-        case instructions.Call():
-            seen = cursor.variables()
-            return Invoke(turn, activation, value, function=i.function, variables=seen, key=key)
-        case instructions.Consult():
-            return Invoke(turn, activation, value, key=key)
-        case instructions.InvokeState():
-            return state_invocation(cursor, i, turn)
-        case instructions.Operate():
-            message = message_of(cursor, i)
-            if type(message) is Failure:
-                return message
-            return Invoke(turn, activation, message, action=i.action, key=key)
-        case _:
-            named = _named(value, turn, activation)
-            return named if key is None or isinstance(named, Failure) else changed(named, key=key)
+def _asked(cursor: Cursor, i: instructions.Invoke, turn: int) -> Invoke:
+    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
+    return Invoke(turn, activation, cursor.value, action=i.action, key=key)
 
 
-def _named(value: JSON, turn: int, activation: str) -> Invoke | Failure:
-    wanted = boxed(value)
+def _called(cursor: Cursor, i: instructions.Call, turn: int) -> Invoke:
+    activation, key, seen = cursor.activation_of(turn), cursor.key_of(turn), cursor.variables()
+    return Invoke(turn, activation, cursor.value, function=i.function, variables=seen, key=key)
+
+
+def _consulted(cursor: Cursor, _: instructions.Consult, turn: int) -> Invoke:
+    return Invoke(turn, cursor.activation_of(turn), cursor.value, key=cursor.key_of(turn))
+
+
+def _operated(cursor: Cursor, i: instructions.Operate, turn: int) -> Invoke | Failure:
+    message = message_of(cursor, i)
+    if type(message) is Failure:
+        return message
+    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
+    return Invoke(turn, activation, message, action=i.action, key=key)
+
+
+def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | Failure:
+    wanted = boxed(cursor.value)
     name = _parsed(wanted.get("name"))
     params = wanted.get("params", {})
     if name is None or wanted.get("type") != "action" or not isinstance(params, dict):
@@ -278,7 +275,18 @@ def _named(value: JSON, turn: int, activation: str) -> Invoke | Failure:
             EXPRESSION_ERROR,
             "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
         )
-    return Invoke(turn, activation, params, action=name)
+    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
+    return Invoke(turn, activation, params, action=name, key=key)
+
+
+COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
+    instructions.Invoke: _asked,
+    instructions.Call: _called,
+    instructions.Consult: _consulted,
+    instructions.Operate: _operated,
+    instructions.InvokeNamed: _named,
+}
+"""The command of each instruction that invokes, for the wait of a turn."""
 
 
 def _parsed(name: JSON) -> str | None:
@@ -295,7 +303,7 @@ def _spelled(name: str) -> str | None:
 
 
 def _invoke(cursor: Cursor, i: Any) -> Reaction:
-    command = invocation(cursor, i, cursor.turn + 1)
+    command = COMMANDS[type(i)](cursor, i, cursor.turn + 1)
     if type(command) is Failure:
         return command
     cursor.await_action(i.path, command)
@@ -419,7 +427,9 @@ def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
 def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     """What a new fiber sees of its parent's frames: the variables, to read and to change for itself."""
     return tuple(
-        frame for frame in frames if isinstance(frame, (Variables, Mask, Machine, InState))
+        frame
+        for frame in frames
+        if isinstance(frame, (Variables, Mask)) or (isinstance(frame, OwnFrame) and frame.inherited)
     )
 
 
@@ -460,5 +470,4 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Spawn: _spawn,
     **TRANSACTING,
     **UNDOING,
-    **RUNNING,
 }

@@ -9,44 +9,44 @@ import json
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import ExpressionError, ProgramError
 from .expressions import Template, parse_predicate
-from .instructions import BeginMachine, Enter, Guard, Instruction, Invoke, Open, Operate
+from .instructions import Enter, Guard, Instruction, Invoke, Open, Operate
+from .plain import PLAIN
 from .retries import RetryPolicy
 from .values import MADE_DEPTH, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .dialect import Dialect, Dialects
     from .values import JSON
 
 VERSION = 1
-
-_OPS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Instruction)}
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """Instructions and the inline functions they call, by hash: `{"kind": ..., "code": ...}`.
 
-    Two are equal when their hashes are.
+    `dialect` is the language whose instructions they are; its name is stored with the program, but for
+    languages whose programs were stored before there was one (see `Dialect.mark`). Two programs are equal
+    when their hashes are.
     """
 
     instructions: tuple[Instruction, ...] = field(compare=False)
     functions: dict[str, dict[str, JSON]] = field(default_factory=dict, compare=False)
+    dialect: Dialect = field(default=PLAIN, compare=False)
     hash: str = field(init=False, default="")
     spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
-    states: bool = field(init=False, compare=False, default=False)  # is a state machine
 
     def __post_init__(self) -> None:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         object.__setattr__(self, "hash", sha256(text.encode()).hexdigest())
         spans = any(isinstance(step, (Enter, Open)) for step in self.instructions)
         object.__setattr__(self, "spans", spans)
-        machine = any(isinstance(step, BeginMachine) for step in self.instructions)
-        object.__setattr__(self, "states", machine)
 
     @property
     def actions(self) -> list[str]:
@@ -54,18 +54,20 @@ class Program:
         return [step.action for step in self.instructions if isinstance(step, (Invoke, Operate))]
 
     def to_json(self) -> dict[str, JSON]:
+        named = {"dialect": self.dialect.name} if self.dialect.name else {}
         return {
+            **(named if self.dialect.mark is None else {}),
             "version": VERSION,
             "instructions": [_to_json(instruction) for instruction in self.instructions],
             "functions": self.functions,
         }
 
     @classmethod
-    def from_json(cls, doc: JSON) -> Program:
-        """Reads what `to_json` wrote.
+    def from_json(cls, doc: JSON, dialects: Dialects) -> Program:
+        """Reads what `to_json` wrote, in one of these dialects.
 
         Raises:
-            ProgramError: naming the version or the instruction that is wrong.
+            ProgramError: naming the version, the dialect or the instruction that is wrong.
         """
         version = doc.get("version") if isinstance(doc, dict) else doc
         if version != VERSION or type(version) is not int:
@@ -77,9 +79,10 @@ class Program:
             raise ProgramError("a program has a list of 'instructions', with at least one")
         if not isinstance(functions, dict) or not all(map(_is_runtime, functions.values())):
             raise ProgramError("a program has 'functions': {hash: {'kind': ..., 'code': ...}}")
-        return cls(
-            tuple(_from_json(at, item, len(items)) for at, item in enumerate(items)), functions
-        )
+        dialect = dialects.of(doc)
+        ops = {kind.__name__: kind for kind in dialect.operations}
+        instructions = tuple(_from_json(at, item, len(items), ops) for at, item in enumerate(items))
+        return cls(instructions, functions, dialect)
 
 
 def _is_runtime(doc: JSON) -> bool:
@@ -97,9 +100,9 @@ def _to_json(instruction: Instruction) -> dict[str, JSON]:
     return doc
 
 
-def _from_json(at: int, doc: JSON, size: int) -> Instruction:
+def _from_json(at: int, doc: JSON, size: int, ops: dict[str, type[Any]]) -> Instruction:
     try:
-        cls = _OPS[doc["op"]]
+        cls = ops[doc["op"]]
         arguments = {
             name: _codec(cls, name)[1](value) for name, value in doc.items() if name != "op"
         }
@@ -139,6 +142,7 @@ def _index(doc: JSON) -> int:
     return doc
 
 
+_JSON: _Codec = (lambda value: value, lambda doc: doc)
 _NUMBER: _Codec = (lambda value: value, _index)
 _TEXT = _plain(str)
 _INDEXES: _Codec = (list, lambda doc: tuple(map(_index, doc)))
@@ -214,7 +218,7 @@ _CODECS: dict[str, _Codec] = {
 def _codec(instruction: type[Any], member: str) -> _Codec:
     if instruction is Guard and member == "errors":  # names of failures, no policy
         return _NAMES
-    return _CODECS[member]
+    return _CODECS.get(member, _JSON)
 
 
 _OPTIONAL = {"all", "always", "calls", "each", "pivot", "undo", "predicate", "template", "field", "errors", "after", "names", "first", "until",

@@ -11,20 +11,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import history
+from .dialect import Started
 from .errors import Error
-from .events import Completed, Event, Failed, Resolved, Resumed, TimerFired
+from .events import Completed, Event, Failed, Resolved, Resumed
 from .execution import Execution
 from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
 from .instructions import Invoke as InvokeInstruction
-from .states import machine_frames
-from .values import Failure, Success
+from .values import Success
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .changes import Changes
     from .cursor import Limits
-    from .fiber import Frame
     from .program import Program
     from .values import JSON, Outcome
 
@@ -52,7 +51,9 @@ def redrive(
     """
     execution = Execution(id, program, limits)
     ended: dict[str, Fiber] = {}
-    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=_frames(entries[0]))
+    first = program.dialect.replayed(entries[0])
+    frames = first.frames if isinstance(first, Started) else ()
+    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
     outcome = _proceed(execution, begun, entries[0]["at"], ended)
     generations = list(_generations(entries))
     last = generations[-1][-1]["type"]
@@ -83,16 +84,8 @@ def redrive(
     return execution, changes
 
 
-def _frames(started: dict[str, JSON]) -> tuple[Frame, ...]:
-    """What a state machine began with."""
-    if "context" not in started:
-        return ()
-    execution = {**started["context"]["Execution"], "Input": started["value"]}
-    return machine_frames({**started["context"], "Execution": execution})
-
-
 def _events(entries: list[dict[str, JSON]]) -> int:
-    """The number of the last event of a state machine."""
+    """The number of the last event, in a history that numbers them."""
     return max((event[0] for entry in entries for event in entry.get("events", ())), default=0)
 
 
@@ -127,7 +120,9 @@ def _replay(
                 outcome = _proceed(execution, changes, entry["at"], ended)
         elif place in culprits or entry["type"] == history.CANCEL_REQUESTED:
             broken = True
-        elif (event := _event(entry)) is not None:
+        elif (event := program.dialect.replayed(entry)) is not None and not isinstance(
+            event, Started
+        ):
             fiber = execution.fibers.get(entry["fiber"])
             if fiber is None or not _waits_for(fiber, event):
                 if not broken:
@@ -176,27 +171,6 @@ def _culprits(entries: list[dict[str, JSON]]) -> set[tuple[str, int]]:
             if name.startswith(members) and "/" not in name[len(members) :] and origin is not None
         ]
     return found
-
-
-def _event(entry: dict[str, JSON]) -> Event | None:
-    """What came in when this was written; None for what only tells of a consequence."""
-    match entry["type"]:
-        case history.STEP_SUCCEEDED:
-            value, log = entry["value"], None
-            if entry.get("payload"):  # what Lambda answers is put around it again
-                value, log = value["Payload"], value.get("LogResult")
-            return Completed(entry["turn"], value, entry.get("variables"), log=log)
-        case history.STEP_FAILED if "variables" in entry:
-            return Completed(entry["turn"], {"error": entry["value"]}, entry["variables"])
-        case history.STEP_FAILED:
-            return Failed(entry["turn"], Failure(entry["code"], entry["value"]))
-        case history.TIMER_FIRED | history.TIMED_OUT:
-            return TimerFired()
-        case history.RESUMED:
-            return Resumed(entry.get("value"))
-        case history.RESOLVED:
-            return Resolved(entry["how"], entry["value"])
-    return None
 
 
 def _waits_for(fiber: Fiber, event: Event) -> bool:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from . import history
 from .events import Completed
 from .fiber import ROOT, Joining, invoking, member_id
-from .instructions import MapState
-from .states import state_of
 from .values import boxed
 
 if TYPE_CHECKING:
@@ -54,13 +52,14 @@ def of_this_generation(entries: Iterable[dict[str, JSON]]) -> Iterable[dict[str,
 
 
 def last_event(program: Program, fibers: Collection[Fiber]) -> int:
-    """The number of the last event of a state machine; its child executions have numbers of their own."""
+    """The number of the last event of an execution; members that are counted have numbers of their own."""
+    instructions, forks = program.instructions, program.dialect.forks
     apart = tuple(
         member_id(fiber.id, fiber.turn, 0)[:-1]
         for fiber in fibers
         if isinstance(fiber.wait, Joining)
-        and isinstance(fork := program.instructions[fiber.pc - 1], MapState)
-        and state_of(fork.state).distributed
+        and (forking := forks.get(type(fork := instructions[fiber.pc - 1]))) is not None
+        and forking(fork, fiber.value).counted
     )
     return max((fiber.event for fiber in fibers if not fiber.id.startswith(apart)), default=0)
 

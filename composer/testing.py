@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .commands import Abandon, Invoke, Spawn
 from .cursor import Limits
+from .dialect import Dialects
 from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction
@@ -31,7 +32,7 @@ from .events import Accepted, Completed, Failed, TimerFired
 from .execution import Execution
 from .fiber import Fiber
 from .names import Name, activation_id
-from .states import machine_frames
+from .plain import PLAIN
 from .values import APPLICATION_ERROR, Failure, Outcome, Success, copied, flaw
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     given = {} if params is None else params
     if not isinstance(composition, Composition):
         machine = Simulation(composition, fakes, crash, limits or Limits())
-        return machine.run(given, cancel_at, frames=machine_frames(_about(given)))
+        frames = composition.dialect.begun(_about(given))
+        return machine.run(given, cancel_at, frames=frames)
     for name, function in composition.definitions():
         if isinstance(function, ActionFunction) and "entity" not in (function.annotations or ()):
             fakes.setdefault(name, function.function)
@@ -189,6 +191,7 @@ class Simulation:
         self, program: Program, fakes: dict[str, Fake], crash: Crash, limits: Limits
     ) -> None:
         self._program, self._fakes, self._limits = program, fakes, limits
+        self._frame = Dialects(PLAIN, {"": lambda: program.dialect}, {}).frame
         self._crash: Any = crash if crash == "every" else set(crash)
         self._queue: list[tuple[int, int, str, Event]] = []
         self._order = count()
@@ -284,7 +287,7 @@ class Simulation:
         if self.result.outcome is not None or not self._stored:
             return
         fibers = [
-            Fiber.from_json(json.loads(text), lambda doc: doc["v"])
+            Fiber.from_json(json.loads(text), lambda doc: doc["v"], self._frame)
             for text in self._stored.values()
         ]
         since = [entry.to_json(lambda value: value) for entry in self.result.history]

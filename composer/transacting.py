@@ -27,6 +27,11 @@ def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Fai
     return made
 
 
+def asks_entity(cursor: Cursor) -> bool:
+    """Whether it waits for an entity: what that has not answered it has not done."""
+    return isinstance(cursor.instructions[cursor.pc - 1], instructions.Operate)
+
+
 def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
     """Counts the operation in before it is asked for: whatever happens, its entity is told the end."""
     frame = cursor.innermost(Coordinating)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CompositionError
 from ..names import Name
+from ..plain import PLAIN
 from ..program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..dialect import Dialect
     from ..instructions import Instruction
     from ..values import JSON
 
@@ -100,13 +102,13 @@ class Assembler:
         finally:
             self.path = outer
 
-    def program(self) -> Program:
-        """What has been collected, with its labels resolved."""
+    def program(self, dialect: Dialect = PLAIN) -> Program:
+        """What has been collected, with its labels resolved: a program in this dialect."""
         instructions = tuple(
             instruction(**{name: _resolved(value) for name, value in arguments.items()})
             for instruction, arguments in self._code
         )
-        return Program(instructions, self._functions)
+        return Program(instructions, self._functions, dialect)
 
 
 def _resolved(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from .batches import MAX_INPUT_BYTES, batched
 from .choices import OPERATORS, Rule, first_match
 from .compiled import state_of
+from .dialect import STATES
 from .errors import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError, exceeded, failed
 from .evaluation import EvaluationError, evaluate_field, expressions, flaws, members_of
 from .fields import InputSide, OutputSide, combined_by, result_path, selected_by
@@ -11,7 +12,6 @@ from .intrinsics import Intrinsic
 from .invoking import trace_header
 from .items import LINES, Items, ReadingBounds, most_items, read_items
 from .manifests import FLATTEN, Manifest, listed_item, manifest_type, read_manifest
-from .mapping import bounds, iteration
 from .path_fields import (
     bounded_count,
     bounded_percentage,
@@ -23,22 +23,8 @@ from .path_fields import (
     whole_number,
 )
 from .paths import Path, Scope
-from .reacting import (
-    accepted,
-    beat,
-    branch_failed,
-    completed,
-    joined,
-    rebound,
-    recover,
-    task_failed,
-    timed_out,
-)
 from .references import ReferencePath
 from .results import ResultFiles, WriterConfig, inline_results, result_files, writer_config
-from .running import RUNNING
-from .running import invocation as state_invocation
-from .telling import about, ended, scheduled, started
 from .templates import Expression, Template
 from .timestamps import nanoseconds
 from .tokens import task_token, token_place
@@ -52,7 +38,7 @@ __all__ = [
     "MAX_INPUT_BYTES",
     "OPERATORS",
     "RESULT_WRITER_FAILED",
-    "RUNNING",
+    "STATES",
     "Asked",
     "Chance",
     "EvaluationError",
@@ -75,17 +61,10 @@ __all__ = [
     "Trial",
     "Verdict",
     "WriterConfig",
-    "about",
-    "accepted",
     "batched",
-    "beat",
     "bounded_count",
     "bounded_percentage",
-    "bounds",
-    "branch_failed",
     "combined_by",
-    "completed",
-    "ended",
     "evaluate_field",
     "exceeded",
     "expressions",
@@ -94,8 +73,6 @@ __all__ = [
     "flaws",
     "inline_results",
     "items",
-    "iteration",
-    "joined",
     "listed_item",
     "machine_frames",
     "manifest_type",
@@ -105,18 +82,11 @@ __all__ = [
     "percentage",
     "read_items",
     "read_manifest",
-    "rebound",
-    "recover",
     "result_files",
     "result_path",
-    "scheduled",
     "selected_by",
-    "started",
-    "state_invocation",
     "state_of",
-    "task_failed",
     "task_token",
-    "timed_out",
     "timeout_seconds",
     "token_place",
     "trace_header",

@@ -18,8 +18,8 @@ from .view import instant, machine_of
 
 if TYPE_CHECKING:
     from ..cursor import Cursor
-    from ..fiber import InState
     from ..values import JSON, Outcome
+    from .frames import InState
     from .view import View
 
 READ: Final = "/whisk.system/states/readItems"

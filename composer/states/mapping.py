@@ -6,19 +6,20 @@ from hashlib import sha256
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ..fiber import Machine
+from ..dialect import Iterations
 from ..names import activation_id
 from .compiled import state_of
-from .errors import QUERY_EVALUATION_ERROR, RUNTIME, StatesError
+from .errors import QUERY_EVALUATION_ERROR, RUNTIME, StatesError, exceeded
+from .frames import Machine
 from .path_fields import bounded_count, bounded_percentage, items, percentage, whole_number
 from .texts import json_text
 from .view import machine_of
 
 if TYPE_CHECKING:
     from ..cursor import Cursor
-    from ..instructions import MapState
     from ..values import JSON
     from .compiled import State
+    from .instructions import MapState
     from .view import View
 
 ITERATIONS = 40  # at once, where a Map says nothing: AWS' documented bounds
@@ -160,11 +161,12 @@ def begin_item(cursor: Cursor, state: State, index: int, item: JSON) -> None:
         cursor.replace(machine, Machine(context, machine.quiet))
 
 
-def bounds(i: MapState, prepared: JSON) -> tuple[int | None, int | None]:
-    """How many iterations may run at once, and how many may fail; None for any number, and for not one."""
+def iterations(i: MapState, prepared: JSON) -> Iterations:
+    """How the iterations of a Map are awaited; the children of a distributed one are counted."""
+    most = prepared["concurrency"]
     if state_of(i.state).distributed:
-        return prepared["concurrency"] or CHILDREN, prepared["tolerated"]
-    return prepared["concurrency"] or ITERATIONS, None
+        return Iterations(i.to, most or CHILDREN, prepared["tolerated"], exceeded())
+    return Iterations(i.to, most or ITERATIONS, None, exceeded())
 
 
 def run_of(i: MapState, prepared: JSON) -> dict[str, JSON]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import history
-from ..commands import Rebind
-from ..fiber import Deadline, InState, Sleeping, quiet
+from ..cursor import count_from_now
+from ..fiber import Sleeping, quiet
 from ..freezing import changed
-from ..instructions import LeaveState
 from ..values import Failure
+from . import entries
 from .children import WRITE, transformed, writing
 from .compiled import first_covering, state_of
 from .errors import HEARTBEAT_TIMEOUT, RUNTIME, TIMEOUT, StatesError, failed
 from .flow import error_to_output, limited, too_large
+from .frames import InState
+from .instructions import LeaveState
 from .invoking import LATEST, Answered, request_id
 from .leaving import leave_to
 from .resources import is_function
@@ -31,10 +33,11 @@ from .telling import fault, told
 from .view import View, machine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from ..cursor import Cursor, Told
-    from ..events import Accepted, Completed, Failed, Rebound
+    from ..cursor import Cursor, Reaction, Told
+    from ..events import Accepted, Completed, Failed, Joined
+    from ..fiber import Cause, Deadline, Joining
     from ..values import JSON, Outcome
     from .compiled import State
     from .tasks import Resource
@@ -46,7 +49,7 @@ def _task(cursor: Cursor) -> tuple[State, Resource]:
 
 
 def _state(cursor: Cursor, frame: InState) -> State:
-    return state_of(cursor.program.instructions[frame.at].state)  # type: ignore[union-attr]
+    return state_of(cursor.instructions[frame.at].state)  # type: ignore[union-attr]
 
 
 # --- tasks -------------------------------------------------------------------------------------
@@ -61,7 +64,7 @@ def accepted(cursor: Cursor, event: Accepted) -> None:
     elif resource.kind == "Activity":
         worker = {"workerName": ticket["worker"]} if ticket.get("worker") else {}
         cursor.note(history.STEP_ACCEPTED, {}, events=[("ActivityStarted", worker)])
-        _count(cursor, lambda deadline: deadline.once_taken)
+        count_from_now(cursor, lambda deadline: deadline.once_taken)
     else:
         told_so: Told = ("TaskSubmitted", resource.about)
         result = ticket.get("result")
@@ -75,7 +78,7 @@ def completed(cursor: Cursor, event: Completed) -> Failure | None:
     detail: dict[str, JSON] = {} if event.remote is None else {"remote": event.remote}
     of = _state(cursor, cursor.innermost(InState))
     if of.type == "Map":
-        written = isinstance(cursor.program.instructions[cursor.pc], LeaveState)
+        written = isinstance(cursor.instructions[cursor.pc], LeaveState)
         events = _succeeded(of) if written else []
         cursor.note(history.STEP_SUCCEEDED, detail, event.value, events)
         cursor.value = event.value
@@ -153,28 +156,30 @@ def timed_out(cursor: Cursor, deadline: Deadline) -> Failure:
         return failed(TIMEOUT, None, Status="TIMED_OUT")
     _, resource = _task(cursor)
     late: Told = (f"{resource.kind}TimedOut", {**resource.about, "error": TIMEOUT})
-    cursor.note(history.STATE_FAILED, {"timeout_ms": deadline.timeout_ms}, events=[late])
+    cursor.note(entries.STATE_FAILED, {"timeout_ms": deadline.timeout_ms}, events=[late])
     failure = failed(TIMEOUT, None)  # so AWS calls a missed heartbeat, too (recorded)
     return Failure(HEARTBEAT_TIMEOUT, failure.error) if deadline.beats else failure
-
-
-def beat(cursor: Cursor) -> None:
-    """The task is still at work: its heartbeat is put off."""
-    _count(cursor, lambda deadline: deadline.beats and deadline.at_ms is not None)
-
-
-def _count(cursor: Cursor, which: Callable[[Deadline], bool]) -> None:
-    """Deadlines count from now."""
-    for frame in cursor.frames:
-        if isinstance(frame, Deadline) and which(frame):
-            cursor.replace(frame, changed(frame, at_ms=cursor.now_ms + frame.timeout_ms))
 
 
 # --- branches ----------------------------------------------------------------------------------
 
 
-def joined(cursor: Cursor, results: JSON) -> Failure | None:
-    """The branches, or iterations, have succeeded."""
+def joined(cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
+    """The branches of a Parallel, or the iterations of a Map, have ended."""
+    if not cursor.count_steps(event.steps):
+        return None
+    cause: Reaction = wait.cause
+    if cause is None and isinstance(event.outcome, Failure):
+        _branch_failed(cursor, event.outcome)
+        cause = event.outcome
+    elif cause is None:
+        cause = _succeeded_all(cursor, event.outcome.value)
+    if cause is not None:
+        cursor.origin = cursor.turn
+    return cause
+
+
+def _succeeded_all(cursor: Cursor, results: JSON) -> Failure | None:
     frame = cursor.innermost(InState)
     state = _state(cursor, frame)
     _behind_all(cursor)
@@ -218,19 +223,12 @@ def _written(
     return None
 
 
-def branch_failed(cursor: Cursor, failure: Failure) -> None:
+def _branch_failed(cursor: Cursor, failure: Failure) -> None:
     """A branch has failed, and the others have ended."""
     state = _state(cursor, cursor.innermost(InState))
     _behind_all(cursor)
     events: list[Told] = [("MapRunFailed", told(failure))] if _is_run(state) else []
     cursor.note(history.JOINED, {"code": failure.code}, events=events)
-
-
-def rebound(cursor: Cursor, event: Rebound) -> None:
-    """The run of a distributed Map goes on with other bounds."""
-    cursor.value = {**cursor.value, **event.bounds}
-    cursor.commands.append(Rebind(cursor.turn))
-    cursor.note(history.REBOUND, event.about)
 
 
 def _behind_all(cursor: Cursor) -> None:
@@ -246,11 +244,15 @@ def _is_run(state: State) -> bool:
 # --- errors ------------------------------------------------------------------------------------
 
 
-def recover(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None:
+def recover(cursor: Cursor, frame: InState, cause: Cause) -> Cause | None:
     """Has a state whose frame has just been popped tried again, or its error caught.
 
-    Returns None when it goes on; else what it fails with.
+    Returns None when it goes on; else why unwinding goes on.
     """
+    return _recover(cursor, frame, cause) if isinstance(cause, Failure) else cause
+
+
+def _recover(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None:
     state = _state(cursor, frame)
     error: dict[str, JSON] = failure.error if isinstance(failure.error, dict) else {}
     name = error.get("Error") or ""
@@ -262,7 +264,7 @@ def recover(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None:
         return None
     if state.type in ("Map", "Parallel") and name != RUNTIME:
         cursor.note(
-            history.STATE_FAILED, {"state": state.name}, events=[(f"{state.type}StateFailed", {})]
+            entries.STATE_FAILED, {"state": state.name}, events=[(f"{state.type}StateFailed", {})]
         )
     at = first_covering(state.catchers, name)
     return failure if at is None else _catch(cursor, frame, at, failure)
@@ -294,6 +296,6 @@ def _catch(cursor: Cursor, frame: InState, at: int, failure: Failure) -> Failure
     except StatesError as flaw:
         return fault(cursor, state, frame.event, flaw)
     cursor.origin = None
-    targets = cursor.program.instructions[frame.at].targets  # type: ignore[union-attr]
+    targets = cursor.instructions[frame.at].targets  # type: ignore[union-attr]
     leave_to(cursor, state, output, targets[catcher.next])
     return None

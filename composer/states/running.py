@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import history, instructions
+from .. import history
 from ..commands import Fork, Invoke
-from ..fiber import Deadline, InState, Joining, Machine, Sleeping, Variables, parent_of
+from ..fiber import Deadline, Joining, Sleeping, Variables, parent_of
 from ..freezing import changed
 from ..values import Failure, Success
+from . import entries, instructions
 from .children import READ, put_together, reading
 from .choices import first_match
 from .compiled import state_of
 from .errors import RUNTIME, StatesError, failed
 from .flow import input_of, input_to_output, limited, result_to_output, rule_to_output
+from .frames import InState, Machine
 from .leaving import leave_to
 from .mapping import (
     begin_item,
@@ -66,7 +68,7 @@ def _begin_branch(cursor: Cursor, i: instructions.BeginBranch) -> Reaction:
         item, view = cursor.value, View(cursor, state, frame)
         if not state.distributed:
             event: Told = ("MapIterationStarted", {"name": state.name, "index": index})
-            cursor.note(history.STATE_STARTED, {"state": state.name}, events=[event])
+            cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
         try:
             if "ItemBatcher" not in state.doc:
                 cursor.value = item_input(view, frame.prepared, index, item)
@@ -83,7 +85,7 @@ def _end_branch(cursor: Cursor, i: instructions.EndBranch) -> Reaction:
         if not state.distributed:
             about = {"name": state.name, "index": parent_of(cursor.id)[2]}
             event: Told = ("MapIterationSucceeded", about)
-            cursor.note(history.STATE_EXITED, {"state": state.name}, events=[event])
+            cursor.note(entries.STATE_EXITED, {"state": state.name}, events=[event])
     cursor.outcome = Success(cursor.value)
     return None
 
@@ -215,7 +217,7 @@ def _prepare_parallel(cursor: Cursor, view: View, value: JSON) -> Reaction:
     limited(value, view.state.name)
     cursor.value = value
     cursor.note(
-        history.STATE_STARTED, {"state": view.state.name}, events=[("ParallelStateStarted", {})]
+        entries.STATE_STARTED, {"state": view.state.name}, events=[("ParallelStateStarted", {})]
     )
     return None
 
@@ -250,12 +252,12 @@ def _prepare_items(
 
 def _started(cursor: Cursor, state: State, length: int) -> None:
     event = ("MapStateStarted", {"length": length})
-    cursor.note(history.STATE_STARTED, {"state": state.name}, events=[event])
+    cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
 
 
 def _run_started(cursor: Cursor, state: State) -> None:
     event = ("MapRunStarted", {"mapRunArn": map_run_arn(cursor, state)})
-    cursor.note(history.STATE_STARTED, {"state": state.name}, events=[event])
+    cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
 
 
 def _take_items(cursor: Cursor, i: instructions.ItemsState) -> Reaction:
@@ -327,7 +329,7 @@ def _leave(cursor: Cursor, i: instructions.LeaveState) -> Reaction:
     except StatesError as error:
         return fault(cursor, state, frame.event, error)
     cursor.pop()
-    targets = cursor.program.instructions[frame.at].targets  # type: ignore[union-attr]
+    targets = cursor.instructions[frame.at].targets  # type: ignore[union-attr]
     return leave_to(cursor, state, output, targets[state.doc.get("Next", END)])
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
-from .. import history
-from ..fiber import Deadline, InState, quiet
+from ..fiber import Deadline, quiet
 from ..values import CANCELLED, Success
+from . import entries
 from .compiled import state_of
 from .errors import QUERY_EVALUATION_ERROR, RUNTIME, failed
 from .evaluation import MAX_CAUSE
+from .frames import InState
 from .tasks import resource_of
 from .texts import json_text
 from .view import machine_in, machine_of
@@ -39,7 +40,7 @@ def entered(cursor: Cursor, state: State) -> Failure | None:
         text = f"The execution reached the maximum number of history events ({most})."
         return failed(RUNTIME, text)
     event = (f"{state.type}StateEntered", {"name": state.name})
-    cursor.note(history.STATE_ENTERED, {"state": state.name}, cursor.value, events=[event])
+    cursor.note(entries.STATE_ENTERED, {"state": state.name}, cursor.value, events=[event])
     return None
 
 
@@ -51,7 +52,7 @@ def exited(cursor: Cursor, state: State, assigned: dict[str, JSON]) -> None:
         about["assignedVariables"] = {name: json_text(value) for name, value in assigned.items()}
         about["assignedVariablesDetails"] = {"truncated": False}
     event = (f"{state.type}StateExited", about)
-    cursor.note(history.STATE_EXITED, detail, cursor.value, events=[event])
+    cursor.note(entries.STATE_EXITED, detail, cursor.value, events=[event])
 
 
 def fault(cursor: Cursor, state: State, at_event: int, error: StatesError) -> Failure:
@@ -63,13 +64,13 @@ def fault(cursor: Cursor, state: State, at_event: int, error: StatesError) -> Fa
         if error.location is not None:
             about["location"] = error.location
         cursor.event = at_event - 1 if at_event > FIRST_STATE else 0  # so AWS has it
-        cursor.note(history.EVALUATION_FAILED, {}, events=[("EvaluationFailed", about)])
+        cursor.note(entries.EVALUATION_FAILED, {}, events=[("EvaluationFailed", about)])
     return failed(error.name, cause)
 
 
 def scheduled(cursor: Cursor) -> list[Told]:
     """The events that the task of the innermost state is asked for, and has begun; none of another state."""
-    state = state_of(cursor.program.instructions[cursor.innermost(InState).at].state)
+    state = state_of(cursor.instructions[cursor.innermost(InState).at].state)
     if state.type == "Map":  # what reads its items, or writes its results, is no event
         return []
     resource = resource_of(state.doc["Resource"])

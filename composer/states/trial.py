@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..cursor import Context, Cursor, Limits
 from ..errors import Error
-from ..fiber import ROOT, Fiber, InState, Machine, Variables
+from ..fiber import ROOT, Fiber, Variables
 from ..freezing import frozen
-from ..program import Program
 from ..values import Failure
 from .children import put_together, reading
 from .compiled import first_covering
 from .errors import TIMEOUT, StatesError, exceeded, failed
 from .flow import Output, error_to_output, input_of, input_to_output, limited, result_to_output
+from .frames import InState, Machine
 from .items import read_items
 from .mapping import concurrency_of, inputs_of, items_of, selects, tolerance_of, tolerates
 from .running import END, PLAIN
@@ -283,7 +283,7 @@ class Trial:
         given = self._given
         frames = (Machine(given.run), Variables(given.variables))
         fiber = Fiber(id=ROOT, pc=0, value=given.raw, frames=frames)
-        cursor = Cursor(fiber, Program(()), Context(given.id, given.now_ms, Limits()))
+        cursor = Cursor(fiber, (), Context(given.id, given.now_ms, Limits()))
         frame = InState(0, given.raw, 0, given.now_ms, (given.retried,))
         view = View(cursor, self._state, frame, self._stages.__setitem__)
         if given.context is not None:

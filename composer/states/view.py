@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, final
 
 from ..expressions.bounds import Budget
-from ..fiber import InState, Machine
 from .evaluation import engine, evaluate_field, expression_in
 from .fields import unseen
+from .frames import Machine
 from .functions import Chance
 from .paths import MAX_VISITS, Scope
 from .tokens import task_token
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..values import JSON
     from .compiled import State
     from .fields import Shows
+    from .frames import InState
     from .jsonata import Bindings
 
 RETRIED = ("Task", "Parallel", "Map")

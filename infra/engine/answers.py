@@ -60,7 +60,7 @@ def ticket_of(run: Run, flight: Flight, completion: Completion) -> dict[str, JSO
     """What must be known of a step that is accepted, when it is answered.
 
     With `poll` it is to be asked after, by whoever runs actions of its `kind`; `remote` tells where it has run,
-    and how long, if it answers by its completion trigger. A state machine's history tells what came of asking,
+    and how long, if it answers by its completion trigger. A numbered history tells what came of asking,
     too: the `result`, or the `worker` that does it.
     """
     opened = flight.opened
@@ -70,7 +70,7 @@ def ticket_of(run: Run, flight: Flight, completion: Completion) -> dict[str, JSO
         ran_ms = completion.ended_ms - completion.started_ms
         ran = completion.remote or Remoted(HERE, ran_ms=ran_ms, billed_ms=ran_ms)
         more = {"remote": asdict(replace(ran, later=True))}
-    if run.execution.program.states:
+    if run.execution.program.dialect.numbers:
         given = completion.outcome.value
         more |= given if flight.kind == ACTIVITY else {"result": given}
     return {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from actions import ActivationRow, ExecutionRow, Query, entity_from_json
-from composer import CONDUCTING, Program
+from composer import CONDUCTING, DIALECTS, Program
 from transactions import Prepared, Row, Tombstone
 
 from . import slots
@@ -73,7 +73,7 @@ class _Check:
         if hash not in self._programs:
             self._programs[hash] = False
             async for document in self._store.documents(PROGRAM, hash, limit=1):
-                Program.from_json(orjson.loads(document.body or b""))
+                Program.from_json(orjson.loads(document.body or b""), DIALECTS)
                 self._programs[hash] = document.key == hash
         if not self._programs[hash] and row.ended_ms is None:
             raise ValueError(f"its program {hash} is missing, or cannot be read")

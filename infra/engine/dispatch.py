@@ -108,7 +108,7 @@ class Dispatch:
             key=command.key,
             trace=run.origin.trace,
             owner="" if run.origin.solo else run.origin.owner,
-            states=run.execution.program.states,
+            states=run.execution.program.dialect.integrates,
         )
         if flight.kind == ACTIVITY:  # whoever works on it is not waited for when the server stops
             done = partial(self.completed, run, fiber, turn, flight)
@@ -137,7 +137,7 @@ class Dispatch:
             transaction=run.id,
             trace=run.origin.trace,
             owner="" if run.origin.solo else run.origin.owner,
-            states=run.execution.program.states,
+            states=run.execution.program.dialect.integrates,
         )
         invoker = self._invokers.get(flight.kind)
         done = partial(self.completed, run, fiber, turn, flight)

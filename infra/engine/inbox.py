@@ -232,7 +232,7 @@ class Inbox:
         if changes.outcome is None:
             self._bounds.changed(run)
         run.write(changes, self._tick.gathering.write)
-        if run.execution.program.states:
+        if run.execution.program.dialect.numbers:
             self._tick.gathering.write.documents += map_run_documents(run, changes.entries)
         for fiber, command in changes.commands:
             match command:

@@ -25,7 +25,7 @@ from actions import (
     UnavailableError,
 )
 from actions import Limits as ActionLimits
-from composer import CONDUCTING, Execution, Failure, Name, Program
+from composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
 
 from . import slots
 from .fairness import FairQueue
@@ -458,7 +458,9 @@ class Recovery:
             return CONDUCTING
         if hash not in self._programs:
             async for document in self._parts.store.documents(PROGRAM, hash):
-                self._programs[hash] = Program.from_json(orjson.loads(document.body or b""))
+                self._programs[hash] = Program.from_json(
+                    orjson.loads(document.body or b""), DIALECTS
+                )
         return self._programs[hash]
 
 

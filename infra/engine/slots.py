@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from composer import Fiber, Invoking
+from composer import DIALECTS, Fiber, Invoking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,9 +41,9 @@ async def fibers(
     seen = [doc.pop(SEEN) for doc in docs]
     slots: list[dict[str, Any]] = []
     for doc in docs:
-        Fiber.from_json(doc, slots.append)
+        Fiber.from_json(doc, slots.append, DIALECTS.frame)
     load = await fetched(store, execution, slots)
-    made = [Fiber.from_json(doc, load) for doc in docs]
+    made = [Fiber.from_json(doc, load, DIALECTS.frame) for doc in docs]
     return made, min(
         (n for n, fiber in zip(seen, made, strict=True) if type(fiber.wait) is Invoking),
         default=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from composer import CONDUCTING, Changes, Execution, Failure, machine_frames
+from composer import CONDUCTING, Changes, Execution, Failure
 
 from .answers import broken
 from .contexts import context_of, definition_document, definition_of, named
@@ -57,7 +57,7 @@ class Starts:
             about=about or None,
             unwaited=beginning.unwaited,
         )
-        run = self._made(id, program, origin, named_as_machine=True)
+        run = self._made(id, program, origin, introduced=True)
         if origin.solo and origin.unwaited is not None:
             run.given = value
         self._bounds.begun(run)
@@ -79,7 +79,7 @@ class Starts:
             account=(run.origin.account or Account()) if program is CONDUCTING else None,
             trace=run.origin.trace,
         )
-        child = self._made(command.activation, program, origin, named_as_machine=True)
+        child = self._made(command.activation, program, origin, introduced=True)
         self._bounds.begun(child)
         return child, self._begun(child, value)
 
@@ -91,9 +91,7 @@ class Starts:
         """
         origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
         refused = self._bounds.refused(run)
-        child = self._made(
-            command.activation, run.execution.program, origin, named_as_machine=False
-        )
+        child = self._made(command.activation, run.execution.program, origin, introduced=False)
         self._bounds.begun(child)
         now_ms = origin.started_ms
         if isinstance(refused, Failure):
@@ -102,11 +100,11 @@ class Starts:
             command.value, now_ms, pc=command.pc, frames=command.frames, later=later
         )
 
-    def _made(self, id: str, program: Program, origin: Origin, *, named_as_machine: bool) -> Run:
+    def _made(self, id: str, program: Program, origin: Origin, *, introduced: bool) -> Run:
         limits = self._parts.settings.limits
         if origin.express:
             limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=EXPRESS_EVENTS)
-        if program.states and named_as_machine:
+        if program.dialect.introduces and introduced:
             origin = named(origin, id)
             self._define(program, origin)
         execution = Execution(id, program, limits)
@@ -119,10 +117,11 @@ class Starts:
 
     def _begun(self, run: Run, value: JSON) -> Changes:
         now_ms = run.origin.started_ms
-        if not run.execution.program.states:
+        dialect = run.execution.program.dialect
+        if not dialect.introduces:
             return run.execution.begin(value, now_ms)
         context = context_of(self._parts.settings.arns, run.id, run.origin, value)
-        return run.execution.begin(value, now_ms, frames=machine_frames(context))
+        return run.execution.begin(value, now_ms, frames=dialect.begun(context))
 
     def _define(self, program: Program, origin: Origin) -> None:
         """Keeps what a state machine's run is pinned to: it may be a version that is no action."""

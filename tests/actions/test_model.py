@@ -596,7 +596,9 @@ def test_a_state_machine_is_read_and_shown(type, express):
 
 
 def test_a_task_may_name_an_action_that_is_not_there_yet():
-    assert put({"exec": {"kind": "states", "definition": json.dumps(KNOWN)}}).program.states
+    assert put(
+        {"exec": {"kind": "states", "definition": json.dumps(KNOWN)}}
+    ).program.dialect.introduces
 
 
 @pytest.mark.parametrize(

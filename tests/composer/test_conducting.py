@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from composer import CONDUCTING, timeline
+from composer import CONDUCTING, DIALECTS, timeline
 from composer.commands import Invoke
 from composer.cursor import Limits
 from composer.events import Completed, Failed
@@ -22,7 +22,7 @@ def conducted(params, *, code, actions, limits=None):
 
     And what was asked of whom, in order; and the history.
     """
-    program = Program.from_json(json.loads(json.dumps(CONDUCTING.to_json())))
+    program = Program.from_json(json.loads(json.dumps(CONDUCTING.to_json())), DIALECTS)
     execution = Execution(ID, program, limits or Limits())
     asked, entries = [], []
     changes = execution.begin(params, 0)

@@ -7,6 +7,7 @@ from world import World
 
 import composer
 from composer import (
+    DIALECTS,
     Accepted,
     Cancelled,
     Completed,
@@ -319,7 +320,9 @@ def test_what_is_asked_after_is_taken_up_at_once_after_a_crash():
     assert polled.wait == Invoking(ticket, polled=True)
     assert (polled.active, answered.active) == (True, False)
     assert not ENDED.active
-    again = Fiber.from_json(polled.to_json(lambda value: value), lambda value: value)
+    again = Fiber.from_json(
+        polled.to_json(lambda value: value), lambda value: value, DIALECTS.frame
+    )
     assert again.wait == polled.wait
 
 

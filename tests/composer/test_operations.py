@@ -243,7 +243,9 @@ def test_a_race_of_nobody_fails():
 def test_a_program_that_was_compiled_wrong_is_our_mistake():
     program = composer.compile(composer.action("a"))
     context = composer.Context("0" * 32, 0, Limits())
-    cursor = Cursor(Fiber(id="0", pc=0, value={}, frames=(Counter(1),)), program, context)
+    cursor = Cursor(
+        Fiber(id="0", pc=0, value={}, frames=(Counter(1),)), program.instructions, context
+    )
 
     with pytest.raises(AssertionError, match="compiled wrong"):
         _popped(cursor, Saved)

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 import composer
-from composer import CompositionError, Program, ProgramError, path
+from composer import DIALECTS, CompositionError, Program, ProgramError, path
 from composer.dsl.composition import Composition
 
 PROGRAM = composer.compile(
@@ -51,11 +51,11 @@ def with_instruction(doc):
 )
 def test_what_is_no_program_is_refused(doc, why):
     with pytest.raises(ProgramError, match=why):
-        Program.from_json(doc)
+        Program.from_json(doc, DIALECTS)
 
 
 def test_a_program_is_what_it_does():
-    again = Program.from_json(copy.deepcopy(DOC))
+    again = Program.from_json(copy.deepcopy(DOC), DIALECTS)
 
     assert again == PROGRAM
     assert hash(again) == hash(PROGRAM)

@@ -573,7 +573,7 @@ def test_a_saga_is_json_and_back(policy):
 
     assert c.parse(made.to_json()) == made
     program = c.compile(made)
-    assert c.Program.from_json(program.to_json()).hash == program.hash
+    assert c.Program.from_json(program.to_json(), c.DIALECTS).hash == program.hash
     assert program.spans
     assert not c.compile(c.sequence("a")).spans
 

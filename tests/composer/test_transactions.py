@@ -452,7 +452,7 @@ def test_what_cannot_be_a_transaction_is_refused(make, why):
 def test_it_is_json_and_back(composition):
     assert c.parse(composition.to_json()) == composition
     program = c.compile(composition)
-    assert c.Program.from_json(program.to_json()).hash == program.hash
+    assert c.Program.from_json(program.to_json(), c.DIALECTS).hash == program.hash
 
 
 @pytest.mark.parametrize("composition", [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from composer import compile
+from composer import DIALECTS, compile
 from composer.commands import Abandon, Invoke
 from composer.cursor import Limits
 from composer.events import Completed, Failed, TimerFired
@@ -27,7 +27,7 @@ def written(fiber):
 
 
 def read(text):
-    return Fiber.from_json(json.loads(text), lambda doc: doc["kept"])
+    return Fiber.from_json(json.loads(text), lambda doc: doc["kept"], DIALECTS.frame)
 
 
 class World:

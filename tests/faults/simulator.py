@@ -15,7 +15,17 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import composer
-from composer import Completed, Execution, Failed, Failure, Fiber, Limits, Success, TimerFired
+from composer import (
+    DIALECTS,
+    Completed,
+    Execution,
+    Failed,
+    Failure,
+    Fiber,
+    Limits,
+    Success,
+    TimerFired,
+)
 from composer.commands import Abandon, Invoke
 from composer.history import TRANSACTION_COMMITTED
 from transactions import (
@@ -269,7 +279,7 @@ class Coordinator(Node):
         self.pending.clear()
         for id, stored in list(self.disk.items()):
             fibers = [
-                Fiber.from_json(json.loads(text), lambda doc: doc["v"])
+                Fiber.from_json(json.loads(text), lambda doc: doc["v"], DIALECTS.frame)
                 for text in stored["fibers"].values()
             ]
             since = [entry.to_json(lambda value: value) for entry in stored["history"]]

@@ -6,12 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from ...dsl.assembler import Assembler
-from ...instructions import (
+from ...instructions import Fork
+from ...states.dialect import STATES
+from ...states.instructions import (
     BeginBranch,
     BeginMachine,
     EndBranch,
     EnterState,
-    Fork,
     InvokeState,
     ItemsState,
     LeaveState,
@@ -48,7 +49,7 @@ def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
         seconds = min(EXPRESS_SECONDS, seconds or EXPRESS_SECONDS)
     assembler.emit(BeginMachine, timeout_ms=None if seconds is None else seconds * 1000)
     _states(assembler, doc, language_of(doc, "JSONPath"), None)
-    return assembler.program()
+    return assembler.program(STATES)
 
 
 def _states(

@@ -38,7 +38,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
-from composer import TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
+from composer import DIALECTS, TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
 
 from .messages import (
     LONGEST_S,
@@ -223,7 +223,7 @@ class Conductor:
         is_here = partial(self._programs.answers, about)
         state = State.begun(id, self._programs.of(about), about, is_here)
         if "fiber" in message:
-            part = Fiber.from_json(message["fiber"], plain)
+            part = Fiber.from_json(message["fiber"], plain, DIALECTS.frame)
             changes = state.execution.begin(part.value, now_ms, pc=part.pc, frames=part.frames)
         else:
             changes = state.execution.begin(message["params"], now_ms)

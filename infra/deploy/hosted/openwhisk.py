@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from composer import (
     APPLICATION_ERROR,
+    DIALECTS,
     LIMIT_EXCEEDED,
     TIMEOUT,
     Changes,
@@ -96,7 +97,7 @@ class Conductor:
         if text is None:
             return {"error": UNKNOWN_STATE}
         carried = json.loads(text)
-        fiber = Fiber.from_json(carried["fiber"], lambda value: value)
+        fiber = Fiber.from_json(carried["fiber"], lambda value: value, DIALECTS.frame)
         execution = Execution.restore(carried["execution"], self._program, [fiber], Limits())
         result = {name: value for name, value in params.items() if name != STATE}
         event = _told(fiber.turn, result)

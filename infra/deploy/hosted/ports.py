@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from composer import Program
+from composer import DIALECTS, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +44,8 @@ class Deployed:
         """Reads `{"programs": {name: program}, "actions": {name: settings}}`."""
         return cls(
             programs={
-                name: Program.from_json(program) for name, program in doc["programs"].items()
+                name: Program.from_json(program, DIALECTS)
+                for name, program in doc["programs"].items()
             },
             actions={name: Settings(**settings) for name, settings in doc["actions"].items()},
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from composer import LIMIT_EXCEEDED, Failed, Failure, Program, copied, failure
+from composer import DIALECTS, LIMIT_EXCEEDED, Failed, Failure, Program, copied, failure
 
 from .messages import event_of
 from .ports import Change
@@ -57,7 +57,7 @@ class Programs:
         if hash not in self._kept:
             record = self._table.load(_id(hash))
             assert record is not None  # noqa: S101  it was written before the execution
-            self._kept[hash] = Program.from_json(record.about["program"])
+            self._kept[hash] = Program.from_json(record.about["program"], DIALECTS)
         return self._kept[hash]
 
     def answers(self, about: dict[str, JSON], command: Invoke) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from composer import (
+    DIALECTS,
     Abandon,
     Execution,
     Fiber,
@@ -98,7 +99,9 @@ class State:
         cls, record: Record, program: Program, is_here: Callable[[Invoke], bool], now_ms: int
     ) -> State:
         """As it was at its last commit."""
-        fibers = [Fiber.from_json(row["fiber"], plain) for row in record.fibers.values()]
+        fibers = [
+            Fiber.from_json(row["fiber"], plain, DIALECTS.frame) for row in record.fibers.values()
+        ]
         execution = Execution.restore(record.id, program, _related(fibers), LIMITS)
         state = cls(record, execution, is_here)
         state._note(execution.pending(now_ms))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import CANCELLED, Fiber, Invoking, Joining, Sleeping
+from composer import CANCELLED, DIALECTS, Fiber, Invoking, Joining, Sleeping
 
 from .ports import Change
 from .states import plain
@@ -42,7 +42,7 @@ def _status(outcome: dict[str, JSON] | None) -> str:
 
 def _standing(row: dict[str, JSON], asked: dict[str, str]) -> dict[str, JSON] | None:
     """Where a fiber stands; None when it has ended."""
-    fiber = Fiber.from_json(row["fiber"], plain)
+    fiber = Fiber.from_json(row["fiber"], plain, DIALECTS.frame)
     if fiber.outcome is not None:
         return None
     match fiber.wait:

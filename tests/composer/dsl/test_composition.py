@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import composer
-from composer import CompositionError, Program, parse, path
+from composer import DIALECTS, CompositionError, Program, parse, path
 from composer.dsl.assembler import MAX_INSTRUCTIONS
 from composer.dsl.composition import MAX_NESTING, ROWS, build
 
@@ -35,7 +35,7 @@ def test_a_composition_goes_through_json_and_stays_the_same(composition):
 def test_a_program_goes_through_json_and_stays_the_same(composition):
     program = composer.compile(composition)
 
-    again = Program.from_json(json.loads(json.dumps(program.to_json())))
+    again = Program.from_json(json.loads(json.dumps(program.to_json())), DIALECTS)
 
     assert again == program
     assert again.to_json() == program.to_json()

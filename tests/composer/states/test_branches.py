@@ -8,7 +8,8 @@ import pytest
 from states.machines import events, jsonata, machine, ran, task, types
 
 from composer import Failure, Limits
-from composer.joins import Iterations, Join
+from composer.dialect import Iterations
+from composer.joins import Join
 from composer.testing import Fail, Never, Slow
 
 MINE_FAILED, WIDTH = Failure("X", {}), 10_000
@@ -309,7 +310,7 @@ def test_numbers_of_events_go_on_after_a_crash_whatever_children_have_told():
 
 
 def test_a_map_that_tolerates_many_takes_no_longer_for_that():
-    spec = Iterations(0, None, tolerated=WIDTH)
+    spec = Iterations(0, None, WIDTH, MINE_FAILED)
     join = Join(spec, WIDTH, [0] * WIDTH)
     members = join.begin()
     begun = perf_counter()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from states.machines import ACTIVITY, INVOKE, events, lowered, machine, ran, task, types
 
-from composer import Execution, Failure, RedriveError, machine_frames, redrive
+from composer import Execution, Failure, RedriveError, redrive
 from composer.commands import Invoke
 from composer.cursor import Limits
 from composer.events import Accepted, Completed, Failed, Heartbeat
+from composer.states import machine_frames
 from composer.testing import Fail, Never
 
 MINE = Fail("X", {"Error": "Mine"})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from states.machines import HOOKS, jsonata, lowered, machine, ran, task, types
 
-from composer import Execution, Limits, machine_frames
-from composer.fiber import Fiber, InState, Machine
+from composer import Execution, Limits
+from composer.fiber import Fiber
+from composer.states import machine_frames
+from composer.states.frames import InState, Machine
 from composer.testing import Never, simulate
 
 LOOP = machine({

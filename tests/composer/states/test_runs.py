@@ -13,8 +13,8 @@ from composer import (
     Limits,
     Rebound,
     Success,
-    machine_frames,
 )
+from composer.states import machine_frames
 
 ASKS = {"Type": "Task", "Resource": "ask", "End": True}
 CONFIG = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}

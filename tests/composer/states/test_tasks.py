@@ -20,8 +20,8 @@ from states.machines import (
     types,
 )
 
-from composer import Accepted, Execution, Limits, machine_frames
-from composer.states import task_token, token_place
+from composer import Accepted, Execution, Limits
+from composer.states import machine_frames, task_token, token_place
 from composer.testing import Fail, Never, Slow
 
 CALLBACK = f"{INVOKE}.waitForTaskToken"

@@ -1,0 +1,91 @@
+"""Languages beside the machine: a toy's own rules, and programs and frames of languages that are not here."""
+
+from __future__ import annotations
+
+import pytest
+from toy import RINGS, TOY, Ring, Ringing
+
+from composer import DIALECTS, Program, ProgramError
+from composer.cursor import Limits
+from composer.dialect import Dialects
+from composer.fiber import Fiber
+from composer.instructions import End, Leave
+from composer.plain import PLAIN
+from composer.redrive import redrive
+from composer.testing import Fail, simulate
+
+RINGING = Program((Ring(number="a", path="a"), Leave(), End()), {}, TOY)
+HERE = Dialects(PLAIN, {"toy": lambda: TOY}, {})
+BUSY = Fail("Busy")
+
+
+def test_a_frame_of_its_own_has_a_retry_rule_of_its_own():
+    run = simulate(RINGING, {}, actions={"a": [BUSY, BUSY, {"ok": 1}]}, crash="every")
+
+    assert run.value == {"ok": 1}
+    assert [kind for kind in run.kinds() if "Rung" in kind] == ["RungAgain", "RungAgain"]
+
+
+def test_what_no_frame_helps_against_goes_on_unwinding():
+    run = simulate(RINGING, {}, actions={"a": BUSY})
+
+    assert len(run.calls("a")) == RINGS
+    assert run.kinds()[-2:] == ["HungUp", "ExecutionFailed"]
+    assert run.outcome.code == "Busy"
+
+
+def test_a_redrive_has_a_language_s_frames_count_anew():
+    run = simulate(RINGING, {}, actions={"a": BUSY})
+    entries = [entry.to_json(lambda value: value) for entry in run.history]
+
+    execution, _ = redrive("e" * 32, RINGING, entries, Limits(), 0)
+
+    assert execution.fibers["0"].frames == (Ringing(0, RINGS),)
+
+
+def test_a_program_names_its_language():
+    doc = RINGING.to_json()
+
+    assert doc["dialect"] == "toy"
+    assert Program.from_json(doc, HERE) == RINGING
+    assert Program.from_json(doc, HERE).dialect is TOY
+    assert Program(RINGING.instructions).hash != RINGING.hash
+
+
+@pytest.mark.parametrize("named", ["toy", 7, ["toy"], {}])
+def test_a_program_of_a_language_that_is_not_here_is_refused(named):
+    with pytest.raises(ProgramError, match=r"the program is in the dialect .*, which is not known"):
+        Program.from_json({**RINGING.to_json(), "dialect": named}, DIALECTS)
+
+
+def test_a_program_that_names_no_language_has_none_s_instructions_but_the_machine_s():
+    doc = RINGING.to_json()
+    del doc["dialect"]
+
+    with pytest.raises(ProgramError, match=r"instruction 0 is none: .*'Ring'"):
+        Program.from_json(doc, HERE)
+
+
+def test_a_machine_of_the_version_before_is_known_by_its_first_instruction():
+    doc = {
+        "version": 1,
+        "instructions": [{"op": "BeginMachine", "timeout_ms": None}],
+        "functions": {},
+    }
+
+    program = Program.from_json(doc, DIALECTS)
+
+    assert program.dialect is DIALECTS.languages["states"]()
+    assert program.to_json() == doc
+    assert program.hash == "eb0b302a014acab12e3739ff2771f181d54659232092aefe25b076901609b259"
+
+
+def test_a_fiber_with_a_frame_of_a_language_that_is_not_here_is_refused():
+    fiber = Fiber("0", 1, {}, (Ringing(0, 1),))
+    doc = fiber.to_json(lambda value: value)
+
+    assert Fiber.from_json(doc, lambda value: value, HERE.frame) == fiber
+    assert list(fiber.values()) == [{}]
+    assert fiber.frames[0].refreshed(0) == Ringing(0, RINGS)
+    with pytest.raises(ProgramError, match="no language has a frame 'Ringing'"):
+        Fiber.from_json(doc, lambda value: value, DIALECTS.frame)

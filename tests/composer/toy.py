@@ -1,0 +1,64 @@
+"""A toy language: it rings a number until somebody answers, three times at most, and says so in its own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from composer.commands import Invoke
+from composer.fiber import OwnFrame
+from composer.freezing import changed, frozen
+from composer.instructions import OwnInstruction
+from composer.plain import PLAIN, Plain
+from composer.values import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RINGS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring(OwnInstruction):
+    number: str
+    path: str
+
+
+@frozen
+class Ringing(OwnFrame):
+    at: int
+    left: int
+
+    def refreshed(self, now_ms):
+        return changed(self, left=RINGS)
+
+
+def command(cursor, i, turn):
+    return Invoke(turn, cursor.activation_of(turn), cursor.value, action=f"/_/{i.number}")
+
+
+def ring(cursor, i):
+    frame = cursor.frames[-1] if cursor.frames else None
+    if type(frame) is not Ringing:
+        cursor.push(Ringing(cursor.pc - 1, RINGS))
+    cursor.await_action(i.path, command(cursor, i, cursor.turn + 1))
+
+
+def unanswered(cursor, frame, cause):
+    if not isinstance(cause, Failure) or frame.left == 1:
+        cursor.note("HungUp")
+        return cause
+    cursor.note("RungAgain", {"left": frame.left - 1})
+    cursor.push(changed(frame, left=frame.left - 1))
+    cursor.pc, cursor.origin = frame.at, None
+    return None
+
+
+class Toy(Plain):
+    name = "toy"
+    operations: Mapping = {**PLAIN.operations, Ring: ring}
+    commands: Mapping = {**PLAIN.commands, Ring: command}
+    frames: Mapping = {Ringing: unanswered}
+
+
+TOY = Toy()
