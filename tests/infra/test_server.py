@@ -71,13 +71,16 @@ def stopping(server, client):
 
 
 def refusal(*options, **environment):
-    """What a server that cannot start says, in one line; that it has made a key is another."""
+    """What a server that cannot start says, in one line; its key and its limits are others."""
     done = subprocess.run(
         [XINGQIAO, "serve", *options], capture_output=True, text=True, check=False,
         timeout=DEADLINE_S, env={**os.environ, **environment},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, ""), done
-    (line,) = (line for line in done.stderr.splitlines() if " infra.keys " not in line)
+    others = (" infra.keys ", "limits of workers: ", " cgroups: ")
+    (line,) = (
+        line for line in done.stderr.splitlines() if not any(each in line for each in others)
+    )
     return line.removeprefix("error: ")
 
 
