@@ -8,6 +8,7 @@ import pytest
 
 import composer
 from composer import DIALECTS, CompositionError, Program, ProgramError, path
+from composer.dsl.combinators.data import LET
 from composer.dsl.composition import Composition
 
 PROGRAM = composer.compile(
@@ -72,7 +73,7 @@ def test_a_composition_made_by_hand_that_cannot_be_written_is_refused():
     deep = value = {}
     for _ in range(300):
         value["x"] = value = {}
-    by_hand = Composition("let", {"declarations": {"x": deep}, "components": ()}, 1)
+    by_hand = Composition(LET, {"declarations": {"x": deep}, "components": ()}, 1)
 
     with pytest.raises(
         CompositionError, match="compiles to what cannot be written: it nests deeper"
