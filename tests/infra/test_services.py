@@ -14,9 +14,9 @@ import pytest
 from werkzeug.wrappers import Response
 
 import composer
-import infra.services
 from actions import Action, Package, Retrying
 from composer import Name
+from infra import services as aws_services
 from infra.embedded import Embedded
 from infra.engine import Beginning
 from infra.httptasks import HttpTasks
@@ -322,7 +322,7 @@ each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.resource)
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr(infra.services, "POLLS_S", (0.0,))
+    monkeypatch.setattr(aws_services, "POLLS_S", (0.0,))
 
 
 def play(cloud, *answers):
@@ -431,7 +431,7 @@ async def test_looking_may_fail_for_some_time(world, cloud, at_once):
 async def test_a_job_that_is_not_seen_for_long_is_stopped(
     world, cloud, at_once, monkeypatch, seen, error
 ):
-    monkeypatch.setattr(infra.services, "UNSEEN_MS", 50)
+    monkeypatch.setattr(aws_services, "UNSEEN_MS", 50)
     play(cloud, JOBS[3].started, *[seen] * 10_000)
 
     told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
