@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from composer import Name
-
+from ..composer import Name
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from .executables import KINDS, MAX_SEQUENCE, Composed, check_integrations
@@ -22,8 +21,7 @@ from .parameters import merged
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Entity
 
     E = TypeVar("E", Action, Package, Trigger, Rule)

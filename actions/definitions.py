@@ -12,8 +12,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from composer import InvalidNameError, Name, flaw
-
+from ..composer import InvalidNameError, Name, flaw
 from . import limits
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
@@ -26,8 +25,7 @@ from .remotes import LONGEST_MS, Remote
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Entity, Named
 
 MAX_PARAMETER_BYTES = 1 << 20

@@ -18,9 +18,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import composer
-from composer import CompositionError, InvalidNameError, Name, Program, flaw
-
+from .. import composer
+from ..composer import CompositionError, InvalidNameError, Name, Program, flaw
 from .errors import InvalidError, TooLargeError
 from .kinds import COMPOSITION, INLINE, MACHINE, RUNTIMES, SEQUENCE, resolved
 from .remotes import REMOTES, Remote, parsed_remote
@@ -28,7 +27,7 @@ from .remotes import REMOTES, Remote, parsed_remote
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from composer import JSON
+    from ..composer import JSON
 
 MAX_CODE_BYTES = 48 << 20
 MAX_SEQUENCE = 50

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from composer import (
+from ..composer import (
     CONDUCTING,
     CompositionError,
     Name,
@@ -17,7 +17,6 @@ from composer import (
     read_composer,
     truthy,
 )
-
 from .entities import ENTITY, entity_settings
 from .executables import (
     EXPRESS,
@@ -36,8 +35,7 @@ from .parameters import listed, parsed
 from .remotes import YEAR_MS, Remote
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .entities import EntitySettings
     from .executables import Exec
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import composer
-from composer import ExpressionError, InvalidNameError, Name, flaw
-
+from .. import composer
+from ..composer import ExpressionError, InvalidNameError, Name, flaw
 from .errors import InvalidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
+    from ..composer import JSON
 
 LAMBDA = "aws:lambda"
 STATES = "aws:states"

@@ -6,16 +6,14 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from actions import PERMISSION
-
+from ..actions import PERMISSION
 from .credentials import CredentialsError, Expiring, SecretError
 from .port import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Clock
-
+    from ..actions import Clock
     from .port import Authorizer
 
 GOOGLE_LIFE_S = 3600.0  # of an identity token

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from actions import AZURE, CLOUDEVENTS, DURABLE, GCP, HTTP, LAMBDA, STATES, WHISK
-
+from ..actions import AZURE, CLOUDEVENTS, DURABLE, GCP, HTTP, LAMBDA, STATES, WHISK
 from . import ambient
 from .aws import (
     Aws,
@@ -28,9 +27,8 @@ from .openwhisk import WhiskAdapter
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Clock
-    from composer import Outcome
-
+    from ..actions import Clock
+    from ..composer import Outcome
     from .egress import Egress
     from .objects import Objects
     from .port import Adapter, Request

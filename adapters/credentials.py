@@ -28,17 +28,15 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from actions import BAD_RESPONSE, HEADER, PERMISSION, RESERVED, UNAVAILABLE
-from composer import Error
-
+from ..actions import BAD_RESPONSE, HEADER, PERMISSION, RESERVED, UNAVAILABLE
+from ..composer import Error
 from .port import Ask, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Clock
-    from composer import JSON
-
+    from ..actions import Clock
+    from ..composer import JSON
     from .egress import Egress
     from .port import Authorizer
 

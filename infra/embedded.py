@@ -15,9 +15,8 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from actions import Action, Call
-from composer import ActionFunction, Error, Failure, Name
-
+from ..actions import Action, Call
+from ..composer import ActionFunction, Error, Failure, Name
 from .app import open_service
 from .settings import Settings
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from composer import JSON, Composition, Outcome
-
+    from ..composer import JSON, Composition, Outcome
     from .app import Service
     from .engine import Engine
     from .sfn import Call as Asking

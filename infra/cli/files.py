@@ -10,15 +10,15 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import composer
-from actions import MACHINE, NODE, PYTHON
-from composer import ActionFunction, Composition, CompositionError, Error
+from ... import composer
+from ...actions import MACHINE, NODE, PYTHON
+from ...composer import ActionFunction, Composition, CompositionError, Error
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from composer import JSON
+    from ...composer import JSON
 
 
 MACHINE_SUFFIX = ".asl.json"

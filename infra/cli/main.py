@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from composer import Error
+from ...composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

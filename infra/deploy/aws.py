@@ -11,8 +11,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from actions import Code
-
+from ...actions import Code
 from .bundles import BundleError, checked, write_core, write_zip
 from .hosted.states import MARGIN_MS
 from .hosted.writing import ROW_BYTES
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from actions import Action
-
+    from ...actions import Action
     from .bundles import Parts, Source
 
 MODULES = ("aws", "aws_actions")

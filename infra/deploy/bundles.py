@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actions import PYTHON, Action, Code, define_action
-from composer import CompositionError, Error, Name, compile
-
+from ...actions import PYTHON, Action, Code, define_action
+from ...composer import CompositionError, Error, Name, compile
 from .doors import lazy_door
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from composer import JSON, Composition, Program
+    from ...composer import JSON, Composition, Program
 
 PACKAGES = Path(__file__).parents[2]
 HOSTED = Path(__file__).parent / "hosted"

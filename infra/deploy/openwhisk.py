@@ -13,16 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from composer import Composition, CompositionError, compile
-
+from ...composer import Composition, CompositionError, compile
 from .bundles import BundleError, write_core, write_zip
 from .hosted.running import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .bundles import Source
 
 KIND = "python:3.11"  # the least that `composer` runs on

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import ConflictError, NotFoundError
+from ...actions import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
     from .bounds import Bounds, Family

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from toy import RINGS, TOY, Ring, Ringing
 
-from composer import DIALECTS, Program, ProgramError
-from composer.cursor import Limits
-from composer.dialect import Dialects
-from composer.fiber import Fiber
-from composer.instructions import End, Leave
-from composer.plain import PLAIN
-from composer.redrive import redrive
-from composer.testing import Fail, simulate
+from xingqiao.composer import DIALECTS, Program, ProgramError
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.dialect import Dialects
+from xingqiao.composer.fiber import Fiber
+from xingqiao.composer.instructions import End, Leave
+from xingqiao.composer.plain import PLAIN
+from xingqiao.composer.redrive import redrive
+from xingqiao.composer.testing import Fail, simulate
 
 RINGING = Program((Ring(number="a", path="a"), Leave(), End()), {}, TOY)
 HERE = Dialects(PLAIN, {"toy": lambda: TOY}, {})

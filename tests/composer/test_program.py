@@ -6,10 +6,10 @@ import copy
 
 import pytest
 
-import composer
-from composer import DIALECTS, CompositionError, Program, ProgramError, path
-from composer.dsl.combinators.data import LET
-from composer.dsl.composition import Composition
+from xingqiao import composer
+from xingqiao.composer import DIALECTS, CompositionError, Program, ProgramError, path
+from xingqiao.composer.dsl.combinators.data import LET
+from xingqiao.composer.dsl.composition import Composition
 
 PROGRAM = composer.compile(
     composer.sequence(

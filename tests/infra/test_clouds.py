@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from actions import LAMBDA, STATES, Call, Remote
-from adapters import SecretError
-from composer import Name
-from infra.app import open_service
-from infra.settings import Settings
 from tests.adapters.aws_world import environment, live_in
+from xingqiao.actions import LAMBDA, STATES, Call, Remote
+from xingqiao.adapters import SecretError
+from xingqiao.composer import Name
+from xingqiao.infra.app import open_service
+from xingqiao.infra.settings import Settings
 
 TEXT = "this server has no botocore: pip install 'xingqiao[aws]'"
 QUEUE = "http://127.0.0.1:9/1/q"
@@ -17,7 +17,7 @@ QUEUE = "http://127.0.0.1:9/1/q"
 
 @pytest.fixture
 def without_botocore(monkeypatch):
-    monkeypatch.setattr("adapters.clouds.find_spec", lambda name: None)
+    monkeypatch.setattr("xingqiao.adapters.clouds.find_spec", lambda name: None)
 
 
 @pytest.mark.usefixtures("without_botocore")

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from textwrap import dedent
 
-import composer
-from composer.testing import Fail, Never
-from composer.testing import simulate as plain
+from xingqiao import composer
+from xingqiao.composer.testing import Fail, Never
+from xingqiao.composer.testing import simulate as plain
 
 WEEK = 7 * 86400
 
@@ -51,7 +51,7 @@ def test_it_is_there_without_a_conftest_wherever_the_tests_are(tmp_path):
     code, said = pytest_in(
         tmp_path,
         """
-        import composer
+        from xingqiao import composer
 
         def test_it(simulate):
             assert simulate(composer.literal({"n": 1})).value == {"n": 1}

@@ -145,9 +145,9 @@ class Host:
 
     def laws(self):
         """What the table does against each law of a `Table`, whose module names our packages; None if nothing."""
-        for name in ("infra", "infra.deploy"):
+        for name in ("infra", "xingqiao.infra.deploy"):
             sys.modules[name] = ModuleType(name)
-        sys.modules["infra.deploy.hosted"] = ports
+        sys.modules["xingqiao.infra.deploy.hosted"] = ports
         laws = runpy.run_path(str(LAWS))["LAWS"]
         return {law.__name__: broken(law) for law in laws}
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adapters import aws_models as models
+from ....adapters import aws_models as models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON, asl
+    from ....composer import JSON, asl
 
 SDK = "aws-sdk:"
 SYNC = (".sync", ".sync:2")

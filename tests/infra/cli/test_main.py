@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 import pytest
 
-from infra.cli.main import COMMANDS, cli
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
+from xingqiao.infra.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parents[3]
 NO_CREDENTIALS = (
@@ -214,7 +214,7 @@ def installed(tmp_path):
     def run():
         program = (
             f"import sys; sys.path[:0] = [{str(front)!r}, {str(site)!r}]; "
-            "from infra.cli import main; main(['--version'])"
+            "from xingqiao.infra.cli import main; main(['--version'])"
         )
         return subprocess.run(
             [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False

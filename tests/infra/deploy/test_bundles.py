@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import composer
-from composer import path
-from infra.deploy import TARGETS, BundleError, Source, bundle
-from infra.deploy.yaml import to_yaml
+from xingqiao import composer
+from xingqiao.composer import path
+from xingqiao.infra.deploy import TARGETS, BundleError, Source, bundle
+from xingqiao.infra.deploy.yaml import to_yaml
 
 ROOT = Path(__file__).parents[3]
 HOSTED = ROOT / "infra/deploy/hosted"
@@ -54,9 +54,9 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
 
 UNNEEDED = (
     "asyncio",
-    "composer.diagram",
-    "composer.dsl",
-    "composer.languages.asl.diagnostics",
+    "xingqiao.composer.diagram",
+    "xingqiao.composer.dsl",
+    "xingqiao.composer.languages.asl.diagnostics",
 )
 
 
@@ -67,7 +67,7 @@ def test_a_cold_start_imports_what_the_conductor_needs(tmp_path):
         f"print([name for name in {UNNEEDED} if name in sys.modules])"
     )
     names = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import composer; "
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); from xingqiao import composer; "
         "print([name for name in composer.__all__ if getattr(composer, name).__class__.__name__ == 'module'], "
         "hasattr(composer, 'nothing'), set(composer.__all__) <= set(dir(composer)))"
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.deploy.hosted import Wrapped, crashed
-from infra.deploy.hosted.aws import message_of
-from infra.deploy.hosted.running import define, run_inline
-from infra.deploy.hosted.wrapping import is_late
+from xingqiao.infra.deploy.hosted import Wrapped, crashed
+from xingqiao.infra.deploy.hosted.aws import message_of
+from xingqiao.infra.deploy.hosted.running import define, run_inline
+from xingqiao.infra.deploy.hosted.wrapping import is_late
 
 ROOT = Path(__file__).parents[3]
 MESSAGE = {
