@@ -21,6 +21,7 @@ from .azure import AzureAdapter
 from .channel import Channel
 from .cloudevents import EVENTS
 from .credentials import SecretError
+from .extras import how_to_install
 from .http import PLAIN, HttpAdapter
 from .openwhisk import WhiskAdapter
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .port import Adapter, Request
 
 
-MISSING = "this server has no botocore: pip install 'xingqiao[aws]'"  # for kinds of AWS
+MISSING = f"this server has no botocore: {how_to_install('aws')}"  # for kinds of AWS
 QUOTED = 4  # AWS' JSON texts inside of JSON, beside the input: so many times a result
 BESIDE = 1 << 20
 

@@ -1,8 +1,8 @@
 """The engine in a program of your own: compositions run in this process, without a server.
 
-    async with embedded() as xingqiao:
-        await xingqiao.deploy("pipeline", pipeline)
-        result = await xingqiao.invoke("pipeline", {"build": 7})
+    async with embedded() as engine:
+        await engine.deploy("pipeline", pipeline)
+        result = await engine.invoke("pipeline", {"build": 7})
 
 Functions marked `@composer.action` run here, trusted; inline functions and actions with code run in
 workers. With a directory, executions survive this process: the next to open it takes them up.

@@ -77,7 +77,7 @@ def _write_code(code: Path, parts: Parts, keys: dict[str, str]) -> None:
         "",
         "from pathlib import Path",
         "",
-        "from hosted.aws_actions import wrapped",
+        "from xingqiao.infra.deploy.hosted.aws_actions import wrapped",
         "",
         'HERE = Path(__file__).parent / "actions"',
         "",
@@ -90,7 +90,7 @@ def _write_code(code: Path, parts: Parts, keys: dict[str, str]) -> None:
     (code / "conductor.py").write_text(
         '"""The handler of the conductor."""\n\n'
         "from pathlib import Path\n\n"
-        "from hosted.aws import Host\n\n"
+        "from xingqiao.infra.deploy.hosted.aws import Host\n\n"
         "handler = Host(Path(__file__).parent)\n",
         "utf-8",
     )

@@ -28,7 +28,7 @@ _APP = '''\
 import os
 from pathlib import Path
 
-from hosted.azure import CONNECTION, Hosted, function_app
+from xingqiao.infra.deploy.hosted.azure import CONNECTION, Hosted, function_app
 
 app = function_app(Hosted(Path(__file__).parent, os.environ[CONNECTION]))
 '''

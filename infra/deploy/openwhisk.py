@@ -56,7 +56,7 @@ if sys.version_info < (3, 11):
 
 from pathlib import Path
 
-from hosted.openwhisk import conductor
+from xingqiao.infra.deploy.hosted.openwhisk import conductor
 
 main = conductor(Path(__file__).absolute().parent)
 '''

@@ -11,7 +11,7 @@ from xingqiao.composer import Name
 from xingqiao.infra.app import open_service
 from xingqiao.infra.settings import Settings
 
-TEXT = "this server has no botocore: pip install 'xingqiao[aws]'"
+TEXT = "this server has no botocore: pip install 'xingqiao[aws]', or in a checkout pip install -e '.[aws]'"
 QUEUE = "http://127.0.0.1:9/1/q"
 
 

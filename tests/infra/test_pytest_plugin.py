@@ -7,8 +7,8 @@ import sys
 from textwrap import dedent
 
 from xingqiao import composer
-from xingqiao.composer.testing import Fail, Never
-from xingqiao.composer.testing import simulate as plain
+from xingqiao.testing import Fail, Never
+from xingqiao.testing import simulate as plain
 
 WEEK = 7 * 86400
 
@@ -74,7 +74,24 @@ def test_nothing_is_loaded_for_tests_that_do_not_ask_for_it(tmp_path):
         import sys
 
         def test_it():
-            assert not [name for name in sys.modules if name.split(".")[0] == "composer"]
+            ours = {name for name in sys.modules if name.split(".")[0] == "xingqiao"}
+            assert ours == {"xingqiao", "xingqiao.pytest_plugin"}
+        """,
+    )
+
+    assert code == 0, said
+
+
+def test_the_fixture_loads_nothing_of_the_server(tmp_path):
+    code, said = pytest_in(
+        tmp_path,
+        """
+        import sys
+
+        def test_it(simulate):
+            loaded = {name.split(".")[1] for name in sys.modules if name.startswith("xingqiao.")}
+            assert loaded == {"pytest_plugin", "testing", "composer"}
+            assert not {"aiohttp", "starlette", "uvicorn"} & {*sys.modules}
         """,
     )
 

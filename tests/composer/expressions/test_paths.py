@@ -191,7 +191,7 @@ def test_a_filter_that_would_compare_containers_fails_when_it_is_evaluated():
 
 
 def test_plain_paths_need_nothing_but_the_standard_library():
-    root = pathlib.Path(composer.__file__).parents[1]
+    root = pathlib.Path(composer.__file__).parents[2]
     code = (
         f"import sys; sys.path.insert(0, {str(root)!r})\n"
         "from xingqiao import composer; assert composer.path('$.a[0][\"b c\"]').path.singular\n"

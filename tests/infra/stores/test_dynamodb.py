@@ -31,11 +31,10 @@ from xingqiao.actions import (
     Standing,
     Write,
 )
-from xingqiao.infra.stores import StoreError
 from xingqiao.infra.stores.dynamodb.items import KEY_BYTES, PIECE_BYTES
 from xingqiao.infra.stores.dynamodb.lease import LIVES_MS
 from xingqiao.infra.stores.dynamodb.table import ATTEMPTS, FEW, Table, connected
-from xingqiao.infra.stores.errors import StoreDoubtError
+from xingqiao.infra.stores.errors import StoreDoubtError, StoreError
 
 LARGE = b"x" * (3 * PIECE_BYTES)
 KEPT = {"schema", "lease", "statuses"}  # partitions that an empty store has
@@ -868,7 +867,7 @@ async def test_what_refuses_is_told(error, text, method):
 def test_without_boto3_it_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "boto3", None)
 
-    with pytest.raises(StoreError, match=r"needs boto3: pip install 'xingqiao\[aws\]'"):
+    with pytest.raises(StoreError, match=r"needs boto3: pip install 'xingqiao\[aws\]', or in a"):
         connected(1)
 
 
