@@ -165,5 +165,23 @@ def test_the_command_runs_there(python, project, command):
     assert '"n": 11' in result
 
 
+def test_public_modules_are_typed(python, project):
+    program = """
+        import xingqiao
+        from xingqiao.testing import simulate
+        from xingqiao.transactions import entity
+
+        reveal_type(xingqiao.composer.sequence("a"))
+        reveal_type(simulate)
+        """
+    (project / "typed.py").write_text(dedent(program), "utf-8")
+    options = ("--strict", "--cache-dir", project / "cache", "--python-executable", python)
+
+    said = run(sys.executable, "-m", "mypy", *options, "typed.py", cwd=project)
+
+    assert 'is "xingqiao.composer.composition.Composition"' in said
+    assert "-> xingqiao.composer.testing.Run" in said
+
+
 def test_an_embedded_program_runs_there(python, project):
     assert run(python, "program.py", cwd=project) == "user {'n': 11}\nApplicationError\n"

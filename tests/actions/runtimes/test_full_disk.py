@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import errno
 import io
-import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 from things import Answers, StandingClock, invocation, python
 
@@ -73,9 +71,8 @@ except worker.NoRoomError as error:
 def unpacked(code, directory):
     """What a worker says of an archive, in a process that may write no large file."""
     command = [sys.executable, "-c", NO_ROOM]
-    paths = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(
-        command, input=code, cwd=directory, env=paths, capture_output=True, text=True, check=True
+        command, input=code, cwd=directory, capture_output=True, text=True, check=True
     )
     return done.stdout
 
