@@ -13,11 +13,10 @@ import pytest
 
 from xingqiao import composer
 from xingqiao.composer import path
-from xingqiao.infra.deploy import TARGETS, BundleError, Source, bundle
+from xingqiao.infra.deploy import TARGETS, BundleError, Source, bundle, hosted
 from xingqiao.infra.deploy.yaml import to_yaml
 
-ROOT = Path(__file__).parents[3]
-HOSTED = ROOT / "infra/deploy/hosted"
+HOSTED = Path(hosted.__file__).parent
 CODE = {"exec": {"kind": "python:3", "code": "def main(p):\n    return p\n"}}
 OWN = {
     "aws_table": {"botocore"},
