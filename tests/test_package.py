@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 VERSION = version("xingqiao")
+pytestmark = pytest.mark.timeout(300)  # environments are made, and a type checker starts cold
 FOLDERS = ("composer", "actions", "adapters", "transactions", "infra")
 THEIRS = ("infra", "actions", "composer", "tests")
 PROJECT = {
@@ -69,7 +70,7 @@ def run(*command, cwd, **environment):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [*map(str, command)], cwd=cwd, env={**kept, **environment}, capture_output=True, text=True,
-        check=False, timeout=100,
+        check=False, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
