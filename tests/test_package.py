@@ -180,7 +180,7 @@ def test_public_modules_are_typed(python, project):
 
     said = run(sys.executable, "-m", "mypy", *options, "typed.py", cwd=project)
 
-    assert 'is "xingqiao.composer.composition.Composition"' in said
+    assert 'is "xingqiao.composer.dsl.composition.Composition"' in said
     assert "-> xingqiao.composer.testing.Run" in said
 
 
