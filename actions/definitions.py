@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..composer import InvalidNameError, Name, flaw
 from . import limits
+from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .executables import KINDS, Composed, parsed_exec
+from .executables import KINDS, parsed_exec
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed

@@ -9,7 +9,7 @@ from ..composer import frozen
 
 if TYPE_CHECKING:
     from ..composer import JSON, Name
-    from .executables import Code
+    from .coded import Code
     from .model import Action
 
 

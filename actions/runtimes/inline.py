@@ -25,7 +25,7 @@ from ...composer import (
     flaw,
     overflow,
 )
-from ..executables import Inline
+from ..coded import Inline
 from ..kinds import INLINE
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, Completion, outcome_of
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...composer import JSON
-    from ..executables import Code
+    from ..coded import Code
     from ..invocation import Invocation
     from ..model import Action
     from ..ports import Clock

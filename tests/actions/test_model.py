@@ -14,9 +14,11 @@ from things import named, python
 
 from xingqiao import composer
 from xingqiao.actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
+from xingqiao.actions.coded import MAX_CODE_BYTES
+from xingqiao.actions.composed import MAX_SEQUENCE
 from xingqiao.actions.definitions import MAX_PARAMETER_BYTES
 from xingqiao.actions.definitions import define_action as updated
-from xingqiao.actions.executables import KINDS, MAX_CODE_BYTES, MAX_SEQUENCE
+from xingqiao.actions.executables import KINDS
 
 CODE = {"kind": "python:3", "code": "def main(params):\n    return params\n"}
 KINDS_TOLD = ", ".join(

@@ -11,7 +11,7 @@ import pytest
 
 from xingqiao import composer
 from xingqiao.actions import REMOTES
-from xingqiao.actions.executables import MAX_CODE_BYTES
+from xingqiao.actions.coded import MAX_CODE_BYTES
 
 KINDS = ", ".join(
     f"'{k}'" for k in sorted((*REMOTES, "composition", "python:3", "sequence", "states"))
