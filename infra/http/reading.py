@@ -6,13 +6,13 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-import orjson
 from starlette.requests import ClientDisconnect
 
 from ...actions import InvalidError, Query, TooLargeError
-from ...composer import MAX_DEPTH, nests_deeper, overflow
+from ...composer import MAX_DEPTH, nests_deeper
 from ..engine import LARGE_BYTES
 from .members import check_members
+from .parsing import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
-AS_TEXT = "send it as a string, or as a float such as 1e30"
 MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
@@ -225,9 +224,6 @@ def _parsed(content: bytearray) -> JSON:
     if not content:
         return None
     try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
+        return parse(content)
+    except ValueError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from None
-    if why := overflow(content):
-        raise InvalidError(f"The request content was malformed:\n{why}: {AS_TEXT}")
-    return value

@@ -394,6 +394,10 @@ def test_no_document_does_worse_than_be_refused(doc):
         ("UEsDB", False),  # no base64
         ("UEsDBB == 1", False),
         ("UEsDé", False),
+        (base64.b64encode(b"PK\x03\x04" + bytes(1 << 20)).decode(), True),  # in several pieces
+        ("UEsDBA==" + "A" * (1 << 20), False),
+        ("UEsDBAAA" + "A" * (1 << 20) + "A", False),
+        ("UEsDBAAA" + "A" * (1 << 20) + "#AAA", False),
     ],
 )
 def test_code_that_is_an_archive_is_known_by_its_first_bytes(text, binary):
