@@ -100,7 +100,9 @@ from .program import Program
 from .redrive import RedriveError, redrive
 from .retries import RetryPolicy
 from .states import machine_frames, task_token, token_place
+from .stretches import Stretch
 from .timelines import Line, timeline
+from .transacting import decided, decision
 from .transactional import (
     call,
     participant,
@@ -192,6 +194,7 @@ __all__ = [
     "Scope",
     "Sleeping",
     "Spawn",
+    "Stretch",
     "Success",
     "Template",
     "TimerFired",
@@ -213,6 +216,8 @@ __all__ = [
     "check_part",
     "compile",
     "copied",
+    "decided",
+    "decision",
     "do",
     "doloop",
     "doloop_nosave",

@@ -12,14 +12,16 @@ an expired deadline goes on when it is done. A deadline frame turns its own expi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from . import history, states
 from .causes import Cancellation, Exhaustion, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke
-from .compensations import REVERT_ALL, Compensating, Compensations, Doing
+from .compensations import REVERT_ALL, Compensations, Doing
 from .coordinator import Coordinating
-from .cursor import Context, Cursor
+from .cursor import Context, Cursor, stops
+from .errors import OverlongError
 from .events import (
     Accepted,
     Cancelled,
@@ -39,6 +41,7 @@ from .fiber import (
     Attempts,
     Cause,
     Deadline,
+    Failing,
     Fiber,
     Finalizer,
     Finalizing,
@@ -60,6 +63,7 @@ from .undoing import (
     in_a_step,
     is_unknown,
     left_undone,
+    resolve,
     settled,
     take_logs,
     undisturbed,
@@ -85,8 +89,8 @@ if TYPE_CHECKING:
 class Transition:
     """What an event has made of a fiber, by running so many instructions.
 
-    `stale` when the event answered another turn: nothing has changed. `events` is how many there are of a
-    state machine by now.
+    `stale` when the event answered another turn: nothing has changed. `overlong` when it has stopped before
+    what takes longer than it may at once. `events` is how many there are of a state machine by now.
     """
 
     fiber: Fiber
@@ -94,6 +98,7 @@ class Transition:
     entries: list[Entry]
     ran: int = 0
     stale: bool = False
+    overlong: bool = False
     events: int = 0
 
 
@@ -111,12 +116,24 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
         context: the execution's id, the time, and the limits.
     """
     cursor = Cursor(fiber, program, context)
+    try:
+        return _advanced(cursor, fiber, event)
+    except OverlongError:
+        again = Cursor(fiber, program, context)
+        again.stop = cursor.places or -1  # the same up to the last place where it can stop
+        if not cursor.places:
+            again.limits = replace(again.limits, at_once=None)
+        return _advanced(again, fiber, event)
+
+
+def _advanced(cursor: Cursor, fiber: Fiber, event: Event) -> Transition:
     if not _receive(cursor, fiber, event):
-        return Transition(fiber, [], [], stale=True, events=context.events)
+        return Transition(fiber, [], [], stale=True, events=cursor.events)
     if cursor.exhausted:
         _stop(cursor)
     ran = _run(cursor) if cursor.wait is None and cursor.outcome is None else 0
-    return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran, events=cursor.events)
+    made = _fiber(cursor), cursor.commands, cursor.entries, ran
+    return Transition(*made, overlong=cursor.stopped, events=cursor.events)
 
 
 def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
@@ -130,12 +147,15 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
 
 def _run(cursor: Cursor) -> int:
     instructions = cursor.program.instructions
-    ran = 0
-    while ran < cursor.limits.instructions:
+    ran, sliced = 0, cursor.limits.at_once is not None
+    while ran < cursor.limits.instructions and not cursor.stopped:
+        if sliced and stops(cursor):
+            break
         instruction = instructions[cursor.pc]
         cursor.pc += 1
         cause = OPERATIONS[type(instruction)](cursor, instruction)
         ran += 1 + cursor.work // WORK
+        cursor.spent += cursor.work
         cursor.work = 0
         if cause is not None:
             _unwind(cursor, cause)
@@ -170,6 +190,7 @@ def _fiber(cursor: Cursor) -> Fiber:
         outcome=cursor.outcome,
         log=cursor.log,
         event=cursor.event,
+        told=cursor.events if cursor.stopped else 0,
     )
 
 
@@ -183,7 +204,7 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         return False
     match event:
         case Continued():
-            return wait is None
+            return wait is None and _continue(cursor)
         case Completed():
             return isinstance(wait, Invoking) and _complete(cursor, event)
         case Failed():
@@ -210,7 +231,7 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
         case Resumed():
             return isinstance(wait, Paused) and _resume(cursor, event)
         case Resolved():
-            return isinstance(wait, Paused) and wait.stuck and _resolve(cursor, event)
+            return isinstance(wait, Paused) and wait.stuck and resolve(cursor, event)
         case Rebound():
             if not isinstance(wait, Joining) or event.turn != fiber.turn:
                 return False
@@ -223,6 +244,12 @@ def _receive(cursor: Cursor, fiber: Fiber, event: Event) -> bool:  # noqa: C901,
             assert_never(event)
 
 
+def _continue(cursor: Cursor) -> bool:
+    if cursor.frames and isinstance(cursor.frames[-1], Failing):
+        _unwind(cursor, cursor.pop().failure)  # type: ignore[union-attr]
+    return True
+
+
 def _resume(cursor: Cursor, event: Resumed) -> bool:
     given = history.NOTHING if event.params is None else event.params
     cursor.note(history.RESUMED, event.detail, given)
@@ -232,24 +259,6 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
         assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
         cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
-    return True
-
-
-def _resolve(cursor: Cursor, event: Resolved) -> bool:
-    """What it is stuck at counts as done: an undo, or a step after the pivot."""
-    depth = max(
-        at for at, frame in enumerate(cursor.frames) if isinstance(frame, (Compensating, Doing))
-    )
-    frame = cursor.frames[depth]
-    cursor.frames = cursor.frames[: depth + 1]
-    cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})}, event.value)
-    cursor.origin = None
-    if isinstance(frame, Compensating):
-        cursor.replace(frame, changed(frame, undoing=None))
-        cursor.pc = frame.to
-    else:
-        assert isinstance(frame, Doing)  # noqa: S101  one of the two
-        cursor.value, cursor.pc = {} if event.value is None else event.value, frame.done
     return True
 
 
@@ -427,6 +436,9 @@ def _unwind(cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one c
             case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
                 cause = frame.cause  # what failed was only a finalizer on the way
             case InState() if isinstance(cause, Failure):
+                if stops(cursor):
+                    cursor.frames = (*cursor.frames, frame, Failing(cause))
+                    return
                 left = states.recover(cursor, frame, cause)
                 if left is None:
                     return

@@ -37,6 +37,8 @@ class Limits:
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
         evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
+        at_once: of these steps, that the expressions of one transition of a state machine take together;
+            what takes more is left as a `Stretch`. None for any number.
         events: of a state machine's history; None for any number.
         signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
             not signed.
@@ -47,6 +49,7 @@ class Limits:
     value_bytes: int = 1 << 20
     instructions: int = 1_000
     evaluation_steps: int = 120_000
+    at_once: int | None = None
     events: int | None = 25_000
     signing: bytes = field(default=b"", repr=False)
 
@@ -59,7 +62,7 @@ class Cursor:
 
     __slots__ = (
         "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "limits", "log", "now_ms",
-        "origin", "outcome", "pc", "program", "steps", "turn", "value", "wait", "work",
+        "origin", "outcome", "pc", "places", "program", "spent", "steps", "stop", "turn", "value", "wait", "work",
     )  # fmt: skip
 
     def __init__(self, fiber: Fiber, program: Program, context: Context) -> None:
@@ -78,10 +81,24 @@ class Cursor:
         self.outcome: Outcome | None = None
         self.exhausted = False
         self.work = 0  # steps of expressions that the instruction under way has taken
+        self.spent = 0  # those that the instructions before it have taken
+        self.places = 0  # at which it could have stopped so far
+        self.stop = -1  # the one at which it stops
         self.log: Log = ()
         self.event, self.events = fiber.event, context.events
         self.commands: list[Command] = []
         self.entries: list[Entry] = []
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has stopped at such a place."""
+        return self.places == self.stop
+
+    @property
+    def at_once(self) -> int | None:
+        """Steps of expressions that may still be taken now; None for any number."""
+        most = self.limits.at_once
+        return None if most is None else most - self.spent - self.work
 
     def push(self, frame: Frame) -> None:
         self.frames = (*self.frames, frame)
@@ -230,6 +247,12 @@ class Context:
     limits: Limits
     generation: int = 0
     events: int = 0
+
+
+def stops(cursor: Cursor) -> bool:
+    """Counts a place where it can stop, for what comes next may take long. Whether it is to stop here."""
+    cursor.places += 1
+    return cursor.stopped
 
 
 Told: TypeAlias = "tuple[str, dict[str, JSON]]"

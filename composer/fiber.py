@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
 
-
 Cause: TypeAlias = Failure | Cancellation | Expiry | Exhaustion
 """Why frames are unwound."""
 
@@ -151,10 +150,17 @@ class InState:
     prepared: JSON = None
 
 
+@frozen
+class Failing:
+    """What is below is still to be unwound for this failure: finding out how takes long."""
+
+    failure: Failure
+
+
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | Stamped | Coordinating | Compensations | Doing | Compensating
-    | Insisting | Machine | InState
+    | Insisting | Machine | InState | Failing
 )  # fmt: skip
 
 
@@ -233,6 +239,7 @@ class Fiber:
     outcome: Outcome | None = None
     log: Log = ()
     event: int = 0  # the number of its last event, in a state machine
+    told: int = 0  # that of the execution's last event, if it stands before what takes long
 
     @property
     def due_ms(self) -> int | None:
@@ -296,6 +303,8 @@ class Fiber:
         doc: dict[str, JSON] = {"id": self.id, "turn": self.turn, "steps": self.steps}
         if self.event:
             doc["event"] = self.event
+        if self.told:
+            doc["told"] = self.told
         if self.outcome is not None:
             ended = {"origin": self.origin, "outcome": outcome_to_json(self.outcome, keep)}
             log = {"log": log_to_json(self.log, keep)} if self.log else {}
@@ -398,6 +407,8 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
             return {**kind, "cause": cause_to_json(cause)}
         case Paused(failure, stuck):
             return {**kind, "failure": outcome_to_json(failure, keep), "stuck": stuck}
+        case Failing(failure):
+            return {**kind, "failure": outcome_to_json(failure, keep)}
         case Compensations() | Doing() | Compensating():
             return {**kind, **_saga_to_json(item, keep)}
         case Coordinating():
@@ -423,7 +434,7 @@ def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON]) -> Any:
             members["errors"] = tuple(members["errors"])
         case "Finalizing" | "Joining":
             members["cause"] = cause_from_json(members["cause"])
-        case "Paused":
+        case "Paused" | "Failing":
             members["failure"] = outcome_from_json(members["failure"], load)
         case "Compensations" | "Compensating" | "Doing":
             members |= _saga_from_json(members, load)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import history, instructions
 from .commands import Fork, Invoke, Spawn
+from .cursor import step_detail
 from .errors import InvalidNameError
 from .fiber import (
     Attempts,
@@ -32,7 +33,7 @@ from .fiber import (
 )
 from .freezing import changed
 from .names import Name
-from .states import RUNNING, state_invocation
+from .states import RUNNING, scheduled, state_invocation
 from .transacting import TRANSACTING, enlist, message_of
 from .undoing import UNDOING
 from .values import (
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .cursor import Cursor, Reaction
+    from .history import Entry
     from .values import JSON
 
 MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
@@ -244,6 +246,14 @@ def _end(cursor: Cursor, _: instructions.End) -> Reaction:
 
 
 # --- waits -------------------------------------------------------------------------------------
+
+
+def scheduled_again(cursor: Cursor, command: Invoke) -> list[Entry]:
+    """The entry of a step that a redrive asks for."""
+    detail = step_detail(cursor.program.instructions[cursor.pc - 1].path, command)  # type: ignore[union-attr]
+    told = scheduled(cursor) if cursor.program.states else ()
+    cursor.note(history.STEP_SCHEDULED, detail, cursor.value if told else history.NOTHING, told)
+    return cursor.entries
 
 
 def invocation(cursor: Cursor, i: instructions.Instruction, turn: int) -> Invoke | Failure:

@@ -8,6 +8,7 @@ the same steps up to there; where it does not, a redrive is refused rather than 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import history
@@ -50,7 +51,7 @@ def redrive(
     Raises:
         RedriveError: when it has not ended, has succeeded, or does not agree with the program.
     """
-    execution = Execution(id, program, limits)
+    execution = Execution(id, program, replace(limits, at_once=None))
     ended: dict[str, Fiber] = {}
     begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=_frames(entries[0]))
     outcome = _proceed(execution, begun, entries[0]["at"], ended)
@@ -70,7 +71,7 @@ def redrive(
             execution.events = _events(generations[number - 1])
             execution.redrive(generation[0]["at"])
         outcome = _replay(execution, generation, program, ended) or outcome
-    execution.events = _events(entries)
+    execution.events, execution.limits = _events(entries), limits
     if isinstance(outcome, Success):
         return execution, execution.settle(outcome, now_ms)
     if not execution.fibers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import OverlongError
 from ...values import measured
 
 MAX_STEPS = 120_000  # of about 2 us each, unless the caller of an evaluation gives another number
@@ -44,22 +45,26 @@ class QueryError(Exception):
 
 
 class Budget:
-    """Counts down what an evaluation may still do."""
+    """Counts down what an evaluation may still do, and of that `at_once`; None for all of it."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_least", "left")
 
-    def __init__(self, steps: int = MAX_STEPS) -> None:
+    def __init__(self, steps: int = MAX_STEPS, at_once: int | None = None) -> None:
         self.left = steps
+        self._least = 0 if at_once is None else max(0, steps - at_once)
 
     def spend(self, steps: int) -> None:
         """Counts `steps` of them, before they are done.
 
         Raises:
             QueryError: when there are not so many left.
+            OverlongError: when there are, but not at once.
         """
         self.left -= steps
-        if self.left < 0:
-            raise QueryError(None, TOO_LONG)
+        if self.left < self._least:
+            if self.left < 0:
+                raise QueryError(None, TOO_LONG)
+            raise OverlongError
 
     def members(self, count: float) -> None:
         """Counts a list of so many members, before it is made or gone over."""

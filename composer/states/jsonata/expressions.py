@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NoReturn, final
 
+from ...errors import OverlongError
 from ...expressions import MISSING
 from ...freezing import frozen
 from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, QueryError
@@ -51,7 +52,8 @@ class Bindings:
     """What expressions see: `$states`, variables, and what time and chance it is.
 
     `chance` draws a number of [0, 1). All expressions together may take so many `steps`; `spent` is what
-    they have taken. `limit` is what the error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
+    they have taken. Of these steps they take `at_once` at most, any number if it is None. `limit` is what the
+    error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
     them is made ready once for all expressions.
     """
 
@@ -63,6 +65,7 @@ class Bindings:
         chance: Callable[[], float],
         now_ms: int,
         steps: int = MAX_STEPS,
+        at_once: int | None = None,
         limit: int | None = None,
     ) -> None:
         self.states = states
@@ -70,6 +73,7 @@ class Bindings:
         self.chance = chance
         self.now_ms = now_ms
         self.steps = steps
+        self.at_once = at_once
         self.limit = limit
         self.spent = 0
         self._ready: dict[tuple[str, ...], Any] = {}
@@ -104,17 +108,21 @@ def evaluate(expression: Expression, bindings: Bindings) -> Any:
 
     Raises:
         QueryError: what went wrong: JSONata's code and text, or a bound of `bounds`.
+        OverlongError: when it takes more steps than it may at once.
     """
     if expression.path is not None:
         found = _walked(expression.path, bindings)
         if found is not _walked:
             return found if found is MISSING else without_nulls(found)
     left = max(0, bindings.steps - bindings.spent)
-    machine = Machine(bindings.chance, bindings.now_ms, left)
+    at_once = None if bindings.at_once is None else bindings.at_once - bindings.spent
+    machine = Machine(bindings.chance, bindings.now_ms, left, at_once)
     try:
         value = machine.run(expression.tree, bindings.named(expression))
         machine.budget.spend(machine.budget.written(value) // READ)
         return MISSING if value is None else without_nulls(value)
+    except OverlongError:
+        raise
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
         if bindings.limit is not None and machine.budget.left < 0:
             raise QueryError(None, EXHAUSTED.format(limit=bindings.limit)) from None
