@@ -5,6 +5,7 @@ from .choices import OPERATORS, Rule, first_match
 from .compiled import state_of
 from .errors import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError, exceeded, failed
 from .evaluation import EvaluationError, evaluate_field, expressions, flaws, members_of
+from .evaluation import engine as query_engine
 from .fields import InputSide, OutputSide, combined_by, result_path, selected_by
 from .functions import Chance
 from .intrinsics import Intrinsic
@@ -103,6 +104,7 @@ __all__ = [
     "most_items",
     "nanoseconds",
     "percentage",
+    "query_engine",
     "read_items",
     "read_manifest",
     "rebound",
