@@ -20,6 +20,7 @@ MAX_TEXT = 32_768  # characters of an expression
 MANY = 64  # members that a native loop goes over in the time of one step
 FEW = 4  # members that a loop in Python goes over in that time
 WRITTEN = 8  # characters of JSON that are written in that time
+SEEN = 64  # characters of JSON that are gone over in that time, of what the caller hands in
 READ = 16  # characters of JSON that are read, or looked at as a value, in that time
 
 TOO_LONG = "Expression evaluation timeout: Check for infinite loop"

@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn, final
 from ...errors import OverlongError
 from ...expressions import MISSING
 from ...freezing import frozen
-from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, QueryError
+from ...values import measured
+from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, QueryError
 from .library import Node, Parser
 from .machine import Machine
 from .messages import fault, told
@@ -97,8 +98,20 @@ class Bindings:
             }
         return made
 
+    def look(self, value: Any) -> None:
+        """That a value can be gone over at once.
+
+        Raises:
+            OverlongError: when that takes longer.
+        """
+        if self.at_once is not None:
+            room = SEEN * max(0, self.at_once - self.spent)
+            if measured(value, room) > room:
+                raise OverlongError
+
     def _made(self, key: tuple[str, ...], value: Any) -> Any:
         if key not in self._ready:
+            self.look(value)
             self._ready[key] = with_nulls(value)
         return self._ready[key]
 
@@ -112,13 +125,17 @@ def evaluate(expression: Expression, bindings: Bindings) -> Any:
     """
     if expression.path is not None:
         found = _walked(expression.path, bindings)
+        if found is MISSING:
+            return found
         if found is not _walked:
-            return found if found is MISSING else without_nulls(found)
+            bindings.look(found)
+            return without_nulls(found)
     left = max(0, bindings.steps - bindings.spent)
     at_once = None if bindings.at_once is None else bindings.at_once - bindings.spent
     machine = Machine(bindings.chance, bindings.now_ms, left, at_once)
     try:
         value = machine.run(expression.tree, bindings.named(expression))
+        bindings.look(value)
         machine.budget.spend(machine.budget.written(value) // READ)
         return MISSING if value is None else without_nulls(value)
     except OverlongError:

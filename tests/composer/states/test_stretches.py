@@ -221,3 +221,15 @@ def test_a_machine_does_the_same_in_stretches(definition, input, answer):
 
     assert sliced.outcome == whole.outcome
     assert lines(sliced) == lines(whole)
+
+
+@pytest.mark.parametrize(
+    "expression", ["$states.input", "$states.input[0]", "$count($states.input)"]
+)
+@pytest.mark.parametrize(("count", "stands"), [(100, False), (30_000, True)])
+def test_what_is_large_is_gone_over_apart(expression, count, stands):
+    state = {"Type": "Pass", "Output": "{% " + expression + " %}", "End": True}
+
+    execution, _ = begun(jsonata({"A": state}), Limits(at_once=600), [[{}] * count])
+
+    assert (execution.stretch is not None) is stands
