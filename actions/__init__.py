@@ -15,6 +15,8 @@ from .arns import (
     parsed_arn,
 )
 from .catalog import Catalog, Change
+from .coded import Code, Inline
+from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
 from .documents import Document
 from .entities import EntitySettings
@@ -30,7 +32,7 @@ from .errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from .executables import KINDS, MAX_SEQUENCE, Code, Composed, Inline
+from .executables import KINDS
 from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .integrations import is_integration
 from .invocation import Call, Invocation

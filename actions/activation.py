@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from composer import TIMEOUT, Failure, frozen
-
+from ..composer import TIMEOUT, Failure, frozen
 from .outcome import STATUS_TEXT
 from .parameters import listed, parsed
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Action
     from .outcome import Completion
     from .ports import ActivationRow

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from .errors import InvalidError, ThrottledError, TooLargeError
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Action
 
 

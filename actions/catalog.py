@@ -10,20 +10,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from composer import Name
-
+from ..composer import Name
+from .composed import MAX_SEQUENCE
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from .executables import KINDS, MAX_SEQUENCE, Composed, check_integrations
-from .kinds import MACHINE
+from .executables import KINDS, row_of
 from .model import INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Entity
 
     E = TypeVar("E", Action, Package, Trigger, Rule)
@@ -248,8 +246,7 @@ class Catalog:
         action = define_action(name, doc, before, now_ms, self.kinds)
         if action.components:
             self._check_sequence(action)
-        if isinstance(action.exec, Composed) and action.exec.kind == MACHINE:
-            check_integrations(action.exec, self.integrations)
+        row_of(action.kind).check(action.exec, self.integrations)
         return action
 
     def _check_package(self, name: Name) -> None:

@@ -12,12 +12,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from composer import InvalidNameError, Name, flaw
-
+from ..composer import InvalidNameError, Name, flaw
 from . import limits
+from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .executables import KINDS, Composed, parsed_exec
+from .executables import KINDS, parsed_exec
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed
@@ -26,8 +26,7 @@ from .remotes import LONGEST_MS, Remote
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Entity, Named
 
 MAX_PARAMETER_BYTES = 1 << 20

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from composer import truthy
-
+from ..composer import truthy
 from .errors import InvalidError
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ..composer import JSON
 
 ENTITY = "entity"
 MAX_STATE_BYTES = 1 << 20

@@ -15,7 +15,7 @@ InDoubtError             it may have happened, or may happen yet (503)
 
 from __future__ import annotations
 
-from composer import Error
+from ..composer import Error
 
 
 class RefusedError(Error):

@@ -19,7 +19,7 @@ from .errors import InvalidError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
+    from ..composer import JSON
 
 ALARM, INTERVAL, ONCE = "alarm", "interval", "once"
 MINUTE_MS = 60_000

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from composer import frozen
+from ..composer import frozen
 
 if TYPE_CHECKING:
-    from composer import JSON, Name
-
-    from .executables import Code
+    from ..composer import JSON, Name
+    from .coded import Code
     from .model import Action
 
 

@@ -16,15 +16,13 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
-from composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
-
+from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
 from .outcome import BAD_RESPONSE, CRASHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .invocation import Invocation
     from .model import Action
 

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from composer import (
+from ..composer import (
     CONDUCTING,
     CompositionError,
     Name,
@@ -17,27 +17,17 @@ from composer import (
     read_composer,
     truthy,
 )
-
+from .coded import Code, Inline, code_of
+from .composed import Composed, forwarding
 from .entities import ENTITY, entity_settings
-from .executables import (
-    EXPRESS,
-    Code,
-    Composed,
-    Inline,
-    code_of,
-    exec_to_json,
-    forwarding,
-    parsed_exec,
-)
-from .kinds import MACHINE, SEQUENCE
+from .executables import exec_to_json, parsed_exec, row_of
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
 from .parameters import listed, parsed
 from .remotes import YEAR_MS, Remote
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .entities import EntitySettings
     from .executables import Exec
 
@@ -212,15 +202,16 @@ class Action(Named):
     @property
     def express(self) -> bool:
         """Whether it keeps its execution in memory only, with one record at the end."""
-        if isinstance(self.exec, Composed) and self.exec.kind == MACHINE:
-            return bool(self.exec.document["type"] == EXPRESS)
+        says = row_of(self.kind).express
+        if says is not None:
+            return says(self.exec)
         return self.annotations.get("durability") == "express"
 
     @property
     def components(self) -> list[str]:
         """The full names of a sequence's components; none of anything else."""
-        is_sequence = isinstance(self.exec, Composed) and self.exec.kind == SEQUENCE
-        return list(self.exec.document) if is_sequence else []  # type: ignore[union-attr]
+        of = row_of(self.kind).components
+        return [] if of is None else of(self.exec)
 
     @property
     def final(self) -> frozenset[str]:

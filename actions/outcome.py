@@ -13,11 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, frozen
+from ..composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, frozen
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .documents import Document
 
 CRASHED = "Crashed"

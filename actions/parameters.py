@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .errors import InvalidError
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ..composer import JSON
 
 
 def merged(*layers: dict[str, JSON]) -> dict[str, JSON]:

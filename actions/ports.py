@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkab
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .documents import Document
     from .invocation import Invocation
     from .outcome import Completion

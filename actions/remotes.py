@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import composer
-from composer import ExpressionError, InvalidNameError, Name, flaw
-
+from .. import composer
+from ..composer import ExpressionError, InvalidNameError, Name, flaw
 from .errors import InvalidError
+from .kinds import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
 
-    from composer import JSON
+    from ..composer import JSON
 
 LAMBDA = "aws:lambda"
 STATES = "aws:states"
@@ -323,3 +323,14 @@ _FUNCTIONS: dict[str, Callable[[str, JSON], None]] = {
     HTTP: _url,
     CLOUDEVENTS: _plain_url,
 }
+
+
+def _shown(execution: Remote, _code: bool) -> dict[str, JSON]:
+    return execution.to_json()
+
+
+def _parsed(doc: dict[str, JSON], _namespace: str, _kinds: Collection[str]) -> Remote:
+    return parsed_remote(doc)
+
+
+REMOTE: Mapping[str, Row] = dict.fromkeys(REMOTES, Row(parse=_parsed, show=_shown))

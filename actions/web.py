@@ -14,16 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
-from composer import flaw
-
+from ..composer import flaw
 from .errors import InvalidError, NotFoundError, RefusedError, UnauthorizedError
 from .media import FORM, JSON_TYPE, MediaType, accepts, media_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .model import Action
 
 Headers = list[tuple[str, str]]

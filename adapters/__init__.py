@@ -8,6 +8,7 @@ from .channel import Channel
 from .clouds import MISSING, adapters, aws_services, objects_on_s3, queued_completions
 from .credentials import AMBIENT, SecretError, Tokens
 from .egress import Egress, EgressError, Rules
+from .extras import how_to_install
 from .invoker import CloudInvoker
 from .objects import MAX_PAGE, ObjectEntry, ObjectPart, Objects, Page
 from .port import Adapter, Answer, Ask, Done, Fault, Pending, Report, Request, Response
@@ -50,6 +51,7 @@ __all__ = [
     "adapters",
     "aws_models",
     "aws_services",
+    "how_to_install",
     "objects_on_s3",
     "parsed_json",
     "queued_completions",

@@ -6,16 +6,15 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from actions import PERMISSION
-
+from ..actions import PERMISSION
 from .credentials import CredentialsError, Expiring, SecretError
+from .extras import how_to_install
 from .port import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Clock
-
+    from ..actions import Clock
     from .port import Authorizer
 
 GOOGLE_LIFE_S = 3600.0  # of an identity token
@@ -60,7 +59,7 @@ def azure(clock: Clock) -> Callable[[str], Authorizer]:
 
 
 def _missing(distribution: str, extra: str) -> str:
-    return f"this server has no {distribution}: pip install 'xingqiao[{extra}]'"
+    return f"this server has no {distribution}: {how_to_install(extra)}"
 
 
 async def _threaded(fetch: Callable[[], tuple[str, float]], cloud: str) -> tuple[str, float]:

@@ -11,18 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
-from actions import DURABLE, INVALID_REQUEST
-from composer import APPLICATION_ERROR, CANCELLED
-
+from ..actions import DURABLE, INVALID_REQUEST
+from ..composer import APPLICATION_ERROR, CANCELLED
 from .channel import encoded, filled, report_of, run_headers, with_query
 from .http import BODILESS
 from .port import Ask, Done, Fault, Pending, told
 from .reading import OK, done, fault_of, parsed, retry_after_ms, unheard
 
 if TYPE_CHECKING:
-    from actions import Remote
-    from composer import JSON
-
+    from ..actions import Remote
+    from ..composer import JSON
     from .channel import Channel
     from .port import Answer, Authorizer, Report, Request, Response
 

@@ -10,17 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from actions import INVALID_REQUEST, PAYLOAD_TOO_LARGE, UNAVAILABLE
-
+from ..actions import INVALID_REQUEST, PAYLOAD_TOO_LARGE, UNAVAILABLE
 from .credentials import CredentialsError
 from .egress import merged
 from .port import Ask, Fault, Report
 from .reading import OK
 
 if TYPE_CHECKING:
-    from actions import Clock
-    from composer import JSON, Failure
-
+    from ..actions import Clock
+    from ..composer import JSON, Failure
     from .egress import Egress
     from .port import Request, Response
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from actions import BAD_RESPONSE
-from composer import Failure
-
+from ..actions import BAD_RESPONSE
+from ..composer import Failure
 from .channel import run_headers, written
 from .http import Dialect
 from .port import Ask, Done, Fault
 from .reading import done, parsed
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .port import Report, Request, Response
 
 STRUCTURED = "application/cloudevents+json"

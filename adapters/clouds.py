@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from actions import AZURE, CLOUDEVENTS, DURABLE, GCP, HTTP, LAMBDA, STATES, WHISK
-
+from ..actions import AZURE, CLOUDEVENTS, DURABLE, GCP, HTTP, LAMBDA, STATES, WHISK
 from . import ambient
 from .aws import (
     Aws,
@@ -22,21 +21,21 @@ from .azure import AzureAdapter
 from .channel import Channel
 from .cloudevents import EVENTS
 from .credentials import SecretError
+from .extras import how_to_install
 from .http import PLAIN, HttpAdapter
 from .openwhisk import WhiskAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Clock
-    from composer import Outcome
-
+    from ..actions import Clock
+    from ..composer import Outcome
     from .egress import Egress
     from .objects import Objects
     from .port import Adapter, Request
 
 
-MISSING = "this server has no botocore: pip install 'xingqiao[aws]'"  # for kinds of AWS
+MISSING = f"this server has no botocore: {how_to_install('aws')}"  # for kinds of AWS
 QUOTED = 4  # AWS' JSON texts inside of JSON, beside the input: so many times a result
 BESIDE = 1 << 20
 

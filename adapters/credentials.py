@@ -28,17 +28,16 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from actions import BAD_RESPONSE, HEADER, PERMISSION, RESERVED, UNAVAILABLE
-from composer import Error
-
+from ..actions import BAD_RESPONSE, HEADER, PERMISSION, RESERVED, UNAVAILABLE
+from ..composer import Error
+from .extras import how_to_install
 from .port import Ask, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Clock
-    from composer import JSON
-
+    from ..actions import Clock
+    from ..composer import JSON
     from .egress import Egress
     from .port import Authorizer
 
@@ -338,9 +337,7 @@ def _google_signer(secret: dict[str, JSON]) -> Any:
     try:
         from google.auth.crypt import RSASigner  # noqa: PLC0415  an optional dependency
     except ImportError:
-        raise SecretError(
-            "service accounts need google-auth: pip install 'xingqiao[gcp]'"
-        ) from None
+        raise SecretError(f"service accounts need google-auth: {how_to_install('gcp')}") from None
     try:
         return RSASigner.from_service_account_info(secret)  # type: ignore[no-untyped-call]
     except ValueError:

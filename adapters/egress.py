@@ -24,7 +24,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from actions import (
+from ..actions import (
     BAD_RESPONSE,
     INVALID_REQUEST,
     LOST,
@@ -32,15 +32,14 @@ from actions import (
     PERMISSION,
     UNAVAILABLE,
 )
-from composer import TIMEOUT, Error
-
+from ..composer import TIMEOUT, Error
 from .port import Ask, Fault, Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from ipaddress import IPv4Network, IPv6Network
 
-    from actions import Clock
+    from ..actions import Clock
 
 MAX_HOST_CONNECTIONS = 500  # so that a host that is slow leaves some to the others
 MAX_CONNECTIONS = 1000

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from actions import GCP
-from composer import Failure, Scope, Template
-
+from ..actions import GCP
+from ..composer import Failure, Scope, Template
 from .channel import filled, invalid, report_of, run_headers, with_query, written
 from .egress import merged
 from .port import Ask, Done, Fault
@@ -20,9 +19,8 @@ from .reading import OK, done, fault_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Remote
-    from composer import JSON
-
+    from ..actions import Remote
+    from ..composer import JSON
     from .channel import Channel
     from .port import Answer, Authorizer, Report, Request, Response
 

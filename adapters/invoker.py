@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from actions import (
+from ..actions import (
     INTERNAL_ERROR,
     LOST,
     PERMISSION,
@@ -25,8 +25,7 @@ from actions import (
     outcome_of,
     parsed_remote,
 )
-from composer import CANCELLED, TIMEOUT, Failure, Success, boxed
-
+from ..composer import CANCELLED, TIMEOUT, Failure, Success, boxed
 from .credentials import SecretError
 from .port import Done, Fault, Pending, Request
 from .retrying import POLL_MS, Budget, wait_before_poll, wait_before_retry
@@ -34,9 +33,8 @@ from .retrying import POLL_MS, Budget, wait_before_poll, wait_before_retry
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from actions import Clock, Invocation
-    from composer import JSON
-
+    from ..actions import Clock, Invocation
+    from ..composer import JSON
     from .port import Adapter, Answer
     from .secrets import Authorizers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from composer import frozen
+from ..composer import frozen
 
 if TYPE_CHECKING:
     from .port import Fault

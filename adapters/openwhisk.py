@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from actions import BAD_RESPONSE, CRASHED, LOST
-from composer import APPLICATION_ERROR, TIMEOUT, Name
-
+from ..actions import BAD_RESPONSE, CRASHED, LOST
+from ..composer import APPLICATION_ERROR, TIMEOUT, Name
 from .channel import report_of, run_headers, written
 from .port import Ask, Done, Fault, Pending, Report
 from .reading import fault_of, parsed, retry_after_ms, unheard
 
 if TYPE_CHECKING:
-    from actions import Remote
-    from composer import JSON
-
+    from ..actions import Remote
+    from ..composer import JSON
     from .channel import Channel
     from .port import Answer, Request, Response
 

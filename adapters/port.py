@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from composer import failure, frozen
+from ..composer import failure, frozen
 
 if TYPE_CHECKING:
-    from actions import Ran, Remote
-    from composer import JSON
+    from ..actions import Ran, Remote
+    from ..composer import JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from actions import (
+from ..actions import (
     BAD_RESPONSE,
     INVALID_REQUEST,
     LOST,
@@ -18,14 +18,12 @@ from actions import (
     PERMISSION,
     THROTTLED,
 )
-from composer import APPLICATION_ERROR, TIMEOUT, Failure, failure, flaw
-
+from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, failure, flaw
 from .port import Done, Fault, told
 
 if TYPE_CHECKING:
-    from actions import Ran
-    from composer import JSON
-
+    from ..actions import Ran
+    from ..composer import JSON
     from .port import Report, Response
 
 LONGEST_WAIT_MS = 366 * 24 * 3_600_000  # longer than anything is waited for

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import RetryPolicy
-
+from ..composer import RetryPolicy
 from .port import Pending
 
 if TYPE_CHECKING:
-    from actions import Retrying
-
+    from ..actions import Retrying
     from .port import Fault
 
 JITTER = 0.5

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from actions import LAMBDA, Remote
-
+from ..actions import LAMBDA, Remote
 from .credentials import AMBIENT, Expiring, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .credentials import Tokens
     from .port import Adapter, Authorizer
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-import composer
+from xingqiao import composer
 
 from .figures import Figure, percentile
 from .http import Connection

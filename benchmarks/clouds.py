@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-import composer
-from infra.app import open_service
-from infra.embedded import Embedded
-from infra.settings import Settings
+from xingqiao import composer
+from xingqiao.infra.app import open_service
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.settings import Settings
 
 from .figures import Figure, loaded, percentile
 

@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import composer
-from composer import path
-from infra.app import open_service
-from infra.embedded import Embedded
-from infra.settings import Settings
+from xingqiao import composer
+from xingqiao.composer import path
+from xingqiao.infra.app import open_service
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.settings import Settings
 
 from .figures import Figure, loaded, percentile
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from composer import Composition
+    from xingqiao.composer import Composition
 
 NOTHING = "def main(params):\n    return params\n"
 NOTHING_DOC = {"exec": {"kind": "python:3", "code": NOTHING}}

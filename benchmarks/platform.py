@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from actions import Query
-from composer import Name
-from infra.app import open_service
-from infra.embedded import Embedded
-from infra.settings import Settings
+from xingqiao.actions import Query
+from xingqiao.composer import Name
+from xingqiao.infra.app import open_service
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.settings import Settings
 
 from .figures import Figure, loaded, percentile
 

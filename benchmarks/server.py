@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import composer
-from infra.cli.client import Client
+from xingqiao import composer
+from xingqiao.infra.cli.client import Client
 
 from .engine import MEGABYTE, NOTHING_DOC
 from .figures import Figure, loaded, percentile

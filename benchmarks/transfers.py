@@ -14,8 +14,8 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-import composer as c
-from composer import Failure, Name, path
+from xingqiao import composer as c
+from xingqiao.composer import Failure, Name, path
 
 from .figures import Figure, loaded, percentile
 from .platform import platform
@@ -23,7 +23,7 @@ from .platform import platform
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from infra.embedded import Embedded
+    from xingqiao.infra.embedded import Embedded
 
 START, CONCURRENCY = 10_000, 64
 ACCOUNTS = (100, 1_000, 10_000, 100_000)

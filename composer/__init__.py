@@ -1,6 +1,6 @@
 """What a composition is and how it advances: the DSL, the program, the machine. No I/O.
 
-Write `import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
+Write `from xingqiao import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
 
 from .changes import Changes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .dsl.canvas import Canvas
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -25,8 +27,8 @@ class Node:
     shape: Shape
 
 
-class Sketch:
-    """A `Canvas`: nodes, edges and clusters, in the order in which they were drawn."""
+class Sketch(Canvas):
+    """Nodes, edges and clusters, in the order in which they were drawn."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}

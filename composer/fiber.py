@@ -405,7 +405,7 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
         case Finalizing(cause) | Joining(cause):
             return {**kind, "cause": cause_to_json(cause)}
         case Paused() | Failing():
-            members = {name: getattr(item, name) for name in item.__match_args__}
+            members: dict[str, JSON] = {name: getattr(item, name) for name in item.__match_args__}
             return {**kind, **members, "failure": outcome_to_json(item.failure, keep)}
         case Compensations() | Doing() | Compensating():
             return {**kind, **_saga_to_json(item, keep)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
 
-from actions import (
+from ..actions import (
     ActivityArn,
     Completion,
     Document,
@@ -23,14 +23,13 @@ from actions import (
     Write,
     parsed_arn,
 )
-from composer import Failure, Success
+from ..composer import Failure, Success
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Clock, Invocation, Store
-    from composer import JSON
-
+    from ..actions import Clock, Invocation, Store
+    from ..composer import JSON
     from .engine import Engine
 
 ACTIVITY = "activity"  # the kind of the action that hands work out; and of the documents

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import Arns
-
+from ..actions import Arns
 from .http import Api, Authenticator
 
 if TYPE_CHECKING:

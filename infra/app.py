@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actions import Arns, Change, Document, Quotas, Write
-from actions.runtimes import (
+from ..actions import Arns, Change, Document, Quotas, Write
+from ..actions.runtimes import (
     Bounds,
     InlineInvoker,
     NodeModules,
     WorkerPool,
     WorkerSettings,
 )
-from adapters import Channel, aws_services, objects_on_s3
-from composer import Limits
-from composer.states import ReadingBounds, query_engine
-
+from ..adapters import Channel, aws_services, objects_on_s3
+from ..composer import Limits
+from ..composer.states import ReadingBounds, query_engine
 from .activities import Activities
 from .clock import RandomIds, SystemClock
 from .clouds import Clouds, listening, open_clouds
@@ -47,11 +46,10 @@ from .system import system_entities
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
-    from actions import Clock, Invoker, Store
-    from actions.runtimes import Sandbox
-    from adapters import Completions
-    from composer import Outcome
-
+    from ..actions import Clock, Invoker, Store
+    from ..actions.runtimes import Sandbox
+    from ..adapters import Completions
+    from ..composer import Outcome
     from .integrations import Registry
     from .settings import Settings
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actions import REMOTES
-from adapters import (
+from ..actions import REMOTES
+from ..adapters import (
     MISSING,
     Authorizers,
     CloudInvoker,
@@ -18,16 +18,14 @@ from adapters import (
     adapters,
     queued_completions,
 )
-
 from .settings import each
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from actions import Clock, Remote
-    from adapters import Completions, Secrets
-    from composer import JSON, Outcome
-
+    from ..actions import Clock, Remote
+    from ..adapters import Completions, Secrets
+    from ..composer import JSON, Outcome
     from .settings import Settings
 
 ANYBODY = "https://example.com"  # an audience, for secrets that are only looked at

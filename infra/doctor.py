@@ -14,10 +14,9 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from actions import NODE
-from actions.runtimes import Kept, find_languages
-from composer import Error
-
+from ..actions import NODE
+from ..actions.runtimes import Kept, find_languages
+from ..composer import Error
 from .isolation import INSTALL, kept, lacks, limits_of, open_places, open_sandbox
 from .probing import PROBES, probe
 

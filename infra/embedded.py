@@ -1,8 +1,8 @@
 """The engine in a program of your own: compositions run in this process, without a server.
 
-    async with embedded() as xingqiao:
-        await xingqiao.deploy("pipeline", pipeline)
-        result = await xingqiao.invoke("pipeline", {"build": 7})
+    async with embedded() as engine:
+        await engine.deploy("pipeline", pipeline)
+        result = await engine.invoke("pipeline", {"build": 7})
 
 Functions marked `@composer.action` run here, trusted; inline functions and actions with code run in
 workers. With a directory, executions survive this process: the next to open it takes them up.
@@ -15,9 +15,8 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from actions import Action, Call
-from composer import ActionFunction, Error, Failure, Name
-
+from ..actions import Action, Call
+from ..composer import ActionFunction, Error, Failure, Name
 from .app import open_service
 from .settings import Settings
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from composer import JSON, Composition, Outcome
-
+    from ..composer import JSON, Composition, Outcome
     from .app import Service
     from .engine import Engine
     from .sfn import Call as Asking

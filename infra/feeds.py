@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from actions import (
+from ..actions import (
     INTERNAL_ERROR,
     ONCE,
     Completion,
@@ -34,16 +34,14 @@ from actions import (
     Write,
     scheduled,
 )
-from composer import APPLICATION_ERROR, Error, Failure, Name, Success, overflow
-
+from ..composer import APPLICATION_ERROR, Error, Failure, Name, Success, overflow
 from .engine import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from actions import Clock, Entity, Invocation, Store
-    from composer import JSON
-
+    from ..actions import Clock, Entity, Invocation, Store
+    from ..composer import JSON
     from .engine import Engine
 
 log = logging.getLogger(__name__)

@@ -13,16 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from actions import MACHINE, Action, Composed, NotFoundError, RefusedError
-from composer import Name, asl
-from composer.states import trace_header
-
+from ..actions import MACHINE, Action, Composed, NotFoundError, RefusedError
+from ..composer import Name, asl
+from ..composer.states import trace_header
 from .engine import EVENT, Beginning, Unwaited
 from .integrations import Integration, IntegrationError, came_with
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ..composer import JSON
     from .engine import Engine
     from .integrations import Asked
 

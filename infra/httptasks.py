@@ -11,19 +11,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from actions import HEADER, HTTP, PERMISSION, RESERVED, Remote
-from adapters import AMBIENT, Ask, Fault, Request, SecretError, parsed_json
-from composer import Failure
-
+from ..actions import HEADER, HTTP, PERMISSION, RESERVED, Remote
+from ..adapters import AMBIENT, Ask, Fault, Request, SecretError, parsed_json
+from ..composer import Failure
 from .integrations import PERMISSIONS, RUNTIME, Integration, IntegrationError, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from actions import Clock
-    from adapters import Authorizers, Channel, Response
-    from composer import JSON
-
+    from ..actions import Clock
+    from ..adapters import Authorizers, Channel, Response
+    from ..composer import JSON
     from .integrations import Asked
 
 SOCKET = "States.Http.Socket"

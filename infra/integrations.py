@@ -16,14 +16,14 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
-from actions import Completion
-from composer import CANCELLED, Error, Failure, Success
+from ..actions import Completion
+from ..composer import CANCELLED, Error, Failure, Success
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actions import Clock, Invocation
-    from composer import JSON
+    from ..actions import Clock, Invocation
+    from ..composer import JSON
 
 log = logging.getLogger(__name__)
 

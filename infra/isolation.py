@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions.runtimes import (
+from ..actions.runtimes import (
     Groups,
     Kept,
     Room,
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from actions.runtimes import Sandbox
-
+    from ..actions.runtimes import Sandbox
     from .settings import Settings
 
 log = logging.getLogger(__name__)

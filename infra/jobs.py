@@ -13,7 +13,7 @@ from .integrations import TASK_FAILED, IntegrationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
+    from ..composer import JSON
 
 REASON = "Nobody waits for it any more."
 

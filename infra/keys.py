@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import Document, Write
-
+from ..actions import Document, Write
 from .settings import KEY_FILE, each, write_secret
 from .stores import Seal, SealedStore, SealError, document_place, key_bytes, new_key
 from .vault import CREDENTIALS, FIELD, opened
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from actions import Store
-
+    from ..actions import Store
     from .settings import Settings
     from .stores import Rewritable
 

@@ -16,17 +16,15 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from actions import MACHINE, Action, Change, Document, define_action
-from composer import Name
-
+from ..actions import MACHINE, Action, Change, Document, define_action
+from ..composer import Name
 from .engine import MODIFIED, Beside, program_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from actions import Store
-    from composer import JSON
-
+    from ..actions import Store
+    from ..composer import JSON
     from .engine import Engine
 
 RECORD = "machine"  # documents, by namespace and name

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import (
+from ..actions import (
     ConflictError,
     Document,
     InvalidError,
@@ -30,10 +30,10 @@ from actions import (
     UnavailableError,
     Write,
 )
-from composer import Error, check_part
+from ..composer import Error, check_part
 
 if TYPE_CHECKING:
-    from actions import Clock, Store
+    from ..actions import Clock, Store
 
 CREDENTIALS = "credentials"  # the member of a document that holds the key
 KIND = "namespace"  # documents of namespaces, by uuid

@@ -22,12 +22,12 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from composer import Error
+from ..composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from composer import JSON
+    from ..composer import JSON
 
 HERE = "here"
 MB_A_GB, MS_A_S = 1024, 1000

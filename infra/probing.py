@@ -17,19 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from actions import Invocation, define_action
-from actions.runtimes import Bounds, WorkerPool, WorkerSettings
-from composer import Error, Failure, Name
-
+from ..actions import Invocation, define_action
+from ..actions.runtimes import Bounds, WorkerPool, WorkerSettings
+from ..composer import Error, Failure, Name
 from .clock import SystemClock
 from .isolation import open_places, open_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from actions import Completion
-    from composer import JSON
-
+    from ..actions import Completion
+    from ..composer import JSON
     from .settings import Settings
 
 VARIABLE = "XINGQIAO_PROBED"  # of the server's environment

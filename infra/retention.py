@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
-from actions import Write
+from ..actions import Write
 
 if TYPE_CHECKING:
-    from actions import Clock
-
+    from ..actions import Clock
     from .engine import Engine
 
 DAY_MS = 24 * 3600 * 1000

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import Document, InvalidError, NotFoundError, Write
-from adapters import AMBIENT, SecretError
-from composer import check_part
+from ..actions import Document, InvalidError, NotFoundError, Write
+from ..adapters import AMBIENT, SecretError
+from ..composer import check_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Clock, Store
-    from composer import JSON
+    from ..actions import Clock, Store
+    from ..composer import JSON
 
 KIND = "credential"  # documents of secrets, by namespace and name
 EVERYBODY = "*"

@@ -13,8 +13,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from actions import LAMBDA, PERMISSION, ExecutionArn, Remote, is_integration, parsed_arn
-from adapters import (
+from ..actions import LAMBDA, PERMISSION, ExecutionArn, Remote, is_integration, parsed_arn
+from ..adapters import (
     AwsAnswer,
     AwsRefused,
     Fault,
@@ -24,7 +24,6 @@ from adapters import (
     SecretError,
     aws_models,
 )
-
 from .integrations import (
     PERMISSIONS,
     RUNTIME,
@@ -42,10 +41,9 @@ from .secrets import is_among
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Clock
-    from adapters import Authorizers, AwsServices
-    from composer import JSON
-
+    from ..actions import Clock
+    from ..adapters import Authorizers, AwsServices
+    from ..composer import JSON
     from .integrations import Asked
     from .jobs import Job
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from actions import ACCOUNT, REGION
-from composer import Error
+from ..actions import ACCOUNT, REGION
+from ..composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

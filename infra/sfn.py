@@ -13,9 +13,8 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
-from actions import ExecutionArn, parsed_arn
-from composer import Error
-
+from ..actions import ExecutionArn, parsed_arn
+from ..composer import Error
 from .functions import Functions
 from .integrations import (
     SYNC_2,
@@ -30,8 +29,7 @@ from .integrations import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from composer import JSON
-
+    from ..composer import JSON
     from .engine import Engine
 
 OPTIMIZED, SDK = "states", "aws-sdk:sfn"

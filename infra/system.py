@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from actions import Action, Inline, Limits, Package
-from composer import Name
-
+from ..actions import Action, Inline, Limits, Package
+from ..composer import Name
 from .activities import ACTIVITY
 from .feeds import FEED, WEBHOOK
 from .integrations import INTEGRATION
@@ -17,8 +16,8 @@ from .namespaces import OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from actions import Clock, Entity
-    from composer import JSON
+    from ..actions import Clock, Entity
+    from ..composer import JSON
 
 Params = dict[str, Any]
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-    from actions.runtimes import WorkerPool
-    from adapters import CloudInvoker, Completions, Tally
-    from infra.engine import Engine
+    from ..actions.runtimes import WorkerPool
+    from ..adapters import CloudInvoker, Completions, Tally
+    from .engine import Engine
 
 
 def metrics_of(

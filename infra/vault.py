@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from composer import Error
+from ..composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from composer import JSON
+    from ..composer import JSON
 
 FIELD = "parameters"
 CREDENTIALS = "credentials"

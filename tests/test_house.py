@@ -14,10 +14,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
-MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-ALL_CODE = (
-    MODULES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "benchmarks").rglob("*.py"))
-)
+HOME = (
+    ROOT / "src" / "xingqiao"
+)  # with links to the five; in a source archive, with the five themselves
+MODULES = sorted(HOME.glob("*.py"))
+MODULES += sorted(path for package in PACKAGES for path in (HOME / package).rglob("*.py"))
+AROUND = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+ALL_CODE = MODULES + sorted(AROUND)
 DOORS = [path for path in MODULES if path.name == "__init__.py"]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_LINES, MAX_TEST_LINES, MAX_METHODS, MAX_FUNCTION = 500, 900, 12, 60
@@ -26,7 +29,7 @@ EXCEPTIONS = {"Composition", "Selector"}
 
 
 def name(path):
-    return str(path.relative_to(ROOT))
+    return str(path.relative_to(HOME if path.is_relative_to(HOME) else ROOT))
 
 
 @pytest.mark.parametrize("path", ALL_CODE, ids=name)
@@ -50,7 +53,7 @@ def test_a_class_does_few_things_and_a_function_fits_a_screen(path):
 
 @pytest.mark.parametrize("path", DOORS, ids=name)
 def test_a_door_says_what_it_hands_on(path):
-    dotted = ".".join(path.parent.relative_to(ROOT).parts)
+    dotted = ".".join(path.parent.relative_to(HOME.parent).parts)
     module = importlib.import_module(dotted)
 
     assert module.__doc__
@@ -63,9 +66,37 @@ def _isorted(member):
     return (0 if member.isupper() else 1 if member[0].isupper() else 2, member)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_package_is_typed(package):
-    assert (ROOT / package / "py.typed").is_file()
+def test_imports_name_the_one_package():
+    """The five folders are no packages by themselves: users may have folders of the same names."""
+    for path in (*ALL_CODE, *(ROOT / "examples").rglob("*.py")):
+        named = set(imported(path))
+        assert path not in MODULES or "xingqiao" not in named, f"{name(path)}: use relative imports"
+        assert not named & set(PACKAGES), f"{name(path)}: import from xingqiao"
+
+
+def imported(path):
+    """The first names of what a module imports absolutely."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.split(".")[0]
+
+
+def test_the_package_is_typed_and_light_and_public_modules_load_when_they_are_used():
+    program = (
+        "import sys, xingqiao; print([name for name in sys.modules if name.startswith('xingqiao.')]); "
+        "print(xingqiao.composer.sequence('a').type, "
+        "set(xingqiao.__all__) <= set(dir(xingqiao)), hasattr(xingqiao, 'nothing')); "
+        "print([name for name in ('asyncio', 'xingqiao.infra') if name in sys.modules])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "[]\nsequence True False\n[]\n"
+    assert (HOME / "py.typed").is_file()
 
 
 def test_composer_runs_from_a_zip_with_nothing_else(tmp_path):
@@ -74,11 +105,15 @@ def test_composer_runs_from_a_zip_with_nothing_else(tmp_path):
     ]
     archive = tmp_path / "function.zip"
     with zipfile.ZipFile(archive, "w") as bundle:
-        for folder in (ROOT / "composer", *libraries):
+        bundle.write(HOME / "__init__.py", "xingqiao/__init__.py")
+        bundle.write(HOME / "testing.py", "xingqiao/testing.py")
+        for folder in (HOME / "composer", *libraries):
+            top = HOME.parent if folder.is_relative_to(HOME) else folder.parent
             for path in folder.rglob("*.py"):
-                bundle.write(path, path.relative_to(folder.parent))
+                bundle.write(path, path.relative_to(top))
     program = (
-        f"import sys; sys.path.insert(0, {str(archive)!r}); import composer, composer.languages.asl, composer.testing as t; "
+        f"import sys; sys.path.insert(0, {str(archive)!r}); from xingqiao import composer, testing as t; "
+        "from xingqiao.composer.languages import asl; "
         "print(t.simulate(composer.sequence('a'), actions={'a': {'n': 1}}).value, composer.__file__)"
     )
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from .protocol import Operate
 
 if TYPE_CHECKING:
-    from composer import JSON, Outcome
-
+    from ..composer import JSON, Outcome
     from .protocol import Message
     from .records import Forgotten, Prepared, Row, Tombstone
 

@@ -23,8 +23,8 @@ from pprint import pformat
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from actions import Action, Inline, InvalidError
-from composer import (
+from ..actions import Action, Inline, InvalidError
+from ..composer import (
     ActionFunction,
     CompositionError,
     InvalidNameError,
@@ -32,13 +32,12 @@ from composer import (
     capture,
     capture_class,
 )
-
 from . import adapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from composer import JSON
+    from ..composer import JSON
 
 KIND = "python:3"
 STATE_BYTES = 1 << 16

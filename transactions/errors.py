@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import failure
+from ..composer import failure
 
 if TYPE_CHECKING:
-    from composer import Failure
+    from ..composer import Failure
 
 MALFORMED = "MalformedMessage"  # nothing an entity understands
 LOCKED = "Locked"  # by a transaction or a saga, for longer than one can wait

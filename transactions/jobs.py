@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from composer import APPLICATION_ERROR, Failure, boxed, measured
-
+from ..composer import APPLICATION_ERROR, Failure, boxed, measured
 from .errors import BAD_OPERATION, STATE_TOO_LARGE, refusal
 from .protocol import Operate
 
 if TYPE_CHECKING:
     from collections import deque
 
-    from actions import EntitySettings
-    from composer import JSON, Outcome
-
+    from ..actions import EntitySettings
+    from ..composer import JSON, Outcome
     from .effects import Request
     from .protocol import Call, Transaction, Work
     from .records import Row

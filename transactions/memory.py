@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from composer import Failure, Success
-
+from ..composer import Failure, Success
 from .effects import Answer
 from .errors import ENDED, RETRYABLE, refusal
 from .protocol import Operate
@@ -15,8 +14,7 @@ from .records import Forgotten, Tombstone
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from composer import JSON, Outcome
-
+    from ..composer import JSON, Outcome
     from .effects import Effect, Request
     from .protocol import Transaction
 

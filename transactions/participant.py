@@ -16,9 +16,8 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import EntitySettings
-from composer import APPLICATION_ERROR, Failure, Success, boxed
-
+from ..actions import EntitySettings
+from ..composer import APPLICATION_ERROR, Failure, Success, boxed
 from .effects import Answer, Damage, Gone, Run, Save
 from .errors import (
     CONFLICT,
@@ -41,8 +40,7 @@ from .records import Prepared, Row, Tombstone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from composer import JSON, Outcome
-
+    from ..composer import JSON, Outcome
     from .effects import Effect, Request, Write
 
 

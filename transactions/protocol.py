@@ -21,12 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from composer import Error
+from ..composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from composer import JSON
+    from ..composer import JSON
 
 UPGRADE = "upgrade"  # the operation that turns state of an older version into today's
 MAX_KEY = 512  # characters of an entity's key

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .protocol import Transaction
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ..composer import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from composer import Error
+from ...composer import Error
 
 MARKS = ("user.delegate", "trusted.delegate")  # systemd's, on a group that it leaves to a service
 

@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from composer import Error
-
+from ...composer import Error
 from .bubblewrap import wrapping
 from .homes import make_home, users_homes
 from .languages import HERE, PYTHON_NEEDS

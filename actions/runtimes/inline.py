@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import orjson
 
-from composer import (
+from ...composer import (
     APPLICATION_ERROR,
     CANCELLED,
     MAX_DEPTH,
@@ -25,8 +25,7 @@ from composer import (
     flaw,
     overflow,
 )
-
-from ..executables import Inline
+from ..coded import Inline
 from ..kinds import INLINE
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, Completion, outcome_of
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..kinds import NODE, PYTHON
 
-HERE = Path(__file__).parent
+# Without links: a sandbox shows the worker's files at their real place, and perhaps not the link to it.
+HERE = Path(__file__).resolve().parent
 PYTHON_NEEDS = (Path(sys.prefix), Path(sys.base_prefix), HERE)
 OLDEST_NODE = 18
 MARGIN_MB = 192  # of a Node.js process besides its heap

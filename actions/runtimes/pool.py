@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from errno import EDQUOT, ENOSPC
 from typing import TYPE_CHECKING, Self
 
-from composer import CANCELLED, Failure
-
+from ...composer import CANCELLED, Failure
 from ..limits import Limits
 from ..outcome import LOST, UNAVAILABLE
 from .languages import find_languages
@@ -28,8 +27,7 @@ from .workers import Job, Worker, completion
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from composer import JSON, Success
-
+    from ...composer import JSON, Success
     from ..invocation import Invocation
     from ..outcome import Completion
     from ..ports import Clock

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from composer import MAX_DEPTH, flaw, overflow
-
+from ...composer import MAX_DEPTH, flaw, overflow
 from ..kinds import NODE
 from .watch import Watch
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .groups import Group
     from .homes import Home
     from .sandbox import Program, Sandbox

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
-from composer import TIMEOUT, Failure, Success
-
+from ...composer import TIMEOUT, Failure, Success
 from ..kinds import NODE
 from ..lambdas import answered, asked, cut_off, function_of
 from ..outcome import (
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from composer import JSON
-
-    from ..executables import Code
+    from ...composer import JSON
+    from ..coded import Code
     from ..invocation import Invocation
     from ..model import Action
     from ..ports import Clock

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from actions import THROTTLED, ConflictError, NotFoundError, Remote
-from composer import APPLICATION_ERROR, TIMEOUT, Failure
-
+from ...actions import THROTTLED, ConflictError, NotFoundError, Remote
+from ...composer import APPLICATION_ERROR, TIMEOUT, Failure
 from ..invoker import outcome_told
 from ..port import Done, Fault, Request
 from ..reading import parsed
@@ -32,8 +31,7 @@ from .wire import Place
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from composer import JSON, Outcome
-
+    from ...composer import JSON, Outcome
     from .signing import KeySource
     from .wire import Aws
 

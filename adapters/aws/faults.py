@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import (
+from ...actions import (
     BAD_RESPONSE,
     CRASHED,
     INVALID_REQUEST,
@@ -20,14 +20,12 @@ from actions import (
     THROTTLED,
     UNAVAILABLE,
 )
-
 from ..port import Fault, told
 from ..reading import MAX_SHOWN, parsed, retry_after_ms
 
 if TYPE_CHECKING:
-    from actions import Ran
-    from composer import JSON
-
+    from ...actions import Ran
+    from ...composer import JSON
     from ..port import Report, Response
 
 REFUSALS: dict[tuple[str, Ran, bool], str] = {

@@ -20,9 +20,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from actions import INVALID_REQUEST, LOST, NOT_FOUND
-from composer import CANCELLED, TIMEOUT, Failure
-
+from ...actions import INVALID_REQUEST, LOST, NOT_FOUND
+from ...composer import CANCELLED, TIMEOUT, Failure
 from ..channel import JSON_TYPE, encoded
 from ..port import Ask, Done, Fault, Pending, Report
 from ..reading import parsed
@@ -32,9 +31,8 @@ from .results import function_fault, report_of_run
 from .wire import OK, region_of, xray
 
 if TYPE_CHECKING:
-    from actions import Remote
-    from composer import JSON
-
+    from ...actions import Remote
+    from ...composer import JSON
     from ..port import Answer, Request, Response
     from .signing import Chain
     from .wire import Aws, Place

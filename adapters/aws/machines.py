@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from actions import BAD_RESPONSE, INVALID_REQUEST, NOT_FOUND
-from composer import APPLICATION_ERROR, CANCELLED, TIMEOUT
-
+from ...actions import BAD_RESPONSE, INVALID_REQUEST, NOT_FOUND
+from ...composer import APPLICATION_ERROR, CANCELLED, TIMEOUT
 from ..channel import encoded
 from ..port import Fault, Pending, Report, told
 from ..reading import parsed
@@ -20,9 +19,8 @@ from .functions import SETTLE_MS, name_of
 from .wire import Place, region_of, xray
 
 if TYPE_CHECKING:
-    from actions import Remote
-    from composer import JSON
-
+    from ...actions import Remote
+    from ...composer import JSON
     from ..port import Answer, Request, Response
     from .signing import Chain
     from .wire import Aws

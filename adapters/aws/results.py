@@ -10,15 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from actions import BAD_RESPONSE, CRASHED, PAYLOAD_TOO_LARGE
-from composer import APPLICATION_ERROR, TIMEOUT
-
+from ...actions import BAD_RESPONSE, CRASHED, PAYLOAD_TOO_LARGE
+from ...composer import APPLICATION_ERROR, TIMEOUT
 from ..port import NOTHING_TOLD, Fault, Report, told
 
 if TYPE_CHECKING:
-    from actions import Ran
-    from composer import JSON
-
+    from ...actions import Ran
+    from ...composer import JSON
     from ..port import Response
 
 TIMED_OUT = "Task timed out after"

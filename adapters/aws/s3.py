@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_plus, urlencode
 from xml.etree import ElementTree as ET
 
-from actions import (
+from ...actions import (
     BAD_RESPONSE,
     INVALID_REQUEST,
     LOST,
@@ -22,7 +22,6 @@ from actions import (
     THROTTLED,
     Retrying,
 )
-
 from ..objects import MAX_PAGE, ObjectEntry, ObjectPart, Page
 from ..port import Ask, Fault
 from ..reading import MAX_SHOWN

@@ -13,9 +13,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from actions import BAD_RESPONSE, Retrying
-from composer import Error, frozen
-
+from ...actions import BAD_RESPONSE, Retrying
+from ...composer import Error, frozen
 from ..port import Ask, Fault, told
 from ..reading import retry_after_ms
 from .faults import meaning, quotes_secrets, refused_text
@@ -24,8 +23,7 @@ from .values import answered, given
 from .wire import Place, region_here
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ...composer import JSON
     from ..port import Request, Response
     from .models import Operation
     from .values import Naming

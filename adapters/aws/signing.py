@@ -12,14 +12,12 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from actions import PERMISSION
-
+from ...actions import PERMISSION
 from ..credentials import AwsKeys, CredentialsError
 from ..port import Fault
 
 if TYPE_CHECKING:
-    from actions import Clock
-
+    from ...actions import Clock
     from ..port import Ask
 
 AGAIN_MS = 30_000  # the chain is not asked more often, whatever becomes of what it gives

@@ -17,7 +17,7 @@ from uuid import UUID
 from .models import as_java, cased
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ...composer import JSON
 
 Naming: TypeAlias = Callable[[str], str]
 

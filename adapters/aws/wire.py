@@ -20,9 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from actions import BAD_RESPONSE, INVALID_REQUEST, PAYLOAD_TOO_LARGE, PERMISSION, UNAVAILABLE
-from composer import Error, Failure
-
+from ...actions import BAD_RESPONSE, INVALID_REQUEST, PAYLOAD_TOO_LARGE, PERMISSION, UNAVAILABLE
+from ...composer import Error, Failure
 from ..channel import report_of
 from ..credentials import CredentialsError
 from ..port import Ask, Done, Fault
@@ -34,9 +33,8 @@ from .signing import KeySource, Signer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Retrying
-    from composer import JSON
-
+    from ...actions import Retrying
+    from ...composer import JSON
     from ..channel import Channel
     from ..port import Report, Request, Response
 

@@ -1,6 +1,6 @@
 """The canvas on which combinators are drawn: nodes, edges between them, and clusters of nodes.
 
-A combinator says with it how it is drawn; `composer.views` makes it a picture.
+Combinators draw themselves on it; the views implement it and write the picture down.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Compositions: the tree that a user builds, checked as it is built; and the rows of the combinators.
 
 A combinator is one `Row`, which stands beside its constructor in `combinators`. A node knows its row, so
-whoever compiles, draws or writes a composition asks its nodes and has no table of combinators.
+code that compiles, draws or writes a composition asks the nodes and needs no table of combinators.
 
-Names have to be looked up in two cases: JSON names a type, and a composition's methods and `as_part` make
-nodes of combinators whose modules import this one. For these there is `ROWS`, which each row enters where
-it is defined.
+A row is looked up by its type in two cases only: `parse` reads types from JSON, and the methods of a
+composition and `as_part` build nodes whose combinators' modules import this module. `ROWS` serves both.
+Each row enters it where the row is defined.
 """
 
 from __future__ import annotations
@@ -37,18 +37,20 @@ MAX_NESTING = 60  # each takes up to three levels of JSON, of which there are `v
 class Effect(Enum):
     """The effect that a combinator may have by itself, beside that of its parts."""
 
-    NONE = "it shapes data, or arranges its parts"
-    APART = "none, but it runs where a transaction does not reach: in a worker, or beside it"
-    ENTITY = "on an entity: a transaction undoes it, a saga needs a step for it"
-    ANY = "any: a transaction cannot have it, a saga needs a step for it"
+    NONE = "none: the combinator shapes data or arranges its parts"
+    APART = (
+        "none, but a transaction cannot contain it: it runs in a worker, or in a fiber of its own"
+    )
+    ENTITY = "on an entity: a transaction can undo it; in a saga it must be a step"
+    ANY = "any: a transaction cannot contain it; in a saga it must be a step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InComposer:
     """A combinator in Apache OpenWhisk Composer's JSON.
 
-    names: what it may be called there beside its type.
-    forks: its branches run at the same time there, and each one's failure is a result.
+    names: other names of the combinator there, beside its type.
+    forks: its branches run at the same time there, and the failure of a branch is a result.
     """
 
     names: tuple[str, ...] = ()
@@ -67,12 +69,13 @@ class Row:
     check: what is wrong with its arguments together.
     draw: draws it, given what leads to it; returns what leads on. None: its components, in a box.
     title: its arguments in a few words, for drawings; its type when None.
-    effect: what it does by itself.
-    in_order: its parts run once each and one after the other, so a saga's pivot may stand among them.
-    fails: it always fails: nothing may follow it.
-    composer: what Composer's JSON makes of it.
+    effect: the effect that it may have by itself. A row that does not say may have any.
+    in_order: each of its parts runs once, one after the other, so a saga's pivot may stand among them.
+    fails: it always fails, so nothing may follow it.
+    composer: its names in Composer's JSON.
 
-    What other languages make of it is in their own modules, by row: it takes all of their machinery.
+    An export to another language is not in the row: it needs the machinery of that language, which finds
+    it in one table of its own, by row.
     """
 
     type: str

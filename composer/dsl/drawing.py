@@ -1,4 +1,4 @@
-"""How combinators are drawn: what several of them share, and a value or a predicate in a few words."""
+"""Draws compositions on a canvas: functions that combinators share, and labels for values and predicates."""
 
 from __future__ import annotations
 

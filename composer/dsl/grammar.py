@@ -1,4 +1,4 @@
-"""The grammar: how compositions stand in each other as parts, and how one is read from JSON."""
+"""The grammar: compositions as arguments of other compositions, and compositions read from JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse(doc: JSON) -> Composition:
 
 
 def read(doc: JSON) -> Composition:
-    """As `parse`, of what is known to be JSON."""
+    """As `parse`, for a document that is known to be JSON."""
     if not isinstance(doc, dict) or not isinstance(doc.get("type"), str):
         raise CompositionError(f"a composition is an object with a 'type', not {doc!r:.200}")
     row = ROWS.get(doc["type"])
@@ -68,7 +68,7 @@ COMPONENTS: Final = {"components": Argument(PARTS, ())}
 
 
 def one_part(combinator: str, value: Any) -> Composition:
-    """What may stand for a composition, as one, before it is an argument.
+    """The composition that a value stands for, for a constructor that needs it before `build`.
 
     Raises:
         CompositionError: naming the combinator.

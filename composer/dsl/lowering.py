@@ -1,4 +1,4 @@
-"""The code of a composition's parts: what the lowering of a combinator calls for those below it."""
+"""Emits the code of a composition's parts. The combinators' own lowerings call it."""
 
 from __future__ import annotations
 

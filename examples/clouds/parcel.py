@@ -14,7 +14,7 @@ credentials are secrets of the server:
 
 import os
 
-import composer
+from xingqiao import composer
 
 REGION = os.environ.get("AWS_REGION", "eu-west-1")
 AZURE = os.environ.get("AZURE_HOST", "https://parcels.azurewebsites.net")

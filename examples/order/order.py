@@ -4,8 +4,8 @@ The input is `{"customer": name, "items": [{"sku": ..., "count": ...}], "limit":
 the payment fails, the order releases the reserved articles and ends as rejected.
 """
 
-import composer
-from composer import after, path
+from xingqiao import composer
+from xingqiao.composer import after, path
 
 
 @composer.action

@@ -13,8 +13,8 @@ can reach the database:
 
 from dataclasses import dataclass
 
-from composer import call, participant, path, transaction
-from transactions import entity
+from xingqiao.composer import call, participant, path, transaction
+from xingqiao.transactions import entity
 
 TABLES = """
 CREATE TABLE articles (name text PRIMARY KEY, stock int NOT NULL CHECK (stock >= 0));

@@ -9,8 +9,8 @@ import asyncio
 
 from transfer import ACCOUNTS, audit, transfer
 
-from composer import Failure
-from infra.embedded import embedded
+from xingqiao.composer import Failure
+from xingqiao.embedded import embedded
 
 START = 100  # balance of each account at the start
 CUSTOMERS, TRANSFERS, AUDITS = 5, 40, 30

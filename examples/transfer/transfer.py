@@ -6,8 +6,8 @@ one transaction, and therefore sees each transfer completely or not at all.
 
 from dataclasses import dataclass
 
-from composer import call, path, select, sequence, transaction
-from transactions import entity
+from xingqiao.composer import call, path, select, sequence, transaction
+from xingqiao.transactions import entity
 
 ACCOUNTS = ("anna", "bela", "chen", "dora")
 

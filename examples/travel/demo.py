@@ -16,10 +16,10 @@ from pathlib import Path
 
 from travel import travel
 
-import composer
-from actions import Rule, Trigger
-from composer import Failure, Name, Resolved
-from infra.embedded import NAMESPACE, embedded
+from xingqiao import composer
+from xingqiao.actions import Rule, Trigger
+from xingqiao.composer import Failure, Name, Resolved
+from xingqiao.embedded import NAMESPACE, embedded
 
 FLIGHT, INN, PALACE = "MU511 on May 1", "Peace Inn on May 1", "Grand Palace on May 2"
 ALARM = Name(NAMESPACE, None, "saga-stuck")  # the engine fires this trigger when a saga is stuck

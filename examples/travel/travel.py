@@ -9,9 +9,9 @@ delays are short for the demonstration.
 
 from dataclasses import dataclass, field
 
-import composer
-from composer import call, merge, path, saga, sequence, step
-from transactions import entity
+from xingqiao import composer
+from xingqiao.composer import call, merge, path, saga, sequence, step
+from xingqiao.transactions import entity
 
 
 @entity

@@ -5,8 +5,8 @@ The example comes from the paper on the serverless trilemma.
 The input is `{"payload": the body of Travis CI's webhook, "webhook": the URL of a Slack webhook}`.
 """
 
-import composer
-from composer import path
+from xingqiao import composer
+from xingqiao.composer import path
 
 
 @composer.action

@@ -4,7 +4,7 @@ The input is `{"text": ...}`. A chapter begins with a line that holds one capita
 dictionary.
 """
 
-import composer
+from xingqiao import composer
 
 
 @composer.action

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from infra.deploy import TARGETS, Source
-from infra.deploy import bundle as write
-
+from ..deploy import TARGETS, Source
+from ..deploy import bundle as write
 from . import files, output
 from .options import FILE
 

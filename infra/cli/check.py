@@ -13,9 +13,9 @@ from . import output
 from .options import as_json
 
 if TYPE_CHECKING:
-    from infra.engine import Findings
-    from infra.settings import Settings
-    from infra.stores import Files
+    from ..engine import Findings
+    from ..settings import Settings
+    from ..stores import Files
 
 FAULTY = 1
 SHOWN = 50  # faults, to people
@@ -40,7 +40,7 @@ def check(data: Path | None, *, accept_loss: bool, as_json: bool) -> int:
     and every execution, activation and entity. Nothing is changed without --accept-loss. The exit
     code is 1 when something is wrong.
     """
-    from infra.settings import Settings  # noqa: PLC0415  no other command needs it
+    from ..settings import Settings  # noqa: PLC0415  no other command needs it
 
     settings = Settings.from_environment(os.environ, data=data)
     directory = settings.data or Path()
@@ -66,9 +66,9 @@ def check(data: Path | None, *, accept_loss: bool, as_json: bool) -> int:
 async def _checked(
     directory: Path, settings: Settings, *, accept_loss: bool
 ) -> tuple[Files, Findings]:
-    from infra.engine import Findings, check  # noqa: PLC0415  no other command needs them
-    from infra.keys import readable  # noqa: PLC0415
-    from infra.stores import OfflineStore  # noqa: PLC0415
+    from ..engine import Findings, check  # noqa: PLC0415  no other command needs them
+    from ..keys import readable  # noqa: PLC0415
+    from ..stores import OfflineStore  # noqa: PLC0415
 
     async with OfflineStore(directory) as store:
         found = Findings()

@@ -10,8 +10,7 @@ from urllib.parse import quote, unquote
 
 import httpx
 
-from composer import Error
-
+from ...composer import Error
 from . import wskprops
 
 if TYPE_CHECKING:

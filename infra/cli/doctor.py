@@ -13,7 +13,7 @@ from . import output
 from .options import as_json
 
 if TYPE_CHECKING:
-    from infra.doctor import Finding
+    from ..doctor import Finding
 
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
@@ -32,8 +32,8 @@ def doctor(data: Path | None, isolation: str | None, *, as_json: bool) -> int:
     Give the same options and XINGQIAO_... variables as to `xingqiao serve`. Each check ends as ok, warn or
     fail, with a fix. The exit code is 1 when one fails. No server needs to run, and one may.
     """
-    from infra.doctor import examine  # noqa: PLC0415  it needs what runs actions
-    from infra.settings import Settings  # noqa: PLC0415
+    from ..doctor import examine  # noqa: PLC0415  it needs what runs actions
+    from ..settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, data=data, isolation=isolation)
     findings = []

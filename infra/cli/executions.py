@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from infra.prices import PricesError, priced, read_prices
-
+from ..prices import PricesError, priced, read_prices
 from . import files, offline, output
 from .options import FILE, as_json, connected, connected_or_offline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.prices import Prices
-
+    from ..prices import Prices
     from .client import Client
 
 SHOWN = 30

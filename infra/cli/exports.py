@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from composer import Name, asl
-
+from ...composer import Name, asl
 from . import files, output
 from .options import FILE
 

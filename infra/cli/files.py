@@ -10,15 +10,15 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import composer
-from actions import MACHINE, NODE, PYTHON
-from composer import ActionFunction, Composition, CompositionError, Error
+from ... import composer
+from ...actions import MACHINE, NODE, PYTHON
+from ...composer import ActionFunction, Composition, CompositionError, Error
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from composer import JSON
+    from ...composer import JSON
 
 
 MACHINE_SUFFIX = ".asl.json"
@@ -217,12 +217,14 @@ def _collect(composition: Composition, contents: Contents) -> None:
 
 
 def _loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # A file may be called as a module that is loaded, ours included: that module keeps its name.
+    name = f"{path.stem} of {path.parent}" if path.stem in sys.modules else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # noqa: S101  it is a .py file
     assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
     sys.path.append(str(path.parent.resolve()))
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except Error:

@@ -12,7 +12,7 @@ import click
 from . import output
 
 if TYPE_CHECKING:
-    from infra.settings import Settings
+    from ..settings import Settings
 
 
 @click.group()
@@ -23,7 +23,7 @@ def key() -> None:
 @key.command()
 def new() -> None:
     """Print a new key, for XINGQIAO_PARAMETER_KEYS or a key management service."""
-    from infra.stores import new_key  # noqa: PLC0415  stores are the server's
+    from ..stores import new_key  # noqa: PLC0415  stores are the server's
 
     print(new_key())
 
@@ -39,8 +39,8 @@ def rotate(data: Path | None) -> None:
     If the keys come from XINGQIAO_PARAMETER_KEYS or XINGQIAO_KEY_COMMAND, put a new key before the others
     and restart the server instead; it seals the store anew at its start.
     """
-    from infra.settings import KEY_FILE, Settings  # noqa: PLC0415  stores are the server's
-    from infra.stores import FILE, StoreError  # noqa: PLC0415
+    from ..settings import KEY_FILE, Settings  # noqa: PLC0415  stores are the server's
+    from ..stores import FILE, StoreError  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, data=data)
     if settings.data is None or not (settings.data / FILE).exists():
@@ -50,8 +50,8 @@ def rotate(data: Path | None) -> None:
 
 
 async def _rotated(settings: Settings) -> int:
-    from infra.keys import rotate as rotate_keys  # noqa: PLC0415  see above
-    from infra.stores import SqliteStore  # noqa: PLC0415
+    from ..keys import rotate as rotate_keys  # noqa: PLC0415  see above
+    from ..stores import SqliteStore  # noqa: PLC0415
 
     assert settings.data is not None  # noqa: S101  it was looked at
     async with SqliteStore(settings.data) as store:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import composer
-from actions import MACHINE
-from composer import CompositionError, Failure
-
+from ... import composer
+from ...actions import MACHINE
+from ...composer import CompositionError, Failure
 from . import files, output
 from .client import connect
 from .options import FILE, as_json, parameters, proving
 
 if TYPE_CHECKING:
-    from composer import Composition
+    from ...composer import Composition
 
 
 @click.command()
@@ -43,7 +42,7 @@ def run(file: Path, params: dict[str, Any], name: str | None, *, as_json: bool) 
 async def _run(
     file: Path, name: str | None, params: dict[str, Any]
 ) -> tuple[composer.Outcome, list[dict[str, Any]]]:
-    from infra.embedded import embedded  # noqa: PLC0415  the other commands need no engine
+    from ..embedded import embedded  # noqa: PLC0415  the other commands need no engine
 
     contents = files.read(file)
     name, _ = contents.main(file, name)

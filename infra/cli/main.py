@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.metadata import packages_distributions, version
-from pathlib import Path
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import click
 
-from composer import Error
+from ...composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DISTRIBUTION = "xingqiao"
-PACKAGES = ("composer", "actions", "adapters", "transactions", "infra")
 COMMANDS = {  # and the modules that they are in
     "serve": "serve",
     "check": "check",
@@ -56,10 +54,6 @@ NAMED = {
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
-class CollisionError(Error):
-    """Another distribution has installed a package of ours; the text says which."""
-
-
 class _Commands(click.Group):
     """Commands whose modules are loaded when they are asked for: a server needs no client's."""
 
@@ -90,7 +84,6 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and ends the process: 0 done, 1 failed, 2 misused."""
     try:
-        check_packages()
         ended = cli.main(arguments, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
@@ -112,23 +105,3 @@ def _problem(text: str) -> None:
     from .output import problem  # noqa: PLC0415  nothing that goes well needs it
 
     problem(text)
-
-
-def check_packages() -> None:
-    """Looks whether our packages are ours: their names are short, and others use some of them, too.
-
-    Raises:
-        CollisionError: naming what is in the way.
-    """
-    homes = {name: Path(import_module(name).__file__ or "").parent for name in PACKAGES}
-    installed = "site-packages" in homes["infra"].parts
-    distributions = packages_distributions() if installed else {}
-    for name, home in homes.items():
-        if home.parent != homes["infra"].parent:
-            raise CollisionError(f"the package {name!r} at {home} is not Xingqiao's: rename it")
-        others = [other for other in distributions.get(name, []) if other != DISTRIBUTION]
-        if others:
-            raise CollisionError(
-                f"the distribution {others[0]!r} has a package {name!r}, too: "
-                "install xingqiao in an environment of its own"
-            )

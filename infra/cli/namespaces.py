@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from infra.settings import OPERATOR_FILE
-
+from ..settings import OPERATOR_FILE
 from . import output
 from .client import ApiError, connect
 from .options import as_json, connected, trusting

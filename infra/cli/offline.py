@@ -21,8 +21,8 @@ def terminated(data: Path, id: str) -> dict[str, Any]:
 
 
 async def _listed(data: Path, query: dict[str, Any]) -> Any:
-    from actions import Query  # noqa: PLC0415  no other command needs the engine
-    from infra.app import open_at_rest  # noqa: PLC0415
+    from ...actions import Query  # noqa: PLC0415  no other command needs the engine
+    from ..app import open_at_rest  # noqa: PLC0415
 
     names = {"since": "since_ms", "upto": "upto_ms"}
     asked = {names.get(name, name): value for name, value in query.items()}
@@ -31,7 +31,7 @@ async def _listed(data: Path, query: dict[str, Any]) -> Any:
 
 
 async def _terminated(data: Path, id: str) -> dict[str, Any]:
-    from infra.app import open_at_rest  # noqa: PLC0415
+    from ..app import open_at_rest  # noqa: PLC0415
 
     async with open_at_rest(_settings(data)) as engine:
         below = await engine.endings.terminate_all(id)
@@ -39,6 +39,6 @@ async def _terminated(data: Path, id: str) -> dict[str, Any]:
 
 
 def _settings(data: Path) -> Any:
-    from infra.settings import Settings  # noqa: PLC0415
+    from ..settings import Settings  # noqa: PLC0415
 
     return Settings.from_environment(os.environ, data=data)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from composer import flaw
-
+from ...composer import flaw
 from .client import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from composer import JSON
+    from ...composer import JSON
 
 FILE = click.Path(path_type=Path)
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from composer import timeline
+from ...composer import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

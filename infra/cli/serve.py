@@ -59,9 +59,9 @@ def serve(**given: object) -> None:
     """
     import uvloop  # noqa: PLC0415  no other command needs the server
 
-    from infra.logs import set_up_logs  # noqa: PLC0415
-    from infra.server import serve as serve_until_stopped  # noqa: PLC0415
-    from infra.settings import Settings  # noqa: PLC0415
+    from ..logs import set_up_logs  # noqa: PLC0415
+    from ..server import serve as serve_until_stopped  # noqa: PLC0415
+    from ..settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, **given)
     set_up_logs(settings.log)

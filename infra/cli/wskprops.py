@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from composer import Error
+from ...composer import Error
 
 
 class PropertiesError(Error):

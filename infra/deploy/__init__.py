@@ -1,6 +1,6 @@
 """Compositions deployed to a cloud, and conducted there without this server.
 
-`bundle` writes the folder that the cloud's own tools deploy. What runs there is `infra.deploy.hosted`.
+`bundle` writes the folder that the cloud's own tools deploy. The code that runs there is the package `hosted`.
 """
 
 from .bundles import BundleError, Source

@@ -11,8 +11,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from actions import Code
-
+from ...actions import Code
 from .bundles import BundleError, checked, write_core, write_zip
 from .hosted.states import MARGIN_MS
 from .hosted.writing import ROW_BYTES
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from actions import Action
-
+    from ...actions import Action
     from .bundles import Parts, Source
 
 MODULES = ("aws", "aws_actions")
@@ -79,7 +77,7 @@ def _write_code(code: Path, parts: Parts, keys: dict[str, str]) -> None:
         "",
         "from pathlib import Path",
         "",
-        "from hosted.aws_actions import wrapped",
+        "from xingqiao.infra.deploy.hosted.aws_actions import wrapped",
         "",
         'HERE = Path(__file__).parent / "actions"',
         "",
@@ -92,7 +90,7 @@ def _write_code(code: Path, parts: Parts, keys: dict[str, str]) -> None:
     (code / "conductor.py").write_text(
         '"""The handler of the conductor."""\n\n'
         "from pathlib import Path\n\n"
-        "from hosted.aws import Host\n\n"
+        "from xingqiao.infra.deploy.hosted.aws import Host\n\n"
         "handler = Host(Path(__file__).parent)\n",
         "utf-8",
     )

@@ -8,16 +8,14 @@ import shutil
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from actions import Code
-
+from ...actions import Code
 from .bundles import BundleError, checked, write_core
 from .hosted.running import VALUE_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .bundles import Parts, Source
 
 MAX_STORAGE = 24  # characters that the names of its tables and queues begin with
@@ -30,7 +28,7 @@ _APP = '''\
 import os
 from pathlib import Path
 
-from hosted.azure import CONNECTION, Hosted, function_app
+from xingqiao.infra.deploy.hosted.azure import CONNECTION, Hosted, function_app
 
 app = function_app(Hosted(Path(__file__).parent, os.environ[CONNECTION]))
 '''

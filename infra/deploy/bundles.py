@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actions import PYTHON, Action, Code, define_action
-from composer import CompositionError, Error, Name, compile
-
+from ...actions import PYTHON, Action, Code, define_action
+from ...composer import CompositionError, Error, Name, compile
 from .doors import lazy_door
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from composer import JSON, Composition, Program
+    from ...composer import JSON, Composition, Program
 
-PACKAGES = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[2]  # xingqiao: in a bundle its parts stand as they do here
 HOSTED = Path(__file__).parent / "hosted"
+EARLIER = ("composer", "hosted")  # folders of bundles made before there was one package
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of what is zipped: the same files give the same archive
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -161,22 +161,29 @@ def _check_code(what: str, kind: str, target: str) -> None:
 
 
 def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]) -> None:
-    """Writes what stands around the programs: `composer`, modules of `hosted`, `deployed.json`.
+    """Writes what stands around the programs: `xingqiao` and `deployed.json`.
 
-    With the modules comes what they import.
+    The package `xingqiao` of a bundle has `composer`, the named modules of `hosted`, and those that they
+    import, all under the names that they have here.
 
     The library that reads paths with wildcards and filters comes along when a program has such a path:
     that is found out by taking the programs in, there, with nothing else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _copy(PACKAGES / "composer", folder / "composer")
-    door = folder / "composer" / "__init__.py"
+    for name in (*EARLIER, "xingqiao"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    package = folder / "xingqiao"
+    _copy(PACKAGE / "composer", package / "composer")
+    door = package / "composer" / "__init__.py"
     door.write_text(lazy_door(door.read_text("utf-8")), "utf-8")
-    shutil.rmtree(folder / "hosted", ignore_errors=True)
-    (folder / "hosted").mkdir()
-    (folder / "hosted" / "__init__.py").write_text('"""See https://pypi.org/project/xingqiao."""\n')
+    hosted = package / HOSTED.relative_to(PACKAGE)
+    hosted.mkdir(parents=True)
+    for parent in (hosted, *hosted.parents):
+        (parent / "__init__.py").write_text('"""See https://pypi.org/project/xingqiao."""\n')
+        if parent == package:
+            break
     for name in _closed(modules):
-        shutil.copyfile(HOSTED / f"{name}.py", folder / "hosted" / f"{name}.py")
+        shutil.copyfile(HOSTED / f"{name}.py", hosted / f"{name}.py")
     (folder / "deployed.json").write_text(json.dumps(deployed, indent=1, sort_keys=True) + "\n")
     shutil.rmtree(folder / "jsonpath", ignore_errors=True)
     error = _takes_in(folder)
@@ -228,7 +235,8 @@ def _bring(package: str, distribution: str, folder: Path) -> None:
 
 
 _TAKE_IN = (
-    "import json, sys; sys.path.insert(0, sys.argv[1]); from hosted.ports import Deployed; "
+    "import json, sys; sys.path.insert(0, sys.argv[1]); "
+    "from xingqiao.infra.deploy.hosted.ports import Deployed; "
     "Deployed.from_json(json.load(open(sys.argv[1] + '/deployed.json', encoding='utf-8')))"
 )
 

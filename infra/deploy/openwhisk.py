@@ -13,16 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from composer import Composition, CompositionError, compile
-
+from ...composer import Composition, CompositionError, compile
 from .bundles import BundleError, write_core, write_zip
 from .hosted.running import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .bundles import Source
 
 KIND = "python:3.11"  # the least that `composer` runs on
@@ -58,7 +56,7 @@ if sys.version_info < (3, 11):
 
 from pathlib import Path
 
-from hosted.openwhisk import conductor
+from xingqiao.infra.deploy.hosted.openwhisk import conductor
 
 main = conductor(Path(__file__).absolute().parent)
 '''

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ...composer import JSON
 
 # What every reader of YAML takes for a string as it stands.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*( [A-Za-z0-9_./()-]+)*")

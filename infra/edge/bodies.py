@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actions import RefusedError
+from ...actions import RefusedError
 
 FREE = (
     64 << 10

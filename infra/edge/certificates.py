@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
-from composer import Error
+from ...composer import Error
 
 if TYPE_CHECKING:
     from pathlib import Path

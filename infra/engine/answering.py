@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import Completion, ConflictError, NotFoundError, Remoted
-from composer import Heartbeat, Invoking, token_place
-
+from ...actions import Completion, ConflictError, NotFoundError, Remoted
+from ...composer import Heartbeat, Invoking, token_place
 from .contexts import takes_unsigned
 from .targets import reopened
 
 if TYPE_CHECKING:
-    from actions import Opened
-    from composer import Outcome, Rebound
-
+    from ...actions import Opened
+    from ...composer import Outcome, Rebound
     from .inbox import Inbox
     from .parts import Parts
     from .recovery import Recovery

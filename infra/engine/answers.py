@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import (
+from ...actions import (
     BAD_RESPONSE,
     FAILURES,
     HERE,
@@ -17,7 +17,7 @@ from actions import (
     Remoted,
     log_tail,
 )
-from composer import (
+from ...composer import (
     APPLICATION_ERROR,
     EXECUTION_FAILED,
     Accepted,
@@ -29,16 +29,14 @@ from composer import (
     Success,
     boxed,
 )
-from composer import (
+from ...composer import (
     CANCELLED as CANCELLED_CODE,
 )
-
 from .runs import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
 
 if TYPE_CHECKING:
-    from actions import Completion, Opened, Ran, Write
-    from composer import JSON, Outcome
-
+    from ...actions import Completion, Opened, Ran, Write
+    from ...composer import JSON, Outcome
     from .runs import Flight, Run
 
 STATES_TIMEOUT = "States.Timeout"

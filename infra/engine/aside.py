@@ -11,12 +11,12 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from composer import measured
+from ...composer import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
+    from ...composer import JSON
 
 T = TypeVar("T")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from actions import merged
-from composer import frozen
-
+from ...actions import merged
+from ...composer import frozen
 from .contexts import name_key
 
 if TYPE_CHECKING:
-    from actions import Action
-    from composer import JSON
-
+    from ...actions import Action
+    from ...composer import JSON
     from .bounds import Bounds
     from .parts import Parts
     from .runs import Run

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from composer import CANCELLED, LIMIT_EXCEEDED, Failure
+from ...composer import CANCELLED, LIMIT_EXCEEDED, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

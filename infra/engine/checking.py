@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import ActivationRow, ExecutionRow, Query, entity_from_json
-from composer import CONDUCTING, DIALECTS, Program
-from transactions import Prepared, Row, Tombstone
-
+from ...actions import ActivationRow, ExecutionRow, Query, entity_from_json
+from ...composer import CONDUCTING, DIALECTS, Program
+from ...transactions import Prepared, Row, Tombstone
 from . import slots
 from .mailboxes import PREPARED, STATE
 from .programs import PROGRAM
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
-    from actions import Record, Store
-    from composer import JSON
+    from ...actions import Record, Store
+    from ...composer import JSON
 
 PAGE = 500  # records read at once
 

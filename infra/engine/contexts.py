@@ -21,14 +21,13 @@ from uuid import UUID
 
 import orjson
 
-from actions import Composed, Document, MapRunArn, parsed_arn
+from ...actions import Composed, Document, MapRunArn, parsed_arn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from actions import Action, Arns
-    from composer import JSON, Entry
-
+    from ...actions import Action, Arns
+    from ...composer import JSON, Entry
     from .runs import Origin, Run
 
 NAMED = "named"  # documents of the names of executions and Map runs: whose each is, and since when

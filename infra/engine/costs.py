@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import HERE, ActivationRow, Closed, Query
+from ...actions import HERE, ActivationRow, Closed, Query
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from actions import ExecutionRow, Store
-    from composer import JSON
+    from ...actions import ExecutionRow, Store
+    from ...composer import JSON
 
 PAGE = 1000
 

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from actions import (
+from ...actions import (
     INTERNAL_ERROR,
     LOST,
     UNAVAILABLE,
@@ -15,8 +15,7 @@ from actions import (
     Invocation,
     RemoteInvoker,
 )
-from composer import Failure, task_token
-
+from ...composer import Failure, task_token
 from .answers import ACTIVITY
 from .targets import given
 from .tokens import Place
@@ -24,9 +23,8 @@ from .tokens import Place
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actions import Clock, Invoker
-    from composer import JSON, Invoke
-
+    from ...actions import Clock, Invoker
+    from ...composer import JSON, Invoke
     from .mailboxes import Mailboxes
     from .runs import Flight, Run
     from .tokens import Tokens

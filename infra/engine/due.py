@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import TimerFired
+from ...composer import TimerFired
 
 if TYPE_CHECKING:
-    from actions import Clock
-
+    from ...actions import Clock
     from .inbox import Inbox
     from .runs import Run
     from .timers import Timer, Timers

@@ -7,8 +7,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import ConflictError, NotFoundError
-from composer import decided
+from ...actions import ConflictError, NotFoundError
+from ...composer import decided
 
 if TYPE_CHECKING:
     from .bounds import Bounds, Family

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
-from actions import (
+from ...actions import (
     COMPOSITION,
     KINDS,
     Action,
@@ -26,8 +26,7 @@ from actions import (
     RefusedError,
     check_call,
 )
-from composer import STUCK, Name, compile
-
+from ...composer import STUCK, Name, compile
 from .answering import Answering
 from .beginnings import called, withdraw
 from .bounds import Bounds
@@ -57,9 +56,8 @@ from .waiters import Ended, Waiters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
-    from composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
-
+    from ...actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
+    from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
     from .aside import Aside
     from .recovery import Visit
     from .runs import Flight, Run

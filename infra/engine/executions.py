@@ -9,18 +9,16 @@ from uuid import UUID
 
 import orjson
 
-from actions import Document, ExecutionRow, NotFoundError, check_payload
-from composer import CANCELLED, Failure, Name, Success, frozen
-
+from ...actions import Document, ExecutionRow, NotFoundError, check_payload
+from ...composer import CANCELLED, Failure, Name, Success, frozen
 from . import slots
 from .contexts import DEFINITION, NAMED, execution_arn, name_key, named_document
 from .runs import RUNNING
 from .units import Unit
 
 if TYPE_CHECKING:
-    from actions import MapRunArn, Query
-    from composer import JSON, Outcome
-
+    from ...actions import MapRunArn, Query
+    from ...composer import JSON, Outcome
     from .answering import Answering
     from .beginnings import Beginning
     from .inbox import Inbox

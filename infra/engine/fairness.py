@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from actions import Clock
+    from ...actions import Clock
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import (
+from ...actions import (
     ActivationRow,
     RefusedError,
     Trigger,
@@ -17,7 +17,6 @@ from actions import (
     merged,
     not_fired,
 )
-
 from .beginnings import called
 from .unwaited import TRIGGER as BY_TRIGGER
 from .unwaited import Unwaited
@@ -25,9 +24,8 @@ from .unwaited import Unwaited
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actions import Document, Rule
-    from composer import JSON, Name
-
+    from ...actions import Document, Rule
+    from ...composer import JSON, Name
     from .inbox import Inbox
     from .parts import Parts
     from .tick import Tick

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import NotFoundError
-
+from ...actions import NotFoundError
 from .mailboxes import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
-    from transactions import Prepared
-
+    from ...composer import JSON
+    from ...transactions import Prepared
     from .mailboxes import Mailboxes
     from .tick import Tick
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import (
+from ...actions import (
     Completion,
     Conducted,
     Opened,
 )
-from composer import CANCELLED as CANCELLED_CODE
-from composer import PAUSED as PAUSED_ENTRY
-from composer import (
+from ...composer import CANCELLED as CANCELLED_CODE
+from ...composer import PAUSED as PAUSED_ENTRY
+from ...composer import (
     RESOLVED,
     RESUMED,
     Abandon,
@@ -33,8 +33,7 @@ from composer import (
     Invoke,
     Success,
 )
-from composer import STUCK as STUCK_ENTRY
-
+from ...composer import STUCK as STUCK_ENTRY
 from .answers import (
     broken,
     event_of,
@@ -58,8 +57,8 @@ from .waiters import Ended
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Document
-    from composer import (
+    from ...actions import Document
+    from ...composer import (
         JSON,
         Event,
         Fiber,
@@ -70,7 +69,6 @@ if TYPE_CHECKING:
         Stretch,
         Transition,
     )
-
     from .beginnings import Beginning
     from .bounds import Bounds
     from .parts import Parts

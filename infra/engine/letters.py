@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from actions import (
+from ...actions import (
     CRASHED,
     FAILURES,
     INTERNAL_ERROR,
@@ -28,14 +28,12 @@ from actions import (
     Document,
     NotFoundError,
 )
-from composer import CANCELLED, LIMIT_EXCEEDED, Failure, frozen
-from transactions import LOCKED, NEWER_STATE, RETRYABLE
-
+from ...composer import CANCELLED, LIMIT_EXCEEDED, Failure, frozen
+from ...transactions import LOCKED, NEWER_STATE, RETRYABLE
 from .unwaited import EVENT, Unwaited
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ...composer import JSON
     from .parts import Parts
     from .runs import Run
     from .tick import Tick

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 if TYPE_CHECKING:
-    from actions import ExecutionRow
+    from ...actions import ExecutionRow
 
 
 class Live(NamedTuple):

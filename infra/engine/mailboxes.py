@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from actions import INTERNAL_ERROR, Completion, Document, Invocation, UnavailableError
-from composer import Failure, decision
-from transactions import (
+from ...actions import INTERNAL_ERROR, Completion, Document, Invocation, UnavailableError
+from ...composer import Failure, decision
+from ...transactions import (
     MALFORMED,
     Answer,
     Damage,
@@ -37,16 +37,14 @@ from transactions import (
     parsed,
     refusal,
 )
-
 from .timers import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from actions import Invoker
-    from composer import JSON
-    from transactions import Effect, Write
-
+    from ...actions import Invoker
+    from ...composer import JSON
+    from ...transactions import Effect, Write
     from .parts import Parts
     from .recovery import Recovery
     from .tick import Tick

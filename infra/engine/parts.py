@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actions import Arns, Quotas, Usage
-from composer import Limits
-
+from ...actions import Arns, Quotas, Usage
+from ...composer import Limits
 from .aside import Aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actions import Catalog, Clock, Ids, Store
-
+    from ...actions import Catalog, Clock, Ids, Store
     from .runs import Run
 
 

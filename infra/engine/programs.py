@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import Document
+from ...actions import Document
 
 if TYPE_CHECKING:
-    from composer import Program
+    from ...composer import Program
 
 PROGRAM = "program"  # documents of programs, by hash
 

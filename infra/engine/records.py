@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import (
+from ...actions import (
     STATUS_TEXT,
     ActivationRow,
     Closed,
@@ -15,16 +15,14 @@ from actions import (
     Query,
     record,
 )
-from composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
-from transactions import Row
-
+from ...composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
+from ...transactions import Row
 from . import costs, slots
 from .mailboxes import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
-    from actions import Document
-    from composer import JSON, Program
-
+    from ...actions import Document
+    from ...composer import JSON, Program
     from .parts import Parts
     from .recovery import Recovery
 

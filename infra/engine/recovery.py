@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
-from actions import (
+from ...actions import (
     LOST,
     SEQUENCE,
     Action,
@@ -24,9 +24,8 @@ from actions import (
     RefusedError,
     UnavailableError,
 )
-from actions import Limits as ActionLimits
-from composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
-
+from ...actions import Limits as ActionLimits
+from ...composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
 from . import slots
 from .fairness import FairQueue
 from .live import live_of
@@ -39,9 +38,8 @@ from .unwaited import Unwaited
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Saved
-    from composer import JSON, Invoke
-
+    from ...actions import Saved
+    from ...composer import JSON, Invoke
     from .bounds import Bounds
     from .inbox import Inbox
     from .live import Live

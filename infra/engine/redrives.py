@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-import composer
-from actions import ConflictError, InvalidError, NotFoundError, Opened
-from composer import CompositionError, RedriveError, activation_id
-
+from ... import composer
+from ...actions import ConflictError, InvalidError, NotFoundError, Opened
+from ...composer import CompositionError, RedriveError, activation_id
 from . import slots
 from .programs import program_document
 from .runs import Flight
 
 if TYPE_CHECKING:
-    from actions import ExecutionRow
-    from composer import JSON, Program
-
+    from ...actions import ExecutionRow
+    from ...composer import JSON, Program
     from .inbox import Inbox
     from .parts import Parts
     from .recovery import Recovery

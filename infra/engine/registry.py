@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from actions import (
+from ...actions import (
     Action,
     Change,
     Code,
@@ -18,7 +18,6 @@ from actions import (
     Rule,
     entity_from_json,
 )
-
 from .programs import program_document
 from .tick import tell
 from .units import Unit
@@ -26,9 +25,8 @@ from .units import Unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from actions import Entity
-    from composer import JSON, Name
-
+    from ...actions import Entity
+    from ...composer import JSON, Name
     from .parts import Parts
     from .tick import Tick
 

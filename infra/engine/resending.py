@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import Name
-
+from ...composer import Name
 from .beginnings import called
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ...composer import JSON
     from .inbox import Inbox
     from .letters import Letter
     from .parts import Parts

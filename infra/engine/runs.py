@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from actions import (
+from ...actions import (
     COMPOSITION,
     SEQUENCE,
     ActivationRow,
@@ -22,16 +22,14 @@ from actions import (
     closed,
     status_of,
 )
-from composer import CONDUCTING
-
+from ...composer import CONDUCTING
 from .slots import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Action, Clock, Completion, Conducted, Opened, Write
-    from composer import JSON, Changes, Entry, Execution, Fiber
-
+    from ...actions import Action, Clock, Completion, Conducted, Opened, Write
+    from ...composer import JSON, Changes, Entry, Execution, Fiber
     from .unwaited import Unwaited
 
 FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from composer import DIALECTS, Fiber, Invoking
+from ...composer import DIALECTS, Fiber, Invoking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from actions import FiberRow, Store
-    from composer import JSON
+    from ...actions import FiberRow, Store
+    from ...composer import JSON
 
 SEEN = "seen"  # in a fiber's row: the entries that its execution's history had by then
 PAGE_LISTS = 200  # lists of entries read at once

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from composer import JSON, Invoke
-
+    from ...composer import JSON, Invoke
     from .runs import Flight, Run
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from composer import CONDUCTING, Changes, Execution, Failure
-
+from ...composer import CONDUCTING, Changes, Execution, Failure
 from .answers import broken
 from .contexts import context_of, definition_document, definition_of, named
 from .programs import program_document
@@ -14,9 +13,8 @@ from .runs import RUNNING, Account, Origin, Parent, Run
 from .targets import given, program_of
 
 if TYPE_CHECKING:
-    from actions import Action
-    from composer import JSON, Invoke, Program, Spawn
-
+    from ...actions import Action
+    from ...composer import JSON, Invoke, Program, Spawn
     from .beginnings import Beginning
     from .bounds import Bounds
     from .parts import Parts

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from composer import Stretch, Transition
-
+    from ...composer import Stretch, Transition
     from .parts import Parts
     from .runs import Run
     from .tick import Tick

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from actions import (
+from ...actions import (
     NOT_FOUND,
     PERMISSION,
     ConflictError,
@@ -15,12 +15,11 @@ from actions import (
     RefusedError,
     merged,
 )
-from composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
+from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 
 if TYPE_CHECKING:
-    from actions import Action
-    from composer import JSON, Invoke, Program
-
+    from ...actions import Action
+    from ...composer import JSON, Invoke, Program
     from .parts import Parts
     from .runs import Run
 

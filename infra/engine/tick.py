@@ -18,8 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import Document, InDoubtError, UnavailableError, Write
-
+from ...actions import Document, InDoubtError, UnavailableError, Write
 from .contexts import DEFINITION
 from .fairness import FairQueue, Share
 from .programs import PROGRAM
@@ -28,8 +27,7 @@ from .units import Unit, matters, parted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from actions import Clock, Store
-
+    from ...actions import Clock, Store
     from .runs import Run
 
 log = logging.getLogger(__name__)

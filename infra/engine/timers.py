@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Clock
+    from ...actions import Clock
 
 AT_ONCE = 500  # timers that fire before the others of the event loop have their turn
 LONGEST_S = (

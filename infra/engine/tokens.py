@@ -6,7 +6,7 @@ import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 
-from actions import NotFoundError
+from ...actions import NotFoundError
 
 DIGEST_BYTES = 16
 

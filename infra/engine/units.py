@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actions import Write
+from ...actions import Write
 
 if TYPE_CHECKING:
     import asyncio

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import frozen
+from ...composer import frozen
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ...composer import JSON
 
 SIGNAL, INVOKE, TRIGGER, EVENT = "signal", "invoke", "trigger", "event"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from composer import Outcome
+    from ...composer import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import Call, status_of
-
+from ...actions import Call, status_of
 from . import reading
 from .definitions import name_of
 from .responses import Json
@@ -13,9 +12,8 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-    from infra.engine import Ended, Invoked
-
+    from ...composer import JSON
+    from ..engine import Ended, Invoked
     from .api import Api
 
 MAX_WAIT_MS = 60_000

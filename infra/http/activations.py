@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import STATUS_TEXT, InvalidError, NotFoundError, summary
-
+from ...actions import STATUS_TEXT, InvalidError, NotFoundError, summary
 from . import reading
 from .responses import Json
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 ID_LENGTH = 32

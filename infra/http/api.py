@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from infra.edge import Bodies
+from ..edge import Bodies
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actions import Arns
-    from infra.activities import Activities
-    from infra.clouds import Clouds
-    from infra.engine import Engine
-    from infra.feeds import Feeds
-    from infra.integrations import Integrations
-    from infra.machines import Machines
-    from infra.namespaces import Namespaces
-    from infra.secrets import SecretStore
-    from infra.sfn import StepFunctions
-
+    from ...actions import Arns
+    from ..activities import Activities
+    from ..clouds import Clouds
+    from ..engine import Engine
+    from ..feeds import Feeds
+    from ..integrations import Integrations
+    from ..machines import Machines
+    from ..namespaces import Namespaces
+    from ..secrets import SecretStore
+    from ..sfn import StepFunctions
     from .auth import Authenticator
 
 

@@ -11,9 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from actions import METHODS, RefusedError, UnavailableError
-from composer import InvalidNameError
-
+from ...actions import METHODS, RefusedError, UnavailableError
+from ...composer import InvalidNameError
 from .errors import not_served, refused
 from .lambdas import is_lambdas, unknown
 from .routes import ANY, OPERATED, ROUTES, WEB
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from infra.edge import Bodies
-
+    from ..edge import Bodies
     from .api import Api
     from .routes import Endpoint
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from actions import ForbiddenError, UnauthorizedError
+from ...actions import ForbiddenError, UnauthorizedError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from infra.namespaces import Namespaces
+    from ..namespaces import Namespaces
 
 
 class Authenticator:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import REMOTES, Action, ForbiddenError, InvalidError, Remote, parsed_remote
-from adapters import Fault
-from composer import Name
-
+from ...actions import REMOTES, Action, ForbiddenError, InvalidError, Remote, parsed_remote
+from ...adapters import Fault
+from ...composer import Name
 from . import reading
 from .hiding import is_hidden
 from .responses import Json
@@ -15,8 +14,7 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 AVAILABLE = "available"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import outcome_of
-
+from ...actions import outcome_of
 from . import reading
 from .responses import Json
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from actions import Action, ForbiddenError, Package, Rule, Trigger
-from composer import Name
-
+from ...actions import Action, ForbiddenError, Package, Rule, Trigger
+from ...composer import Name
 from . import reading
 from .hiding import hides, is_hidden, names_of, without_code, without_tree
 from .responses import Json
@@ -16,8 +15,7 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 MAX_BODY_BYTES = 64 << 20  # code of 48 MB in base64

@@ -6,10 +6,9 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from actions import Action, Call, ForbiddenError, InvalidError, NotFoundError
-from composer import Name, path, sequence, wait
-from transactions import MessageError, key_of, parsed
-
+from ...actions import Action, Call, ForbiddenError, InvalidError, NotFoundError
+from ...composer import Name, path, sequence, wait
+from ...transactions import MessageError, key_of, parsed
 from . import actions, reading
 from .responses import Json
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 FIELDS = {"operation", "params", "read", "expected_version", "token", "undoes", "by"}

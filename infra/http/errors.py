@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 
-from actions import (
+from ...actions import (
     ConflictError,
     ForbiddenError,
     InDoubtError,
@@ -18,9 +18,8 @@ from actions import (
     UnauthorizedError,
     UnavailableError,
 )
-from composer import InvalidNameError
-from infra.edge import BusyError
-
+from ...composer import InvalidNameError
+from ..edge import BusyError
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from composer import JSON
+    from ...composer import JSON
 
 STATUS: dict[type[Exception], int] = {
     InvalidError: 400,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import ForbiddenError, UnavailableError
-from infra.prices import priced
-
+from ...actions import ForbiddenError, UnavailableError
+from ..prices import priced
 from . import reading
 from .hiding import is_run_hidden, without_values
 from .responses import Json
@@ -14,8 +13,7 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 MAX_ENTRIES = 1000

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import Package, RefusedError
-from composer import Name
+from ...actions import Package, RefusedError
+from ...composer import Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actions import Action, Catalog
-    from composer import JSON
-    from infra.engine import MachineExecution
-
+    from ...actions import Action, Catalog
+    from ...composer import JSON
+    from ..engine import MachineExecution
     from .api import Api
 
 HIDE = "hide"

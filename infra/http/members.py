@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actions import TooLargeError
+from ...actions import TooLargeError
 
 MAX_MEMBERS = 200_000  # values of a definition: more than any has that compiles
 SLICE_BYTES = 1 << 18  # that are counted in one go

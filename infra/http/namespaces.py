@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import Change, ForbiddenError, InvalidError
-from infra.namespaces import OPERATOR, AuthError
-
+from ...actions import Change, ForbiddenError, InvalidError
+from ..namespaces import OPERATOR, AuthError
 from . import reading
 from .definitions import COLLECTIONS
 from .responses import Json
@@ -14,9 +13,8 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-    from infra.namespaces import Namespace
-
+    from ...composer import JSON
+    from ..namespaces import Namespace
     from .api import Api
 
 

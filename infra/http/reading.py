@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 import orjson
 from starlette.requests import ClientDisconnect
 
-from actions import InvalidError, Query, TooLargeError
-from composer import MAX_DEPTH, nests_deeper, overflow
-from infra.engine import LARGE_BYTES
-
+from ...actions import InvalidError, Query, TooLargeError
+from ...composer import MAX_DEPTH, nests_deeper, overflow
+from ..engine import LARGE_BYTES
 from .members import check_members
 
 if TYPE_CHECKING:
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from composer import JSON
-    from infra.edge import Bodies
-    from infra.engine import Aside
+    from ...composer import JSON
+    from ..edge import Bodies
+    from ..engine import Aside
 
     class Hash(Protocol):
         """What takes bytes piece by piece, such as `hashlib.sha256()`."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import ConflictError, InvalidError, NotFoundError
-from composer import Resolved, Resumed, boxed
-
+from ...actions import ConflictError, InvalidError, NotFoundError
+from ...composer import Resolved, Resumed, boxed
 from . import reading
 from .responses import Json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 STUCK = "stuck"

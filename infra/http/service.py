@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from actions import BOUNDS, MAX_SEQUENCE, NODE, ForbiddenError
-from infra.namespaces import LIMITS, OPERATOR
-
+from ...actions import BOUNDS, MAX_SEQUENCE, NODE, ForbiddenError
+from ..namespaces import LIMITS, OPERATOR
 from .definitions import COLLECTIONS
 from .errors import failed
 from .responses import Json
@@ -18,8 +17,7 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ...composer import JSON
     from .api import Api
 
 VERSION = version("xingqiao")

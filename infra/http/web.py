@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from starlette.responses import Response
 
-from actions import (
+from ...actions import (
     Action,
     Call,
     NotFoundError,
@@ -24,17 +24,15 @@ from actions import (
     web_parameters,
     web_response,
 )
-from composer import InvalidNameError, Name
-
+from ...composer import InvalidNameError, Name
 from . import reading
 from .errors import failed, refused
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from actions import WebResponse
-    from infra.engine import Ended
-
+    from ...actions import WebResponse
+    from ..engine import Ended
     from .api import Api
 
 WAIT_S = 60.0

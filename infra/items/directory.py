@@ -15,8 +15,8 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
-from actions import INVALID_REQUEST, NOT_FOUND, PERMISSION, UNAVAILABLE
-from adapters import Fault, ObjectEntry, ObjectPart, Page
+from ...actions import INVALID_REQUEST, NOT_FOUND, PERMISSION, UNAVAILABLE
+from ...adapters import Fault, ObjectEntry, ObjectPart, Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from adapters import Fault
+    from ...adapters import Fault
 
 
 def message_of(fault: Fault) -> str:

@@ -7,20 +7,18 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from actions import INTERNAL_ERROR, Completion
-from composer import CANCELLED, Failure, Success
-from composer.states import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError
-
+from ...actions import INTERNAL_ERROR, Completion
+from ...composer import CANCELLED, Failure, Success
+from ...composer.states import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError
 from .reading import read
 from .writing import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Clock, Invocation
-    from composer import JSON
-    from composer.states import ReadingBounds
-
+    from ...actions import Clock, Invocation
+    from ...composer import JSON
+    from ...composer.states import ReadingBounds
     from .places import Places
 
 log = logging.getLogger(__name__)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actions import LAMBDA, PERMISSION, Remote
-from adapters import MISSING, Fault, Request, SecretError
+from ...actions import LAMBDA, PERMISSION, Remote
+from ...adapters import MISSING, Fault, Request, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actions import Invocation
-    from adapters import Authorizers, ObjectPart, Objects, Page, Secrets
-
+    from ...actions import Invocation
+    from ...adapters import Authorizers, ObjectPart, Objects, Page, Secrets
     from .directory import DirectoryObjects
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from adapters import Fault
-from composer.states import (
+from ...adapters import Fault
+from ...composer.states import (
     FLATTEN,
     ITEM_READER_FAILED,
     LINES,
@@ -20,15 +20,14 @@ from composer.states import (
     read_items,
     read_manifest,
 )
-
 from .failures import message_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from adapters import ObjectEntry, ObjectPart, Objects
-    from composer import JSON
-    from composer.states import Manifest, ReadingBounds
+    from ...adapters import ObjectEntry, ObjectPart, Objects
+    from ...composer import JSON
+    from ...composer.states import Manifest, ReadingBounds
 
 GET, LIST = "s3:getObject", "s3:listObjectsV2"
 FIRST_BYTES, GROWTH = (

@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from composer.states import RESULT_WRITER_FAILED, StatesError, result_files, writer_config
-
+from ...composer.states import RESULT_WRITER_FAILED, StatesError, result_files, writer_config
 from .failures import message_of
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from adapters import Objects
-    from composer import JSON
+    from ...adapters import Objects
+    from ...composer import JSON
 
 PUT = "s3:putObject"
 

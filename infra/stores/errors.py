@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actions import InDoubtError, UnavailableError
+from ...actions import InDoubtError, UnavailableError
 
 
 class StoreError(UnavailableError):

@@ -6,12 +6,12 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from actions import ExecutionRow, Saved, Standing
+from ...actions import ExecutionRow, Saved, Standing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from actions import ActivationRow, Document, FiberRow, Query, Record, Write
+    from ...actions import ActivationRow, Document, FiberRow, Query, Record, Write
 
 
 class MemoryStore:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from actions import Document, Write
+    from ...actions import Document, Write
 
 CHUNKS = (
     64,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from actions import ActivationRow, ExecutionRow, FiberRow, Saved, Store, Write
-
+from ...actions import ActivationRow, ExecutionRow, FiberRow, Saved, Store, Write
 from .places import (
     activation_place,
     document_place,
@@ -20,7 +19,7 @@ from .sealing import Seal, SealError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from actions import Document, Query, Record, Standing
+    from ...actions import Document, Query, Record, Standing
 
 
 Change: TypeAlias = (

@@ -17,8 +17,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Self
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
-
+from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 from .counting import Counted, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
 from .private import OWNERS, made_private
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-    from actions import Query, Record, Write
-
+    from ...actions import Query, Record, Write
     from .sealed import Change
 
 log = logging.getLogger(__name__)

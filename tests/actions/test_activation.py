@@ -7,7 +7,7 @@ import json
 import pytest
 from things import named, python
 
-from actions import (
+from xingqiao.actions import (
     ActivationRow,
     Completion,
     Conducted,
@@ -17,9 +17,9 @@ from actions import (
     status_of,
     summary,
 )
-from actions import closed as kept
-from actions.definitions import define_action
-from composer import Failure, Success
+from xingqiao.actions import closed as kept
+from xingqiao.actions.definitions import define_action
+from xingqiao.composer import Failure, Success
 
 ID = "0123456789abcdef0123456789abcdef"
 

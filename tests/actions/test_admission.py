@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from things import python
 
-from actions import (
+from xingqiao.actions import (
     InvalidError,
     Quotas,
     ThrottledError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actions import (
+from xingqiao.actions import (
     ActivityArn,
     Arns,
     ExecutionArn,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from things import named, python
 
-from actions import Action, Catalog, ConflictError, InvalidError, NotFoundError
+from xingqiao.actions import Action, Catalog, ConflictError, InvalidError, NotFoundError
 
 CODE = {"kind": "python:3", "code": "def main(params): return params"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from things import named, python
 
-from actions.definitions import define_action
-from composer import CONDUCTING, Completed, Execution, Limits, Success
+from xingqiao.actions.definitions import define_action
+from xingqiao.composer import CONDUCTING, Completed, Execution, Limits, Success
 
 TREE = {
     "type": "parallel",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from things import named, python
 
-from actions import EntitySettings, InvalidError, TooLargeError
-from actions.definitions import (
+from xingqiao.actions import EntitySettings, InvalidError, TooLargeError
+from xingqiao.actions.definitions import (
     MAX_PARAMETER_BYTES,
     define_action,
     define_package,
     define_rule,
     define_trigger,
 )
-from actions.model import entity_from_json
+from xingqiao.actions.model import entity_from_json
 
 LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
 

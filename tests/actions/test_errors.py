@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actions import errors
-from composer import Error
+from xingqiao.actions import errors
+from xingqiao.composer import Error
 
 
 @pytest.mark.parametrize(

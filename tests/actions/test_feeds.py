@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions import ALARM, INTERVAL, ONCE, InvalidError, Schedule, scheduled
-from actions.feeds import CAUGHT_UP
+from xingqiao.actions import ALARM, INTERVAL, ONCE, InvalidError, Schedule, scheduled
+from xingqiao.actions.feeds import CAUGHT_UP
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
 MINUTE = 60_000

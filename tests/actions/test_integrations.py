@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actions import is_integration
+from xingqiao.actions import is_integration
 
 
 @pytest.mark.parametrize(

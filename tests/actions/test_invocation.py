@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 from things import invocation, named, python
 
-from actions import Call
+from xingqiao.actions import Call
 
 
 def test_a_call_is_of_somebody():

@@ -6,9 +6,9 @@ from base64 import b64decode
 
 import pytest
 
-from actions import FUNCTION, Action, Code, Invocation, Limits, function_of, request_id
-from actions.lambdas import TAIL_BYTES, answered, asked, cut_off, log_tail
-from composer import Failure, Name, Success
+from xingqiao.actions import FUNCTION, Action, Code, Invocation, Limits, function_of, request_id
+from xingqiao.actions.lambdas import TAIL_BYTES, answered, asked, cut_off, log_tail
+from xingqiao.composer import Failure, Name, Success
 
 ARN = "arn:aws:lambda:eu-west-1:111111111111:function:charge"
 ABOUT = {"FunctionArn": ARN, "MemorySize": 512}

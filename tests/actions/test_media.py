@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actions.media import MediaType, accepts, media_type
+from xingqiao.actions.media import MediaType, accepts, media_type
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from things import named, python
 
-import composer
-from actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
-from actions.definitions import MAX_PARAMETER_BYTES
-from actions.definitions import define_action as updated
-from actions.executables import KINDS, MAX_CODE_BYTES, MAX_SEQUENCE
+from xingqiao import composer
+from xingqiao.actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
+from xingqiao.actions.coded import MAX_CODE_BYTES
+from xingqiao.actions.composed import MAX_SEQUENCE
+from xingqiao.actions.definitions import MAX_PARAMETER_BYTES
+from xingqiao.actions.definitions import define_action as updated
+from xingqiao.actions.executables import KINDS
 
 CODE = {"kind": "python:3", "code": "def main(params):\n    return params\n"}
 KINDS_TOLD = ", ".join(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from actions.outcome import FAILURES, FailureKind, Remoted, outcome_of, status_of
-from composer import Failure, Success
-from composer.compensations import UNKNOWN
-from composer.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
-from transactions import errors
+from xingqiao.actions.outcome import FAILURES, FailureKind, Remoted, outcome_of, status_of
+from xingqiao.composer import Failure, Success
+from xingqiao.composer.compensations import UNKNOWN
+from xingqiao.composer.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
+from xingqiao.transactions import errors
 
 
 @pytest.mark.parametrize(

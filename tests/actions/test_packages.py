@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from things import named, python
 
-from actions import (
+from xingqiao.actions import (
     Action,
     Catalog,
     Change,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions.errors import InvalidError
-from actions.parameters import listed, merged, parsed
+from xingqiao.actions.errors import InvalidError
+from xingqiao.actions.parameters import listed, merged, parsed
 
 values = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers())
 layers = st.lists(st.dictionaries(st.text(min_size=1), values), max_size=5)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from things import invocation, named, python
 
-from actions import REMOTES, Action, InvalidError, Remote, Remoted, Retrying, parsed_remote
-from actions.definitions import define_action
+from xingqiao.actions import REMOTES, Action, InvalidError, Remote, Remoted, Retrying, parsed_remote
+from xingqiao.actions.definitions import define_action
 
 URL = "https://api.example.com/orders"
 LEAST = {

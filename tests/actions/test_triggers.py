@@ -6,8 +6,8 @@ import json
 
 from things import named
 
-from actions import Rule, Trigger, about_trigger, closed_trigger, fired, not_fired, record
-from actions.ports import ActivationRow
+from xingqiao.actions import Rule, Trigger, about_trigger, closed_trigger, fired, not_fired, record
+from xingqiao.actions.ports import ActivationRow
 
 RULE = Rule(named("r"), trigger=named("t"), action=named("/guest/p/a"))
 

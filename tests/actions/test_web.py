@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from things import python
 
-from actions import (
+from xingqiao.actions import (
     InvalidError,
     NotAcceptableError,
     NotFoundError,

@@ -11,9 +11,9 @@ from pathlib import Path
 import anyio.lowlevel
 import pytest
 
-from actions import Action, Inline, Invocation, Limits
-from actions.definitions import define_action
-from composer import Name
+from xingqiao.actions import Action, Inline, Invocation, Limits
+from xingqiao.actions.definitions import define_action
+from xingqiao.composer import Name
 
 _numbers = itertools.count(1)
 
@@ -95,7 +95,7 @@ def needed(program):
 
 def composed(*functions, limits=None, name="composition"):
     """A composition of inline functions, as a PUT makes it."""
-    import composer
+    from xingqiao import composer
 
     document = composer.sequence(*functions).to_json()
     doc = {"exec": {"kind": "composition", "composition": document}, "limits": limits}

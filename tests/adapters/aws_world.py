@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 from things import StandingClock
 
-from actions import LAMBDA, Remote
-from adapters import Egress, Request, Rules, adapters
-from adapters.aws.wire import Aws, Place
-from adapters.channel import Channel
-from adapters.credentials import AwsKeys
+from xingqiao.actions import LAMBDA, Remote
+from xingqiao.adapters import Egress, Request, Rules, adapters
+from xingqiao.adapters.aws.wire import Aws, Place
+from xingqiao.adapters.channel import Channel
+from xingqiao.adapters.credentials import AwsKeys
 
 KEYS = ("AKIATESTS0000000000", "a-secret-of-the-tests")
 TRACE = f"00-{'a' * 32}-{'b' * 16}-01"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Fault
-from adapters.channel import encoded, filled
+from xingqiao.adapters import Fault
+from xingqiao.adapters.channel import encoded, filled
 
 HOSTILE = st.sampled_from(
     ["..", ".", "/", "//evil.example", "@evil.example", "?a=b", "#", "\\", "%2e%2e", "%00", "\r\nX: y", "a", "ü", ":80"]

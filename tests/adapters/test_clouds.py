@@ -10,16 +10,16 @@ from types import ModuleType
 import pytest
 from things import Answers, invocation
 
-from adapters.ambient import azure as azure_identity
-from adapters.ambient import google as google_identity
-from adapters.credentials import CredentialsError, SecretError
-from composer import Success
-from infra.clock import SystemClock
 from tests.contracts.elsewhere import SECRET, action, ended, opened
 from tests.rigs.answers import answer, cut, held, throttled
 from tests.rigs.durable import ROOT, Durable
 from tests.rigs.issuers import IbmIam
 from tests.rigs.strict_host import strict_host
+from xingqiao.adapters.ambient import azure as azure_identity
+from xingqiao.adapters.ambient import google as google_identity
+from xingqiao.adapters.credentials import CredentialsError, SecretError
+from xingqiao.composer import Success
+from xingqiao.infra.clock import SystemClock
 
 SECRETS = {"mine": {"type": "functions-key", "key": SECRET}, "whisk": f"id:{SECRET}"}
 ID = "c3" * 16

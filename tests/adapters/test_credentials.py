@@ -12,14 +12,14 @@ import anyio.lowlevel
 import pytest
 from things import StandingClock
 
-from actions import parsed_remote
-from adapters import Authorizers, Egress, Fault, Rules, SecretError, Tokens, adapters
-from adapters.credentials import CredentialsError, Expiring
-from adapters.port import Ask
-from infra.clock import SystemClock
 from tests.rigs.answers import answer, cut
 from tests.rigs.issuers import Entra, Google, IbmIam
 from tests.rigs.strict_host import strict_host
+from xingqiao.actions import parsed_remote
+from xingqiao.adapters import Authorizers, Egress, Fault, Rules, SecretError, Tokens, adapters
+from xingqiao.adapters.credentials import CredentialsError, Expiring
+from xingqiao.adapters.port import Ask
+from xingqiao.infra.clock import SystemClock
 
 SECRET = "a-secret-that-nobody-sees"
 AUDIENCE = "https://f-1.run.app"

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import Egress, EgressError, Fault, Rules
-from adapters.egress import IDLE_S, _lasting, merged
-from adapters.port import Ask, Response
-from infra.clock import SystemClock
 from tests.rigs.answers import METADATA, always, answer, held, oversized, redirect
 from tests.rigs.strict_host import strict_host
+from xingqiao.adapters import Egress, EgressError, Fault, Rules
+from xingqiao.adapters.egress import IDLE_S, _lasting, merged
+from xingqiao.adapters.port import Ask, Response
+from xingqiao.infra.clock import SystemClock
 
 SECRET = "a-secret-that-nobody-sees"
 MOST = 10_000

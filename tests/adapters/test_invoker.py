@@ -12,16 +12,16 @@ import pytest
 from engines import GUEST, DyingStore, World
 from things import Answers, invocation, until
 
-import composer
-from actions import Action, ActivationRow, Query, parsed_remote
-from composer import Name, Success
-from infra.clock import RandomIds, SystemClock
-from infra.engine import Engine, EngineSettings
-from infra.stores import MemoryStore
 from tests.contracts.elsewhere import RUN, SECRET, action, ended, opened
 from tests.rigs.answers import accepted, always, answer, cut, held, throttled
 from tests.rigs.durable import ROOT, Durable
 from tests.rigs.strict_host import strict_host
+from xingqiao import composer
+from xingqiao.actions import Action, ActivationRow, Query, parsed_remote
+from xingqiao.composer import Name, Success
+from xingqiao.infra.clock import RandomIds, SystemClock
+from xingqiao.infra.engine import Engine, EngineSettings
+from xingqiao.infra.stores import MemoryStore
 
 SECRETS = {"mine": {"type": "functions-key", "key": SECRET}}
 PENDING = answer({"runtimeStatus": "Running"}, 202)

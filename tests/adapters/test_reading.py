@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adapters import Done, Report
-from adapters.port import Response
-from adapters.reading import done, fault_of, retry_after_ms
+from xingqiao.adapters import Done, Report
+from xingqiao.adapters.port import Response
+from xingqiao.adapters.reading import done, fault_of, retry_after_ms
 
 NOW_MS = 1_800_000_000_000
 NOBODY = Report()

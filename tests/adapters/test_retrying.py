@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actions import FAILURES, Retrying
-from adapters import Fault
-from adapters.port import Pending
-from adapters.retrying import RESERVE, Budget, wait_before_poll, wait_before_retry
+from xingqiao.actions import FAILURES, Retrying
+from xingqiao.adapters import Fault
+from xingqiao.adapters.port import Pending
+from xingqiao.adapters.retrying import RESERVE, Budget, wait_before_poll, wait_before_retry
 
 RETRYING = Retrying(attempts=3, delay_ms=100, max_delay_ms=1000)
 

@@ -9,9 +9,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from infra.http.routes import ROUTES
-from infra.http.stepfunctions.inputs import INPUTS
 from tests.infra.servers import KEY, USER
+from xingqiao.infra.http.routes import ROUTES
+from xingqiao.infra.http.stepfunctions.inputs import INPUTS
 
 NAMES = ("a", "b", "echo", "f", "package/a", "guest", "_", "utils", "é", "a b", "x" * 300, "..", "%2e", "\x00", "/",
          "whisk.system/utils/sort", "/_/a", "", "-", "1", "a@0.0.1", "null")  # fmt: skip

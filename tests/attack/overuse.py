@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, suppress
 
-from actions import Invocation, define_action
-from actions.runtimes import Bounds, WorkerPool, WorkerSettings
-from composer import Name
-from infra.clock import SystemClock
-from infra.isolation import open_places, open_sandbox
+from xingqiao.actions import Invocation, define_action
+from xingqiao.actions.runtimes import Bounds, WorkerPool, WorkerSettings
+from xingqiao.composer import Name
+from xingqiao.infra.clock import SystemClock
+from xingqiao.infra.isolation import open_places, open_sandbox
 
 DEADLINE_S = 60  # after which what should have ended is a failure
 LIMITS = {"worker_processes": 40, "worker_disk_mb": 4}  # of the settings

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-import composer
 from tests.infra.servers import AUTH, Server
+from xingqiao import composer
 
 ACCOUNT = "arn:aws:states:us-east-1:111111111111:stateMachine"
 HERE = ("--auth", AUTH, "--isolation", "process")

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-import composer
 from tests.infra.servers import AUTH, Server
 from tests.rigs.answers import always, answer, held
 from tests.rigs.strict_host import strict_host
+from xingqiao import composer
 
 AT_ONCE = 10
 

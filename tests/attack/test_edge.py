@@ -19,8 +19,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from infra.edge import raise_descriptors
 from tests.infra.servers import AUTH, DEADLINE_S, USER, running
+from xingqiao.infra.edge import raise_descriptors
 
 OPTIONS = ("--auth", AUTH, "--isolation", "process")
 PIECE = b"a" * (1 << 18)

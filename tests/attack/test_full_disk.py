@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-import composer
 from tests.infra.servers import AUTH, running
+from xingqiao import composer
 
 DEADLINE_S = 90  # after which a server that hangs is a failure
 ANSWER_S = 30  # in which every call is answered, on a machine that does much else; 2 s are promised

@@ -11,12 +11,6 @@ from pathlib import Path
 import pytest
 from things import needed
 
-from actions.runtimes import SandboxError
-from actions.runtimes.launcher import landlock, seccomp
-from actions.runtimes.launcher.landlock import SCOPES_SINCE
-from infra.isolation import open_sandbox
-from infra.probing import PROBES, probe
-from infra.settings import Settings
 from tests.attack.overuse import (
     DAEMON,
     FORKED,
@@ -28,6 +22,12 @@ from tests.attack.overuse import (
     until_it_hangs_up,
     what_is_stopped,
 )
+from xingqiao.actions.runtimes import SandboxError
+from xingqiao.actions.runtimes.launcher import landlock, seccomp
+from xingqiao.actions.runtimes.launcher.landlock import SCOPES_SINCE
+from xingqiao.infra.isolation import open_sandbox
+from xingqiao.infra.probing import PROBES, probe
+from xingqiao.infra.settings import Settings
 
 ISOLATIONS = ("none", "process", "bubblewrap")
 NETWORK = {"connect", "listen"}  # nobody is kept from that

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-import composer
 from tests.infra.servers import AUTH, KEY, running
+from xingqiao import composer
 
 BOUND, PACKAGED, TRIGGERED = "bound-to-an-action", "bound-to-a-package", "bound-to-a-trigger"
 TOLD, SECRET, CODE = "told-by-the-caller", "kept-as-a-secret", "written-in-the-code"

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from overuse import LIMITS, what_is_stopped
 
-from actions.runtimes.launcher import kernel, mounts, start
-from infra.isolation import open_sandbox
-from infra.probing import probe
-from infra.settings import Settings
+from xingqiao.actions.runtimes.launcher import kernel, mounts, start
+from xingqiao.infra.isolation import open_sandbox
+from xingqiao.infra.probing import probe
+from xingqiao.infra.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 USER = 60_700  # none of those that workers get

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-import composer as c
 from tests.infra.servers import AUTH
+from xingqiao import composer as c
 
 REDIS = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
 ACTIONS = {

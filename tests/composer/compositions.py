@@ -11,10 +11,10 @@ from zlib import crc32
 
 import hypothesis.strategies as st
 
-import composer
-from composer import path, var
-from composer.testing import Fail, Never, Slow
-from composer.values import Failure, Success
+from xingqiao import composer
+from xingqiao.composer import path, var
+from xingqiao.composer.testing import Fail, Never, Slow
+from xingqiao.composer.values import Failure, Success
 
 ACTIONS = ("a", "b", "c", "d")
 CODES = ("Busy", "Broken")

@@ -27,8 +27,8 @@ from reference_world import (
     true,
 )
 
-from composer.expressions import Scope, path
-from composer.names import Name
+from xingqiao.composer.expressions import Scope, path
+from xingqiao.composer.names import Name
 
 
 class Evaluation(Thread):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from composer import Composition
-from composer.testing import Fail, Never, Slow
-from composer.values import Failure, Success
+from xingqiao.composer import Composition
+from xingqiao.composer.testing import Fail, Never, Slow
+from xingqiao.composer.values import Failure, Success
 
 MASK = object()
 FOREVER = object()

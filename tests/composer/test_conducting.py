@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from composer import CONDUCTING, DIALECTS, timeline
-from composer.commands import Invoke
-from composer.cursor import Limits
-from composer.events import Completed, Failed
-from composer.execution import Execution
-from composer.program import Program
-from composer.values import Failure, Success
+from xingqiao.composer import CONDUCTING, DIALECTS, timeline
+from xingqiao.composer.commands import Invoke
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.events import Completed, Failed
+from xingqiao.composer.execution import Execution
+from xingqiao.composer.program import Program
+from xingqiao.composer.values import Failure, Success
 
 ID = "0" * 32
 

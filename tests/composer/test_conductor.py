@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from world import World
 
-import composer
-from composer import (
+from xingqiao import composer
+from xingqiao.composer import (
     DIALECTS,
     Accepted,
     Cancelled,
@@ -19,12 +19,12 @@ from composer import (
     advance,
     path,
 )
-from composer.conductor import reissue
-from composer.events import Joined, TimerFired
-from composer.execution import Execution
-from composer.fiber import Fiber, Invoking, Paused, Sleeping
-from composer.testing import Fail, simulate
-from composer.values import Failure, Success
+from xingqiao.composer.conductor import reissue
+from xingqiao.composer.events import Joined, TimerFired
+from xingqiao.composer.execution import Execution
+from xingqiao.composer.fiber import Fiber, Invoking, Paused, Sleeping
+from xingqiao.composer.testing import Fail, simulate
+from xingqiao.composer.values import Failure, Success
 
 CONTEXT = Context("0" * 32, 0, Limits())
 PROGRAM = composer.compile(composer.sequence("a", composer.wait(5), composer.retry(0, "b", on_exhausted="pause")))  # fmt: skip

@@ -8,8 +8,8 @@ import pytest
 from compositions import compositions
 from hypothesis import HealthCheck, given, settings
 
-import composer
-from composer import after, dot, mermaid, path, var
+from xingqiao import composer
+from xingqiao.composer import after, dot, mermaid, path, var
 
 HOSTILE = 'x"]; evil -> n0 [label="\\ <b>&\n'
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 from toy import RINGS, TOY, Ring, Ringing
 
-from composer import DIALECTS, Program, ProgramError
-from composer.cursor import Limits
-from composer.dialect import Dialects
-from composer.fiber import Fiber
-from composer.instructions import End, Leave
-from composer.plain import PLAIN
-from composer.redrive import redrive
-from composer.testing import Fail, simulate
+from xingqiao.composer import DIALECTS, Program, ProgramError
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.dialect import Dialects, Started
+from xingqiao.composer.fiber import Fiber, OwnFrame
+from xingqiao.composer.freezing import frozen
+from xingqiao.composer.instructions import End, Leave
+from xingqiao.composer.plain import PLAIN
+from xingqiao.composer.redrive import redrive
+from xingqiao.composer.states import STATES
+from xingqiao.composer.testing import Fail, simulate
 
 RINGING = Program((Ring(number="a", path="a"), Leave(), End()), {}, TOY)
 HERE = Dialects(PLAIN, {"toy": lambda: TOY}, {})
@@ -89,3 +91,21 @@ def test_a_fiber_with_a_frame_of_a_language_that_is_not_here_is_refused():
     assert fiber.frames[0].refreshed(0) == Ringing(0, RINGS)
     with pytest.raises(ProgramError, match="no language has a frame 'Ringing'"):
         Fiber.from_json(doc, lambda value: value, DIALECTS.frame)
+
+
+@frozen
+class Named(OwnFrame):
+    name: str
+
+
+def test_a_frame_that_says_nothing_else_holds_no_value_and_does_not_count():
+    frame = Named("x")
+
+    assert list(frame.values()) == []
+    assert frame.refreshed(7) is frame
+    assert Named.from_json(frame.to_json(str), str) == frame
+    assert (frame.inherited, frame.quiet) == (False, False)
+
+
+def test_a_machine_that_began_without_a_context_is_replayed_without_one():
+    assert STATES.replayed({"type": "ExecutionStarted", "value": 1}) == Started(())

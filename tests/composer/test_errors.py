@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer import errors
+from xingqiao.composer import errors
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from world import World
 
-import composer
-from composer import Completed, Failed
-from composer.storing import TURNS_TOLD
-from composer.testing import Fail
-from composer.values import Failure, Success, copied
+from xingqiao import composer
+from xingqiao.composer import Completed, Failed
+from xingqiao.composer.storing import TURNS_TOLD
+from xingqiao.composer.testing import Fail
+from xingqiao.composer.values import Failure, Success, copied
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 

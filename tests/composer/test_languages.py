@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import composer
-from composer import CompositionError, forks, read_composer
+from xingqiao import composer
+from xingqiao.composer import CompositionError, forks, read_composer
 
 A, B = {"type": "action", "name": "/_/a"}, {"type": "action", "name": "/_/b"}
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from composer import CompositionError, dot, mermaid
+from xingqiao.composer import CompositionError, dot, mermaid
 
 MACHINE = json.dumps(
     {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.errors import InvalidNameError
-from composer.names import MAX_NAME, Name, activation_id, check_part
+from xingqiao.composer.errors import InvalidNameError
+from xingqiao.composer.names import MAX_NAME, Name, activation_id, check_part
 
 EXECUTION = "0123456789abcdef0123456789abcdef"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from world import World
 
-import composer
-from composer import Limits, path, var
-from composer.cursor import Cursor
-from composer.fiber import Counter, Fiber, Saved
-from composer.operations import MAX_SLEEP_MS, OPERATIONS, _popped
-from composer.testing import Fail, simulate
+from xingqiao import composer
+from xingqiao.composer import Limits, path, var
+from xingqiao.composer.cursor import Cursor
+from xingqiao.composer.fiber import Counter, Fiber, Saved
+from xingqiao.composer.operations import MAX_SLEEP_MS, OPERATIONS, _popped
+from xingqiao.composer.testing import Fail, simulate
 
 YEAR = MAX_SLEEP_MS / 1000
 

@@ -6,9 +6,10 @@ import copy
 
 import pytest
 
-import composer
-from composer import DIALECTS, CompositionError, Program, ProgramError, path
-from composer.dsl.composition import Composition
+from xingqiao import composer
+from xingqiao.composer import DIALECTS, CompositionError, Program, ProgramError, path
+from xingqiao.composer.dsl.combinators.data import LET
+from xingqiao.composer.dsl.composition import Composition
 
 PROGRAM = composer.compile(
     composer.sequence(
@@ -72,7 +73,7 @@ def test_a_composition_made_by_hand_that_cannot_be_written_is_refused():
     deep = value = {}
     for _ in range(300):
         value["x"] = value = {}
-    by_hand = Composition("let", {"declarations": {"x": deep}, "components": ()}, 1)
+    by_hand = Composition(LET, {"declarations": {"x": deep}, "components": ()}, 1)
 
     with pytest.raises(
         CompositionError, match="compiles to what cannot be written: it nests deeper"

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from world import World
 
-import composer
-from composer import RedriveError, path, var
-from composer.testing import Fail, simulate
-from composer.values import Failure, Success
+from xingqiao import composer
+from xingqiao.composer import RedriveError, path, var
+from xingqiao.composer.testing import Fail, simulate
+from xingqiao.composer.values import Failure, Success
 
 
 def run_on(world, answers):

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference import evaluate
 
-from composer.testing import simulate
+from xingqiao.composer.testing import simulate
 
 
 def calls(run):

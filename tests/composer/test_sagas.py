@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import composer as c
-from composer import CompositionError, Failure, path, saga, step
-from composer.compensations import Doubt, logged_values
-from composer.testing import Fail, Never, Simulation, Slow, simulate
-from composer.testing import Run as SimulatedRun
+from xingqiao import composer as c
+from xingqiao.composer import CompositionError, Failure, path, saga, step
+from xingqiao.composer.compensations import Doubt, logged_values
+from xingqiao.composer.testing import Fail, Never, Simulation, Slow, simulate
+from xingqiao.composer.testing import Run as SimulatedRun
 
 OK = {"ok": True}
 STEPS = saga(step("a", undo="undo_a"), step("b", undo="undo_b"), step("c", undo="undo_c"))

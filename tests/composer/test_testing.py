@@ -8,10 +8,10 @@ import pytest
 from compositions import INPUTS, compositions, plans, shown
 from hypothesis import HealthCheck, given, settings
 
-import composer
-from composer import CompositionError, Limits, path
-from composer.testing import Fail, Never, Simulation, SimulationError, Slow, simulate
-from composer.values import Failure
+from xingqiao import composer
+from xingqiao.composer import CompositionError, Limits, path
+from xingqiao.composer.testing import Fail, Never, Simulation, SimulationError, Slow, simulate
+from xingqiao.composer.values import Failure
 
 WEEK = 7 * 86400
 

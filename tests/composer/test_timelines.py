@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import composer
-from composer import timeline
-from composer.testing import Fail, Slow, simulate
+from xingqiao import composer
+from xingqiao.composer import timeline
+from xingqiao.composer.testing import Fail, Slow, simulate
 
 
 def lines(run):

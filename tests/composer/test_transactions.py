@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import composer as c
-from composer import CompositionError, Failure, Success, call, path, transaction
-from composer.coordinator import MAX_PARTICIPANTS
-from composer.testing import Fail, Never, Simulation, Slow, simulate
-from transactions import Answer, Participant, Request, Row, Run, key_of, parsed
+from xingqiao import composer as c
+from xingqiao.composer import CompositionError, Failure, Success, call, path, transaction
+from xingqiao.composer.coordinator import MAX_PARTICIPANTS
+from xingqiao.composer.testing import Fail, Never, Simulation, Slow, simulate
+from xingqiao.transactions import Answer, Participant, Request, Row, Run, key_of, parsed
 
 ACCOUNT = "/_/account"
 

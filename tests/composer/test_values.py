@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.values import (
+from xingqiao.composer.values import (
     MADE_DEPTH,
     MAX_DEPTH,
     MAX_INT,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from composer.commands import Invoke
-from composer.errors import OverlongError
-from composer.fiber import OwnFrame
-from composer.freezing import changed, frozen
-from composer.instructions import OwnInstruction
-from composer.plain import PLAIN, Plain
-from composer.values import Failure
+from xingqiao.composer.commands import Invoke
+from xingqiao.composer.errors import OverlongError
+from xingqiao.composer.fiber import OwnFrame
+from xingqiao.composer.freezing import changed, frozen
+from xingqiao.composer.instructions import OwnInstruction
+from xingqiao.composer.plain import PLAIN, Plain
+from xingqiao.composer.values import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

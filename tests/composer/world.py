@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 
-from composer import DIALECTS, compile
-from composer.commands import Abandon, Invoke
-from composer.cursor import Limits
-from composer.events import Completed, Failed, TimerFired
-from composer.execution import Execution
-from composer.fiber import ROOT, Fiber
-from composer.names import activation_id
-from composer.redrive import redrive
-from composer.values import Failure
+from xingqiao.composer import DIALECTS, compile
+from xingqiao.composer.commands import Abandon, Invoke
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.events import Completed, Failed, TimerFired
+from xingqiao.composer.execution import Execution
+from xingqiao.composer.fiber import ROOT, Fiber
+from xingqiao.composer.names import activation_id
+from xingqiao.composer.redrive import redrive
+from xingqiao.composer.values import Failure
 
 ID = activation_id("0" * 32, "world", 0)
 

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from things import invocation
 
-import composer
 from tests.contracts.elsewhere import (
     LONG_MS,
     RESULT_BYTES,
@@ -36,6 +35,7 @@ from tests.rigs.answers import (
 )
 from tests.rigs.durable import ROOT, Durable
 from tests.rigs.strict_host import strict_host
+from xingqiao import composer
 
 
 class Row:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from things import Answers, invocation, named
 
-from actions.definitions import define_action
-from adapters import Authorizers, CloudInvoker, Egress, Rules, Tokens, adapters
-from infra.clock import SystemClock
+from xingqiao.actions.definitions import define_action
+from xingqiao.adapters import Authorizers, CloudInvoker, Egress, Rules, Tokens, adapters
+from xingqiao.infra.clock import SystemClock
 
 SECRET = "a-secret-that-nobody-sees"
 RUN = "a1" * 16  # the activation of a run

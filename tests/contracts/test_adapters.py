@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 import pytest
 from things import Answers, until
 
-from composer import Failure, Success
-from infra.clock import SystemClock
 from tests.contracts.clouds import PROGRAM, deploy
 from tests.contracts.elsewhere import RUN, SECRET, TRACE, ended, opened, resumed
 from tests.contracts.rows import RIGS, playing
@@ -22,6 +20,8 @@ from tests.infra.servers import AUTH, running
 from tests.rigs.answers import answer
 from tests.rigs.functions_framework import functions_framework
 from tests.rigs.issuers import IbmIam
+from xingqiao.composer import Failure, Success
+from xingqiao.infra.clock import SystemClock
 
 ERROR = {"code": "Sold", "message": "none left"}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.clock import RandomIds, SystemClock
+from xingqiao.infra.clock import RandomIds, SystemClock
 
 instants = st.integers(0, (1 << 48) - 1)  # milliseconds since the epoch, until the year 10889
 

@@ -12,15 +12,24 @@ import pytest
 from states.machines import lowered, machine, task
 from toy import THOUGHT, TOY, Ring
 
-import composer
-from composer import DIALECTS, Accepted, Completed, Execution, Failed, Failure, Limits, Program
-from composer.dialect import Dialect, Dialects
-from composer.fiber import Failing, Fiber, Frame, Invoking, OwnFrame, Wait
-from composer.instructions import End, Fork, Instruction, Leave, Limit, OwnInstruction
-from composer.plain import PLAIN
-from composer.redrive import redrive
-from composer.states import STATES
-from composer.testing import Fail, Never, simulate
+from xingqiao import composer
+from xingqiao.composer import (
+    DIALECTS,
+    Accepted,
+    Completed,
+    Execution,
+    Failed,
+    Failure,
+    Limits,
+    Program,
+)
+from xingqiao.composer.dialect import Dialect, Dialects
+from xingqiao.composer.fiber import Failing, Fiber, Frame, Invoking, OwnFrame, Wait
+from xingqiao.composer.instructions import End, Fork, Instruction, Leave, Limit, OwnInstruction
+from xingqiao.composer.plain import PLAIN
+from xingqiao.composer.redrive import redrive
+from xingqiao.composer.states import STATES
+from xingqiao.composer.testing import Fail, Never, simulate
 
 RING = (Ring(number="a", path="a"), Leave())
 BRANCHES = [machine({name: task("a", End=True)}) for name in ("S", "T")]

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from things import Answers, StandingClock, inline, invocation, needed, node, python
 
-from actions.runtimes import Bounds, InlineInvoker, Sandbox, WorkerPool, WorkerSettings
-from composer import Failure, Success
+from xingqiao.actions.runtimes import Bounds, InlineInvoker, Sandbox, WorkerPool, WorkerSettings
+from xingqiao.composer import Failure, Success
 
 
 class UnspeakableError(Exception):

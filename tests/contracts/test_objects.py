@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 from things import StandingClock
 
-from adapters import Egress, Fault, Rules, objects_on_s3
-from infra.items import DirectoryObjects
 from tests.adapters.aws_world import request
 from tests.rigs.s3 import s3
+from xingqiao.adapters import Egress, Fault, Rules, objects_on_s3
+from xingqiao.infra.items import DirectoryObjects
 
 ALL = (0, 1 << 20)
 

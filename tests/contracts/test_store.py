@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
-from infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
 from tests.infra.stores.tables import client, dynamo_store, dynamodb
+from xingqiao.actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
+from xingqiao.infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
 
 CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
 MANY = 40  # rows: more than a store commits without leaving the event loop

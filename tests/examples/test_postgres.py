@@ -20,10 +20,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-import composer
-from actions import Query
-from infra.embedded import ActionError, embedded
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
+from xingqiao import composer
+from xingqiao.actions import Query
+from xingqiao.infra.embedded import ActionError, embedded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgres"
 PREPARED = 20  # transactions that a server of our own may have prepared
@@ -402,8 +402,8 @@ from pathlib import Path
 
 directory, phase, when, example, documents, buying = map(json.loads, sys.argv[1:])
 sys.path.append(example)
-import composer, participant, purchase
-from infra.embedded import embedded
+from xingqiao import composer; import participant, purchase
+from xingqiao.infra.embedded import embedded
 
 async def crash(params):
     if when == "after":

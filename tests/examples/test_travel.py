@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import composer
-from actions import Rule, Trigger
-from composer import Failure, Name, Resolved, Resumed
-from infra.embedded import embedded
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
+from xingqiao import composer
+from xingqiao.actions import Rule, Trigger
+from xingqiao.composer import Failure, Name, Resolved, Resumed
+from xingqiao.infra.embedded import embedded
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CARD = {"limit": 1000}

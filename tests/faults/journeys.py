@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
-import composer
-from actions import ActivationRow, ExecutionRow, Query
-from composer import path
-from infra.stores import SqliteStore
+from xingqiao import composer
+from xingqiao.actions import ActivationRow, ExecutionRow, Query
+from xingqiao.composer import path
+from xingqiao.infra.stores import SqliteStore
 
 SENDERS = 4
 MANY = 100_000

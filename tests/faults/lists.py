@@ -9,10 +9,10 @@ from math import inf
 
 import httpx
 
-import composer as c
-from composer import call, path, transaction
 from tests.faults.checker import Append, Read, Txn
 from tests.infra.servers import AUTH
+from xingqiao import composer as c
+from xingqiao.composer import call, path, transaction
 
 KEYS = 4
 

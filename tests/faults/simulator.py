@@ -14,8 +14,8 @@ import random
 from dataclasses import dataclass, field
 from itertools import count
 
-import composer
-from composer import (
+from xingqiao import composer
+from xingqiao.composer import (
     DIALECTS,
     Completed,
     Execution,
@@ -26,9 +26,9 @@ from composer import (
     Success,
     TimerFired,
 )
-from composer.commands import Abandon, Invoke
-from composer.history import TRANSACTION_COMMITTED
-from transactions import (
+from xingqiao.composer.commands import Abandon, Invoke
+from xingqiao.composer.history import TRANSACTION_COMMITTED
+from xingqiao.transactions import (
     Answer,
     Forgotten,
     Gone,
@@ -42,7 +42,7 @@ from transactions import (
     key_of,
     parsed,
 )
-from transactions.locks import Lock
+from xingqiao.transactions.locks import Lock
 
 RESEND_MS, ASK_MS = 300, 1_000
 LONGEST_MS, MOST_EVENTS = 1_200_000, 60_000  # a world that takes longer does not come to its end

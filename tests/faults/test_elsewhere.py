@@ -6,11 +6,11 @@ import signal
 
 import pytest
 
-import composer
-from composer import path
 from tests.infra.servers import AUTH, DEADLINE_S, starting
 from tests.rigs.answers import answer, held
 from tests.rigs.strict_host import strict_host
+from xingqiao import composer
+from xingqiao.composer import path
 
 ENVIRONMENT = {"XINGQIAO_EGRESS_ALLOW": "127.0.0.1"}
 

@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 import httpx
 import pytest
 
-import composer
-from composer import path
 from tests.faults.journeys import STEPS, Load, durable
 from tests.infra.servers import AUTH, XINGQIAO, starting
+from xingqiao import composer
+from xingqiao.composer import path
 
 # Writes down that it runs, and never ends.
 STUCK = """

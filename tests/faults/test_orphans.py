@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from things import ended, needed
 
-from actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place
-from actions.runtimes.cgroups import name_of
-from actions.runtimes.groups import end, pids
 from tests.infra.servers import AUTH, Server
+from xingqiao.actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place
+from xingqiao.actions.runtimes.cgroups import name_of
+from xingqiao.actions.runtimes.groups import end, pids
 
 BUSY = {
     "python:3": "def main(params):\n    while True:\n        pass\n",

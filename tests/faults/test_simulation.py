@@ -13,10 +13,10 @@ import pytest
 import workloads
 from simulator import Faults, Without, World
 
-from composer import operations
-from composer.compensations import Undo
-from composer.freezing import changed
-from composer.instructions import Compensate
+from xingqiao.composer import operations
+from xingqiao.composer.compensations import Undo
+from xingqiao.composer.freezing import changed
+from xingqiao.composer.instructions import Compensate
 
 pytestmark = pytest.mark.no_cover  # it takes three times as long when every line is counted
 

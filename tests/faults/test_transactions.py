@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import composer as c
-from composer import call, path, transaction
 from tests.faults.checker import Read, Txn, check_lists
 from tests.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
 from tests.infra.servers import AUTH, starting
+from xingqiao import composer as c
+from xingqiao.composer import call, path, transaction
 
 CLIENTS, START = 6, 100
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from checker import Append, Get, Put, Read, Txn, check_lists, check_registers
 from simulator import Faults, Without, World, bank
 
-from composer import (
+from xingqiao.composer import (
     Failure,
     Success,
     call,

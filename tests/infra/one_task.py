@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 
-from actions import Action
-from composer import Failure, Name, Success
-from infra.app import open_service
-from infra.engine import Beginning
-from infra.settings import Settings
+from xingqiao.actions import Action
+from xingqiao.composer import Failure, Name, Success
+from xingqiao.infra.app import open_service
+from xingqiao.infra.engine import Beginning
+from xingqiao.infra.settings import Settings
 
 
 class World:

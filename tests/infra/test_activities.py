@@ -11,11 +11,11 @@ import pytest
 from engines import begun, world
 from things import StandingClock
 
-from actions import Call, Invocation, NotFoundError
-from composer import Failure, Name, Success
-from infra.activities import Activities
-from infra.engine import Beginning
-from infra.stores import MemoryStore
+from xingqiao.actions import Call, Invocation, NotFoundError
+from xingqiao.composer import Failure, Name, Success
+from xingqiao.infra.activities import Activities
+from xingqiao.infra.engine import Beginning
+from xingqiao.infra.stores import MemoryStore
 
 ARN = "arn:aws:states:us-east-1:111111111111:activity:work"
 ACTION = Name("whisk.system", "states", "activity")

@@ -8,15 +8,15 @@ from uuid import UUID
 import httpx
 import pytest
 
-import composer
-from actions import Document, Write
-from infra.app import open_service
-from infra.embedded import Embedded
-from infra.server import serve
-from infra.settings import Settings
-from infra.stores import DynamoStore, MemoryStore, SealedStore, StoreError
 from tests.infra.servers import AUTH, KEY, USER
 from tests.infra.stores.tables import TABLE, client, dynamodb
+from xingqiao import composer
+from xingqiao.actions import Document, Write
+from xingqiao.infra.app import open_service
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.server import serve
+from xingqiao.infra.settings import Settings
+from xingqiao.infra.stores import DynamoStore, MemoryStore, SealedStore, StoreError
 
 
 @composer.action
@@ -31,7 +31,7 @@ def region(monkeypatch):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setattr(
-        "infra.stores.dynamodb.store.THREADS", 1
+        "xingqiao.infra.stores.dynamodb.store.THREADS", 1
     )  # moto's tables are no threads' friends
     with dynamodb():
         yield
@@ -79,7 +79,7 @@ async def test_a_second_server_does_not_start():
 
 @pytest.mark.usefixtures("region")
 async def test_a_server_whose_table_is_taken_is_not_healthy_and_acknowledges_nothing(monkeypatch):
-    monkeypatch.setattr("infra.engine.tick.RETRY_S", 0)
+    monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
     async with open_service(settings(dynamodb=TABLE)) as service:
         owner = own_fence("another")
         write = Write(documents=[Document(kind="x", key="k", body=b"{}")])

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from actions import LAMBDA, STATES, Call, Remote
-from adapters import SecretError
-from composer import Name
-from infra.app import open_service
-from infra.settings import Settings
 from tests.adapters.aws_world import environment, live_in
+from xingqiao.actions import LAMBDA, STATES, Call, Remote
+from xingqiao.adapters import SecretError
+from xingqiao.composer import Name
+from xingqiao.infra.app import open_service
+from xingqiao.infra.settings import Settings
 
-TEXT = "this server has no botocore: pip install 'xingqiao[aws]'"
+TEXT = "this server has no botocore: pip install 'xingqiao[aws]', or in a checkout pip install -e '.[aws]'"
 QUEUE = "http://127.0.0.1:9/1/q"
 
 
 @pytest.fixture
 def without_botocore(monkeypatch):
-    monkeypatch.setattr("adapters.clouds.find_spec", lambda name: None)
+    monkeypatch.setattr("xingqiao.adapters.clouds.find_spec", lambda name: None)
 
 
 @pytest.mark.usefixtures("without_botocore")

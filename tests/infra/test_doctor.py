@@ -7,10 +7,10 @@ import resource
 
 import pytest
 
-from actions.runtimes import Groups, Kept
-from infra import doctor, isolation
-from infra.doctor import CHECKS, Finding, examine
-from infra.settings import Settings
+from xingqiao.actions.runtimes import Groups, Kept
+from xingqiao.infra import doctor, isolation
+from xingqiao.infra.doctor import CHECKS, Finding, examine
+from xingqiao.infra.settings import Settings
 
 
 def one(check, settings):

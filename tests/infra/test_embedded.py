@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra.embedded import ActionError, embedded
+from xingqiao.infra.embedded import ActionError, embedded
 
 
 def machine(**states):

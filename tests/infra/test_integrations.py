@@ -10,11 +10,11 @@ import pytest
 from engines import begun, world
 from things import StandingClock
 
-from composer import CANCELLED, Failure, Name, Success
-from infra import integrations
-from infra.engine import Beginning
-from infra.integrations import Integration, IntegrationError, Integrations, discovered
-from infra.stores import MemoryStore
+from xingqiao.composer import CANCELLED, Failure, Name, Success
+from xingqiao.infra import integrations
+from xingqiao.infra.engine import Beginning
+from xingqiao.infra.integrations import Integration, IntegrationError, Integrations, discovered
+from xingqiao.infra.stores import MemoryStore
 
 JOB = "arn:aws:states:::jobs:run"
 

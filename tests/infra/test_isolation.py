@@ -8,10 +8,12 @@ import re
 import httpx
 import pytest
 
-from actions import ConflictError
-from actions.runtimes import Confinement, Groups, Kept, Sandbox, SandboxError, Users
-from infra.app import open_service
-from infra.isolation import (
+from tests.infra.servers import AUTH, DEADLINE_S, Server, running
+from tests.infra.test_server import refusal
+from xingqiao.actions import ConflictError
+from xingqiao.actions.runtimes import Confinement, Groups, Kept, Sandbox, SandboxError, Users
+from xingqiao.infra.app import open_service
+from xingqiao.infra.isolation import (
     home_of,
     kept,
     lacks,
@@ -20,10 +22,8 @@ from infra.isolation import (
     open_sandbox,
     why_alone,
 )
-from infra.namespaces import IsolationError, first_namespaces
-from infra.settings import Settings
-from tests.infra.servers import AUTH, DEADLINE_S, Server, running
-from tests.infra.test_server import refusal
+from xingqiao.infra.namespaces import IsolationError, first_namespaces
+from xingqiao.infra.settings import Settings
 
 FIX = (
     r"install bubblewrap \(apt install bubblewrap\).*, or say --isolation process "

@@ -14,18 +14,25 @@ import orjson
 import pytest
 from cryptography.fernet import Fernet
 
-import composer
-from actions import Action as ActionEntity
-from actions import Call, Document, Query, Write
-from composer import Name
-from infra.app import open_service
-from infra.embedded import Embedded
-from infra.keys import given_keys, rotate
-from infra.namespaces import new_credentials
-from infra.settings import Settings
-from infra.stores import DynamoStore, SealError, SqliteStore, StoreError, is_sealed, new_key
-from infra.vault import VaultError
 from tests.infra.stores.tables import TABLE, dynamodb
+from xingqiao import composer
+from xingqiao.actions import Action as ActionEntity
+from xingqiao.actions import Call, Document, Query, Write
+from xingqiao.composer import Name
+from xingqiao.infra.app import open_service
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.keys import given_keys, rotate
+from xingqiao.infra.namespaces import new_credentials
+from xingqiao.infra.settings import Settings
+from xingqiao.infra.stores import (
+    DynamoStore,
+    SealError,
+    SqliteStore,
+    StoreError,
+    is_sealed,
+    new_key,
+)
+from xingqiao.infra.vault import VaultError
 
 BOUND, SECRET, RESULT = "a-bound-parameter", "the-secret-of-guest", "what-came-of-it"
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "the-key-of-guest"
@@ -108,7 +115,7 @@ async def test_a_store_that_was_written_in_clear_is_sealed_at_the_next_start(tmp
         return store
 
     with monkeypatch.context() as before:
-        before.setattr("infra.app.sealed", unsealed)
+        before.setattr("xingqiao.infra.app.sealed", unsealed)
         async with open_service(settings(tmp_path)) as service:
             id = await lived(service)
             entries = await history(service, id)
@@ -175,7 +182,7 @@ async def test_a_start_that_was_cut_off_while_it_sealed_is_gone_on_with(tmp_path
         return store
 
     with monkeypatch.context() as before:
-        before.setattr("infra.app.sealed", unsealed)
+        before.setattr("xingqiao.infra.app.sealed", unsealed)
         async with open_service(settings(tmp_path)) as service:
             id = await lived(service)
 
@@ -412,7 +419,7 @@ def region(monkeypatch):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setattr(
-        "infra.stores.dynamodb.store.THREADS", 1
+        "xingqiao.infra.stores.dynamodb.store.THREADS", 1
     )  # moto's tables are no threads' friends
     with dynamodb():
         yield

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from infra.logs import JsonFormatter, StreamThread, set_up_logs
+from xingqiao.infra.logs import JsonFormatter, StreamThread, set_up_logs
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra.prices import LISTED, PricesError, priced, read_prices
+from xingqiao.infra.prices import LISTED, PricesError, priced, read_prices
 
 LAMBDA = {
     "step": "charge", "kind": "aws:lambda", "cloud": "aws", "region": "eu-west-1", "memory": 1024,

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from textwrap import dedent
 
-import composer
-from composer.testing import Fail, Never
-from composer.testing import simulate as plain
+from xingqiao import composer
+from xingqiao.testing import Fail, Never
+from xingqiao.testing import simulate as plain
 
 WEEK = 7 * 86400
 
@@ -51,7 +51,7 @@ def test_it_is_there_without_a_conftest_wherever_the_tests_are(tmp_path):
     code, said = pytest_in(
         tmp_path,
         """
-        import composer
+        from xingqiao import composer
 
         def test_it(simulate):
             assert simulate(composer.literal({"n": 1})).value == {"n": 1}
@@ -74,7 +74,24 @@ def test_nothing_is_loaded_for_tests_that_do_not_ask_for_it(tmp_path):
         import sys
 
         def test_it():
-            assert not [name for name in sys.modules if name.split(".")[0] == "composer"]
+            ours = {name for name in sys.modules if name.split(".")[0] == "xingqiao"}
+            assert ours == {"xingqiao", "xingqiao.pytest_plugin"}
+        """,
+    )
+
+    assert code == 0, said
+
+
+def test_the_fixture_loads_nothing_of_the_server(tmp_path):
+    code, said = pytest_in(
+        tmp_path,
+        """
+        import sys
+
+        def test_it(simulate):
+            loaded = {name.split(".")[1] for name in sys.modules if name.startswith("xingqiao.")}
+            assert loaded == {"pytest_plugin", "testing", "composer"}
+            assert not {"aiohttp", "starlette", "uvicorn"} & {*sys.modules}
         """,
     )
 

@@ -13,20 +13,20 @@ import boto3
 import pytest
 from werkzeug.wrappers import Response
 
-import composer
-import infra.services
-from actions import Action, Package, Retrying
-from composer import Name
-from infra.embedded import Embedded
-from infra.engine import Beginning
-from infra.httptasks import HttpTasks
-from infra.integrations import FirstOf, Integrations
-from infra.services import AwsIntegrations
 from tests.adapters.aws_world import environment, live_in
 from tests.infra.one_task import opened
 from tests.infra.servers import AUTH, KEY, USER, running
 from tests.rigs.services import json_answer, services
 from tests.rigs.signatures import KEYS, REGION
+from xingqiao import composer
+from xingqiao.actions import Action, Package, Retrying
+from xingqiao.composer import Name
+from xingqiao.infra import services as aws_services
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.engine import Beginning
+from xingqiao.infra.httptasks import HttpTasks
+from xingqiao.infra.integrations import FirstOf, Integrations
+from xingqiao.infra.services import AwsIntegrations
 
 SDK = "arn:aws:states:::aws-sdk:"
 OPTIMIZED = "arn:aws:states:::"
@@ -322,7 +322,7 @@ each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.resource)
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr(infra.services, "POLLS_S", (0.0,))
+    monkeypatch.setattr(aws_services, "POLLS_S", (0.0,))
 
 
 def play(cloud, *answers):
@@ -431,7 +431,7 @@ async def test_looking_may_fail_for_some_time(world, cloud, at_once):
 async def test_a_job_that_is_not_seen_for_long_is_stopped(
     world, cloud, at_once, monkeypatch, seen, error
 ):
-    monkeypatch.setattr(infra.services, "UNSEEN_MS", 50)
+    monkeypatch.setattr(aws_services, "UNSEEN_MS", 50)
     play(cloud, JOBS[3].started, *[seen] * 10_000)
 
     told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
@@ -491,7 +491,7 @@ async def test_what_aws_says_of_a_signature_is_not_shown(cloud, monkeypatch):
 
 
 async def test_what_does_not_answer_is_told(cloud, monkeypatch):
-    monkeypatch.setattr("adapters.aws.services.Retrying", partial(Retrying, attempts=1))
+    monkeypatch.setattr("xingqiao.adapters.aws.services.Retrying", partial(Retrying, attempts=1))
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     async with opened() as world:
         by_sdk = await world.error(f"{SDK}sqs:listQueues")

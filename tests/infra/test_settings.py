@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import Settings, SettingsError, each
+from xingqiao.infra.settings import Settings, SettingsError, each
 
 ROOT = Path(__file__).parents[2]
 

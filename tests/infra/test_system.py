@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actions import Action
-from infra.clock import SystemClock
-from infra.system import MAX_LINES, system_entities
+from xingqiao.actions import Action
+from xingqiao.infra.clock import SystemClock
+from xingqiao.infra.system import MAX_LINES, system_entities
 
 FUNCTIONS = {
     entity.name.name: entity.exec.function

@@ -8,15 +8,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from things import StandingClock
 
-import composer
-from actions import Action, Call
-from actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
-from adapters import Tally
-from composer import Name
-from infra.clock import RandomIds
-from infra.engine import Engine, EngineSettings
-from infra.stores import MemoryStore
-from infra.telemetry import metrics_of
+from xingqiao import composer
+from xingqiao.actions import Action, Call
+from xingqiao.actions.runtimes import InlineInvoker, Sandbox, WorkerPool, WorkerSettings
+from xingqiao.adapters import Tally
+from xingqiao.composer import Name
+from xingqiao.infra.clock import RandomIds
+from xingqiao.infra.engine import Engine, EngineSettings
+from xingqiao.infra.stores import MemoryStore
+from xingqiao.infra.telemetry import metrics_of
 
 NOWHERE = SimpleNamespace(ended={}, repeats={}, under_way=(0, 0))
 

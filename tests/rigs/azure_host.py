@@ -16,7 +16,6 @@ import sys
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 
 FOLDER = Path(sys.argv[1])
 sys.path.insert(0, str(FOLDER))
@@ -33,11 +32,16 @@ from azure.storage.queue import (  # noqa: E402
     TextBase64DecodePolicy,
     TextBase64EncodePolicy,
 )
-from hosted import ports  # noqa: E402
-from hosted.azure import CONNECTION, Hosted, SystemClock, function_app  # noqa: E402
-from hosted.azure_account import Account  # noqa: E402
-from hosted.azure_table import AzureTable  # noqa: E402
-from hosted.programs import is_program  # noqa: E402
+
+from xingqiao.infra.deploy.hosted.azure import (  # noqa: E402
+    CONNECTION,
+    Hosted,
+    SystemClock,
+    function_app,
+)
+from xingqiao.infra.deploy.hosted.azure_account import Account  # noqa: E402
+from xingqiao.infra.deploy.hosted.azure_table import AzureTable  # noqa: E402
+from xingqiao.infra.deploy.hosted.programs import is_program  # noqa: E402
 
 STORAGE = json.loads((FOLDER / "deployed.json").read_text("utf-8"))["storage"]
 LAWS = Path(__file__).parents[1] / "infra/deploy/tables.py"
@@ -144,10 +148,7 @@ class Host:
         return {name: len(rows[STORAGE + name]) for name in ("executions", "due", "large")}
 
     def laws(self):
-        """What the table does against each law of a `Table`, whose module names our packages; None if nothing."""
-        for name in ("infra", "infra.deploy"):
-            sys.modules[name] = ModuleType(name)
-        sys.modules["infra.deploy.hosted"] = ports
+        """What the table does against each law of a `Table`; None if nothing."""
         laws = runpy.run_path(str(LAWS))["LAWS"]
         return {law.__name__: broken(law) for law in laws}
 

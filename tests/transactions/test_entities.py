@@ -24,11 +24,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import composer
-from actions.runtimes.worker import define
-from composer import CaptureError, CompositionError, capture_class
-from infra.embedded import ActionError, embedded
-from transactions import EntityType, adapter, entity
+from xingqiao import composer
+from xingqiao.actions.runtimes.worker import define
+from xingqiao.composer import CaptureError, CompositionError, capture_class
+from xingqiao.infra.embedded import ActionError, embedded
+from xingqiao.transactions import EntityType, adapter, entity
 
 FEE = 1
 LIMITS = {"gold": [100, None], "it's": 1.5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transactions.locks import Claim, Lock
+from xingqiao.transactions.locks import Claim, Lock
 
 
 def plain(owner, *, exclusive=True):

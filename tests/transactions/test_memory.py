@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from composer import Failure, Success
-from transactions import Answer, Forgotten, Request, Save, Tombstone, parsed
-from transactions.memory import TOKEN_MS, Memory
+from xingqiao.composer import Failure, Success
+from xingqiao.transactions import Answer, Forgotten, Request, Save, Tombstone, parsed
+from xingqiao.transactions.memory import TOKEN_MS, Memory
 
 ASKED = Request("1", parsed({"operation": "o"}))
 

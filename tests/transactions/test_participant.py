@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actions import EntitySettings
-from composer import Failure, Success
-from transactions import (
+from xingqiao.actions import EntitySettings
+from xingqiao.composer import Failure, Success
+from xingqiao.transactions import (
     Answer,
     Damage,
     Forgotten,
@@ -22,9 +22,9 @@ from transactions import (
     key_of,
     parsed,
 )
-from transactions.errors import RETRYABLE
-from transactions.memory import TOKEN_MS
-from transactions.protocol import MAX_KEY, MAX_LOCK_MS, MAX_OPERATIONS
+from xingqiao.transactions.errors import RETRYABLE
+from xingqiao.transactions.memory import TOKEN_MS
+from xingqiao.transactions.protocol import MAX_KEY, MAX_LOCK_MS, MAX_OPERATIONS
 
 NOW, DEADLINE = 1_000, 11_000
 

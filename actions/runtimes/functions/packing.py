@@ -8,8 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer import Error
-
+from ....composer import Error
 from ...kinds import NODE, PYTHON
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The combinators: what a user writes. Each returns a checked, frozen `Composition`.
+"""The combinators, a module for each family. Each returns a checked, frozen `Composition`.
 
 Where a part is expected there may stand a composition, the name of an action, a Python function
 (captured as source), a predicate or path (evaluated by the conductor itself), or None for `empty`.
@@ -8,7 +8,7 @@ Semantics are Apache OpenWhisk Composer's where it has them: a result that is no
 `{"value": result}`; an object with an `error` field is a failure, loses its other fields and takes the
 error path; conditions are true as JavaScript has it (an empty list is true).
 
-Each is a constructor and a `Row` beside it, which says everything about it: a module a family.
+Each combinator is a constructor and, beside it, the `Row` that says everything about the combinator.
 """
 
 from . import actions, concurrency, control, data, errors, loops, sagas, transactions

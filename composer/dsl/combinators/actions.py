@@ -1,4 +1,4 @@
-"""Actions and functions: the leaves that invoke something."""
+"""Combinators that invoke something: an action, the action that the value names, an inline function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At the same time: branches, items and tasks that are joined, and what runs on its own."""
+"""Combinators that run parts at the same time: branches, items, tasks, and executions of their own."""
 
 from __future__ import annotations
 

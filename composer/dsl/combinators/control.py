@@ -1,4 +1,4 @@
-"""What runs next: sequences, waits and choices. Loops are in `loops`."""
+"""Combinators that decide which part runs next: sequences, waits and choices. See also `loops`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shapes data: constants, projections, predicates, variables, and what is kept around parts."""
+"""Combinators that shape data: values, variables, and data kept around other parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When things go wrong: errors raised, caught, tried again, cleaned up after; and time that runs out."""
+"""Combinators for failures: raise an error, retry, catch, clean up, and limit the time."""
 
 from __future__ import annotations
 

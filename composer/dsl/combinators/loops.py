@@ -1,4 +1,4 @@
-"""Loops: the same parts again, so many times or while a test holds."""
+"""Combinators that repeat parts: a number of times, or while a test holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sagas: steps of which in the end all are done, or those that were done are undone."""
+"""Sagas: sequences of steps that undo the finished steps when a later step fails."""
 
 from __future__ import annotations
 

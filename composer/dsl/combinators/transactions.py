@@ -1,4 +1,4 @@
-"""Calls of entities, and transactions: several operations of which all take effect or none does."""
+"""Calls of entities, and transactions: all operations take effect, or none does."""
 
 from __future__ import annotations
 

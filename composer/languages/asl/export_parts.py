@@ -1,7 +1,7 @@
 """What each combinator becomes in the States Language, or why it has no counterpart.
 
-The functions stand here and not in the combinators' own rows: they need the writer of states, its labels
-and JSONata, which the DSL does without. One table finds them, by row.
+The functions stand here and not in the combinators' own rows, because they need the writer of states, its
+labels and JSONata expressions. The DSL imports no language. `COUNTERPARTS` is the one table, by row.
 """
 
 from __future__ import annotations
@@ -357,4 +357,4 @@ COUNTERPARTS: Final[Counterparts] = {
     sagas.SAGA: "state machines undo nothing by themselves",
     sagas.STEP: "state machines undo nothing by themselves",
 }
-"""What writes a combinator's states, or why there are none."""
+"""The function that writes a combinator's states, or the reason why it has no counterpart."""

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .ports import Clock
 
 log = logging.getLogger(__name__)

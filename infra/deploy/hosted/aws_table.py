@@ -28,8 +28,7 @@ from .ports import Record, TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .ports import Change
 
 log = logging.getLogger(__name__)

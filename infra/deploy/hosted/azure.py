@@ -24,8 +24,7 @@ from .wrapping import Wrapped, crashed, is_late
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .ports import Clock
 
 CONNECTION = "AzureWebJobsStorage"  # the setting that every function app has

@@ -14,7 +14,7 @@ from azure.storage.queue import QueueServiceClient, TextBase64EncodePolicy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from composer import JSON
+    from ....composer import JSON
 
 Row: TypeAlias = "dict[str, Any]"
 

@@ -18,8 +18,7 @@ from .ports import Invocation, Note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .ports import Clock
 
 COMPLETIONS, ACTIONS, LARGE = "completions", "actions", "large"

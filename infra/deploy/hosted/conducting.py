@@ -38,8 +38,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
-from composer import DIALECTS, TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
-
+from ....composer import DIALECTS, TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
 from .messages import (
     LONGEST_S,
     begun_part,
@@ -60,8 +59,7 @@ from .writing import change_of, excess, give_up, timers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .ports import Change, Clock, Deployed, Outbox, Table
 
 Place: TypeAlias = "tuple[str, int]"

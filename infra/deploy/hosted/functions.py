@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from composer import Failed, Failure, copied
-
+from ....composer import Failed, Failure, copied
 from .messages import event_of
 from .running import define, run_inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON, Completed, Invoke, Program
+    from ....composer import JSON, Completed, Invoke, Program
 
 HOST = "main__"  # where OpenWhisk's runtime, and a dataclass, look for user code
 EXITED = "The action did not produce a valid response and exited unexpectedly."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from composer import (
+from ....composer import (
     APPLICATION_ERROR,
     LIMIT_EXCEEDED,
     Completed,
@@ -16,14 +16,12 @@ from composer import (
     flaw,
     outcome_to_json,
 )
-
 from .ports import Invocation, Note, Record
 from .running import BAD_RESPONSE, PAYLOAD_TOO_LARGE, VALUE_BYTES
 from .states import MARGIN_MS, ROOT, plain
 
 if TYPE_CHECKING:
-    from composer import JSON, Invoke, Spawn
-
+    from ....composer import JSON, Invoke, Spawn
     from .ports import Settings
 
 CARRIED_BYTES = 80_000  # with a value and a token it fits 256 KB

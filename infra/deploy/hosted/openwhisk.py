@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from composer import (
+from ....composer import (
     APPLICATION_ERROR,
     DIALECTS,
     LIMIT_EXCEEDED,
@@ -30,7 +30,6 @@ from composer import (
     Success,
     failure,
 )
-
 from .functions import Functions
 from .ports import Deployed
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from composer import JSON, Program
+    from ....composer import JSON, Program
 
 STATE = "$xingqiao"
 FIBER = "0"

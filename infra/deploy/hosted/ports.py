@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from composer import DIALECTS, Program
+from ....composer import DIALECTS, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from composer import JSON
+    from ....composer import JSON
 
 DEFAULT_TIMEOUT_MS = 60_000
 

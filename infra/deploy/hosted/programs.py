@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from composer import DIALECTS, LIMIT_EXCEEDED, Failed, Failure, Program, copied, failure
-
+from ....composer import DIALECTS, LIMIT_EXCEEDED, Failed, Failure, Program, copied, failure
 from .messages import event_of
 from .ports import Change
 from .running import BAD_RESPONSE, define, run_inline
@@ -18,8 +17,7 @@ from .running import BAD_RESPONSE, define, run_inline
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON, Completed, Invoke
-
+    from ....composer import JSON, Completed, Invoke
     from .ports import Clock, Deployed, Record, Table
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from composer import JSON
+    from ....composer import JSON
 
 APPLICATION_ERROR, BAD_RESPONSE, PAYLOAD_TOO_LARGE = (
     "ApplicationError", "BadResponse", "PayloadTooLarge",

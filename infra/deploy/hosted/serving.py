@@ -18,16 +18,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from composer import flaw
-
+from ....composer import flaw
 from .conducting import OtherParametersError
 from .running import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .conducting import Conductor
     from .ports import Clock, Deployed
 

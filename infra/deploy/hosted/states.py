@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from composer import (
+from ....composer import (
     DIALECTS,
     Abandon,
     Execution,
@@ -20,14 +20,13 @@ from composer import (
     Limits,
     Spawn,
 )
-
 from .ports import MAX_ROWS, Change, Record
 from .running import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from composer import JSON, Changes, Event, Outcome, Program
+    from ....composer import JSON, Changes, Event, Outcome, Program
 
 ROOT = "0"
 ROW_BYTES = 380_000  # DynamoDB's items have at most 400 KB

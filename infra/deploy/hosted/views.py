@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import CANCELLED, DIALECTS, Fiber, Invoking, Joining, Sleeping
-
+from ....composer import CANCELLED, DIALECTS, Fiber, Invoking, Joining, Sleeping
 from .ports import Change
 from .states import plain
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ....composer import JSON
     from .ports import Record
 
 

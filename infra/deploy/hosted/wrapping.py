@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from composer import JSON
+    from ....composer import JSON
 
 log = logging.getLogger(__name__)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from composer import LIMIT_EXCEEDED, Spawn, failure, outcome_to_json
-
+from ....composer import LIMIT_EXCEEDED, Spawn, failure, outcome_to_json
 from .ports import MAX_ROWS, Change
 from .states import PATIENCE_MS, ROOT, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .states import State
 
 ROW_BYTES = 380_000  # DynamoDB's items have at most 400 KB

@@ -9,17 +9,15 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from actions import FUNCTION, NODE, PYTHON
-from composer import Name
-
+from ....actions import FUNCTION, NODE, PYTHON
+from ....composer import Name
 from ..stepfunctions.errors import AwsError
 from ..stepfunctions.shapes import Flag, Number, Required, Text, members, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
 
 LATEST = "$LATEST"

@@ -9,9 +9,8 @@ import uuid
 from base64 import b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
 
-from actions import Action, ConflictError, NotFoundError, function_of
-from actions.runtimes import ArchiveError, packed, repacked
-
+from ....actions import Action, ConflictError, NotFoundError, function_of
+from ....actions.runtimes import ArchiveError, packed, repacked
 from ..stepfunctions.errors import AwsError
 from .configuration import (
     CONFIGURED,
@@ -34,8 +33,7 @@ from .configuration import (
 from .protocol import Answer
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
     from .configuration import Named
     from .protocol import Asked

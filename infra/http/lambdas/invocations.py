@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from actions import NotFoundError, Query, Write, log_tail, request_id
-from composer import MAX_DEPTH, Failure, activation_id, flaw, overflow
-from infra.engine import EVENT, Beginning, Unwaited
-from infra.functions import AGAIN, machine_of
-
+from ....actions import NotFoundError, Query, Write, log_tail, request_id
+from ....composer import MAX_DEPTH, Failure, activation_id, flaw, overflow
+from ...engine import EVENT, Beginning, Unwaited
+from ...functions import AGAIN, machine_of
 from ..stepfunctions.errors import AwsError
 from .configuration import LATEST, arn_of, missing, named
 from .protocol import Answer
 
 if TYPE_CHECKING:
-    from actions import Action
-    from composer import JSON
-    from infra.engine import MachineExecution
-
+    from ....actions import Action
+    from ....composer import JSON
+    from ...engine import MachineExecution
     from ..api import Api
     from .protocol import Asked
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 from starlette.responses import Response
 
-from actions import (
+from ....actions import (
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -21,8 +21,7 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError, overflow
-
+from ....composer import InvalidNameError, overflow
 from .. import reading
 from ..stepfunctions.errors import AwsError, Refusals, refused
 from ..stepfunctions.sigv4 import TERMINATOR, signer
@@ -30,8 +29,7 @@ from ..stepfunctions.sigv4 import TERMINATOR, signer
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
 
 SERVICE = "lambda"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import ActivityArn, NotFoundError
-
+from ....actions import ActivityArn, NotFoundError
 from .data import json_text
 from .errors import AwsError
 from .finding import check_given
@@ -15,9 +14,8 @@ from .protocol import seconds
 from .tags import TAGS, added
 
 if TYPE_CHECKING:
-    from composer import JSON
-    from infra.activities import Activity
-
+    from ....composer import JSON
+    from ...activities import Activity
     from ..api import Api
     from .protocol import Caller, Operations
 

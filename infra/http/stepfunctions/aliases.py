@@ -6,9 +6,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from actions import MachineArn
-from infra.machines import Alias
-
+from ....actions import MachineArn
+from ...machines import Alias
 from .errors import (
     conflict,
     invalid,
@@ -22,9 +21,8 @@ from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
-    from composer import JSON
-    from infra.machines import Machine
-
+    from ....composer import JSON
+    from ...machines import Machine
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from composer import asl
-
+from ....composer import asl
 from .errors import AwsError
 from .inputs import MAX_DATA
 
 if TYPE_CHECKING:
-    from composer import JSON
+    from ....composer import JSON
 
 
 def json_text(value: JSON) -> str:

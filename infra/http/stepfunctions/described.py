@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from composer import CANCELLED, Failure, Success
-
+from ....composer import CANCELLED, Failure, Success
 from .data import json_text
 from .protocol import seconds
 
 if TYPE_CHECKING:
-    from actions import Arns
-    from composer import JSON, Outcome
-    from infra.engine import MachineExecution
+    from ....actions import Arns
+    from ....composer import JSON, Outcome
+    from ...engine import MachineExecution
 
 DAY_MS = 24 * 3600 * 1000
 REDRIVABLE_MS = 14 * DAY_MS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from composer import Error
+from ....composer import Error
 
 MODEL = "com.amazonaws.swf.service.v2.model#"  # before the codes of Step Functions' own errors
 FRONT = "com.amazon.coral.service#"  # before those that any service of AWS' may answer

@@ -12,7 +12,7 @@ from .data import json_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from composer import JSON
+    from ....composer import JSON
 
 _BARE = frozenset({  # types that tell no more than that
     "LambdaFunctionStarted", "MapRunAborted", "MapRunSucceeded", "MapStateAborted", "MapStateFailed",

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import ConflictError
-from composer import Failure
-from infra.engine import Beginning, role_of
-
+from ....actions import ConflictError
+from ....composer import Failure
+from ...engine import Beginning, role_of
 from .data import execution_input, json_text
 from .described import described, not_redrivable, redriving
 from .errors import AwsError, type_not_supported
@@ -21,9 +20,8 @@ from .protocol import seconds
 from .starts import start_of
 
 if TYPE_CHECKING:
-    from composer import JSON
-    from infra.engine import MachineExecution
-
+    from ....composer import JSON
+    from ...engine import MachineExecution
     from ..api import Api
     from .protocol import Caller, Operations
 

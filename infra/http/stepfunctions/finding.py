@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
-
+from ....actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
 from ..hiding import is_machine_hidden
 from .errors import AwsError, invalid_name
 from .naming import read_arn
 
 if TYPE_CHECKING:
-    from infra.engine import MachineExecution
-
+    from ...engine import MachineExecution
     from ..api import Api
     from .protocol import Caller
 

@@ -12,8 +12,7 @@ from .finding import any_execution_named
 from .pages import PAGE, shown_before, token_of
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from actions import MachineArn, Query
-
+from ....actions import MachineArn, Query
 from .described import STATUSES, listed
 from .errors import invalid, invalid_token, machine_missing, type_not_supported
 from .naming import read_arn
@@ -16,9 +15,8 @@ from .pages import PAGE, shown_before, token_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from composer import JSON
-    from infra.engine import MachineExecution
-
+    from ....composer import JSON
+    from ...engine import MachineExecution
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -6,10 +6,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import MACHINE, ConflictError, MachineArn
-from composer import Name, asl
-from infra.machines import Configuration, Publication, Record
-
+from ....actions import MACHINE, ConflictError, MachineArn
+from ....composer import Name, asl
+from ...machines import Configuration, Publication, Record
 from .errors import AwsError, invalid, machine_missing
 from .naming import check_name, found, read_arn
 from .pages import page
@@ -19,9 +18,8 @@ from .validation import checked
 from .versions import check_room, current_arn
 
 if TYPE_CHECKING:
-    from composer import JSON
-    from infra.machines import Machine, Version
-
+    from ....composer import JSON
+    from ...machines import Machine, Version
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from actions import MapRunArn, NotFoundError
-from composer import Rebound, Success
-
+from ....actions import MapRunArn, NotFoundError
+from ....composer import Rebound, Success
 from ..hiding import is_machine_hidden
 from .errors import invalid, resource_missing
 from .finding import execution_named
@@ -19,9 +18,8 @@ from .run_counts import MapRun, map_runs_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON
-    from infra.engine import MachineExecution
-
+    from ....composer import JSON
+    from ...engine import MachineExecution
     from ..api import Api
     from .protocol import Caller, Operations
     from .run_counts import Children

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeVar
 
-from actions import (
+from ....actions import (
     ActivityArn,
     ExecutionArn,
     ExpressArn,
@@ -13,13 +13,11 @@ from actions import (
     MapRunArn,
     parsed_arn,
 )
-
 from .errors import invalid_arn, invalid_name, machine_missing, wrong_resource
 
 if TYPE_CHECKING:
-    from actions import Arn
-    from infra.machines import Machine
-
+    from ....actions import Arn
+    from ...machines import Machine
     from ..api import Api
     from .protocol import Caller
 

@@ -11,8 +11,7 @@ from .errors import invalid_token
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from composer import JSON
-
+    from ....composer import JSON
     from .protocol import Caller
 
 T = TypeVar("T")

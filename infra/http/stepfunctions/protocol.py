@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 from starlette.responses import Response
 
-from actions import (
+from ....actions import (
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -25,8 +25,7 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError, overflow
-
+from ....composer import InvalidNameError, overflow
 from .. import reading
 from .errors import AwsError, Refusals, refused
 from .inputs import INPUTS
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
 
 SERVICE = "states"

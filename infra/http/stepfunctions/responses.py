@@ -1,6 +1,6 @@
 """What integrations answer: whether the mock of an answer has its shape, as AWS' models of its services say.
 
-The models are botocore's. Where it is not installed (it comes with `xingqiao[aws]`), or knows no such
+The models are botocore's. Where it is not installed (it comes with the extra `aws`), or knows no such
 service, a mock may be anything. Lengths and ranges are not looked at.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/test-state-isolation.html
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adapters import aws_models as models
+from ....adapters import aws_models as models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON, asl
+    from ....composer import JSON, asl
 
 SDK = "aws-sdk:"
 SYNC = (".sync", ".sync:2")

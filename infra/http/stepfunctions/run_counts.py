@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from composer import JSON
+    from ....composer import JSON
 
 RUNNING, SUCCEEDED, FAILED, ABORTED = "RUNNING", "SUCCEEDED", "FAILED", "ABORTED"
 ENDS = {"MapRunSucceeded": SUCCEEDED, "MapRunFailed": FAILED, "MapStateFailed": FAILED}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.sfn import OperationError
-
+from ...sfn import OperationError
 from . import (
     activities,
     aliases,
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from composer import JSON
-    from infra.sfn import Call
-
+    from ....composer import JSON
+    from ...sfn import Call
     from ..api import Api
     from .protocol import Operations
 

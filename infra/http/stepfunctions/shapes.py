@@ -15,7 +15,7 @@ from .errors import AwsError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON
+    from ....composer import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actions import MachineArn
-
+from ....actions import MachineArn
 from .aliases import chosen
 from .errors import machine_missing
 from .naming import read_arn
 
 if TYPE_CHECKING:
-    from actions import Action
-    from infra.machines import Configuration, Machine
-
+    from ....actions import Action
+    from ...machines import Configuration, Machine
     from ..api import Api
     from .protocol import Caller
 

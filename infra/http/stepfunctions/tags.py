@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actions import ActivityArn, MachineArn, NotFoundError, parsed_arn
-from infra.machines import Machine
-
+from ....actions import ActivityArn, MachineArn, NotFoundError, parsed_arn
+from ...machines import Machine
 from .errors import AwsError, invalid, resource_missing
 from .naming import read_arn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer import JSON
-    from infra.activities import Activity
-
+    from ....composer import JSON
+    from ...activities import Activity
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from actions import ConflictError, NotFoundError
-from composer import Failure, Success
-
+from ....actions import ConflictError, NotFoundError
+from ....composer import Failure, Success
 from .data import task_output
 from .errors import AwsError, invalid_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
     from .protocol import Caller, Operations
 

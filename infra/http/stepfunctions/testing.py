@@ -10,18 +10,16 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import MACHINE, define_action
-from composer import Failure, Name, asl
-from infra.engine import Beginning
-
+from ....actions import MACHINE, define_action
+from ....composer import Failure, Name, asl
+from ...engine import Beginning
 from .data import execution_input
 from .errors import AwsError
 from .responses import unfit
 from .validation import hooks_of
 
 if TYPE_CHECKING:
-    from composer import JSON, Outcome
-
+    from ....composer import JSON, Outcome
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actions import RefusedError, is_integration
-from composer import InvalidNameError, Name, asl
-
+from ....actions import RefusedError, is_integration
+from ....composer import InvalidNameError, Name, asl
 from .errors import AwsError
 
 if TYPE_CHECKING:
-    from composer import JSON
-
+    from ....composer import JSON
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actions import MachineArn
-from infra.machines import INITIAL, Publication
-
+from ....actions import MachineArn
+from ...machines import INITIAL, Publication
 from .errors import conflict, invalid, quota_exceeded
 from .naming import found, read_arn, unqualified
 from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
-    from composer import JSON
-    from infra.machines import Machine, Version
-
+    from ....composer import JSON
+    from ...machines import Machine, Version
     from ..api import Api
     from .protocol import Caller, Operations
 

@@ -38,7 +38,7 @@ from .items import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from actions import Document, Write
+    from ....actions import Document, Write
 
 
 def touched(writes: Iterable[Write]) -> list[Key]:

@@ -30,7 +30,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from zlib import crc32
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow
+from ....actions import ActivationRow, Document, ExecutionRow, FiberRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

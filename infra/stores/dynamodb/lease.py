@@ -19,8 +19,7 @@ from .table import UnmetError
 if TYPE_CHECKING:
     from asyncio import Event
 
-    from actions import Clock
-
+    from ....actions import Clock
     from .table import Table
 
 LEASE: Key = ("lease", "lease")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actions import ActivationRow, ExecutionRow
-
+from ....actions import ActivationRow, ExecutionRow
 from .items import (
     LATER,
     MAX_TIME,
@@ -29,8 +28,7 @@ from .table import Filter, Span, together
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from actions import Query, Record
-
+    from ....actions import Query, Record
     from .table import Gate, Table
 
 PAGE = 1000  # entries read at once

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actions import Write
-
+from ....actions import Write
 from ..places import (
     activation_place,
     document_place,

@@ -17,8 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
-
+from ....actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
 from ..errors import StoreDoubtError, StoreError
 from ..turns import Turns
 from .batch import Batch, swept, touched
@@ -50,8 +49,7 @@ from .table import Span, Table, UnmetError, connected, together
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from actions import ActivationRow, Clock, Record, Write
-
+    from ....actions import ActivationRow, Clock, Record, Write
     from ..sealed import Change
     from .table import Pause
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from ....adapters import how_to_install
 from ..errors import StoreDoubtError, StoreError
 from .items import FIELDS, Item, Key, attribute, key_item, key_of
 
@@ -104,7 +105,7 @@ def connected(threads: int) -> Any:
         from botocore.exceptions import BotoCoreError, NoRegionError  # noqa: PLC0415
     except ImportError as error:
         raise StoreError(
-            f"the DynamoDB store needs {error.name}: pip install 'xingqiao[aws]'"
+            f"the DynamoDB store needs {error.name}: {how_to_install('aws')}"
         ) from error
     config = Config(
         connect_timeout=CONNECT_S,

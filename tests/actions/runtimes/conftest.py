@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place
-from actions.runtimes.groups import end
+from xingqiao.actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place
+from xingqiao.actions.runtimes.groups import end
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from things import Answers, StandingClock, invocation, needed, node, python
 
-from actions import FAILURES
-from actions.runtimes import Sandbox, WorkerPool, WorkerSettings
-from actions.runtimes.languages import Language
-from actions.runtimes.workers import MOST_SENT
-from composer import Failure, Success
+from xingqiao.actions import FAILURES
+from xingqiao.actions.runtimes import Sandbox, WorkerPool, WorkerSettings
+from xingqiao.actions.runtimes.languages import Language
+from xingqiao.actions.runtimes.workers import MOST_SENT
+from xingqiao.composer import Failure, Success
 
 # Each writes a line when it is loaded, and one when it runs.
 PYTHON = """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place, own_group
+from xingqiao.actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place, own_group
 
 V2 = "25 1 0:22 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"

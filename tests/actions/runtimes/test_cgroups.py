@@ -11,10 +11,10 @@ from functools import partial
 import pytest
 from fake_groups import FakeTree
 
-from actions.runtimes import Kept, open_groups
-from actions.runtimes.cgroupfs import CgroupError, Place, find_place
-from actions.runtimes.cgroups import name_of, tried
-from actions.runtimes.groups import Group
+from xingqiao.actions.runtimes import Kept, open_groups
+from xingqiao.actions.runtimes.cgroupfs import CgroupError, Place, find_place
+from xingqiao.actions.runtimes.cgroups import name_of, tried
+from xingqiao.actions.runtimes.groups import Group
 
 SERVER = 4711
 JOINER = 9000  # the process that tries a group out
@@ -410,8 +410,8 @@ MOVES = """
 import json, sys
 from dataclasses import replace
 from pathlib import Path
-from actions.runtimes import cgroups
-from actions.runtimes.cgroupfs import find_place
+from xingqiao.actions.runtimes import cgroups
+from xingqiao.actions.runtimes.cgroupfs import find_place
 
 group, homes, controller = sys.argv[1:]
 (Path(group) / "cgroup.procs").write_text("0")

@@ -13,9 +13,16 @@ import pytest
 import things
 from things import Answers, StandingClock, invocation, python
 
-from actions.runtimes import Sandbox, SandboxError, Users, WorkerPool, WorkerSettings, few_files
-from actions.runtimes import sandbox as sandboxes
-from actions.runtimes.launcher import landlock, seccomp
+from xingqiao.actions.runtimes import (
+    Sandbox,
+    SandboxError,
+    Users,
+    WorkerPool,
+    WorkerSettings,
+    few_files,
+)
+from xingqiao.actions.runtimes import sandbox as sandboxes
+from xingqiao.actions.runtimes.launcher import landlock, seccomp
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +64,7 @@ def test_what_is_no_range_of_user_ids_is_refused(text):
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[1])))
-from actions.runtimes.launcher.start import limit
+from xingqiao.actions.runtimes.launcher.start import limit
 limit({"RLIMIT_NOFILE": 1024, "RLIMIT_NOTHING": 1})
 print(resource.getrlimit(resource.RLIMIT_NOFILE))
 """
@@ -79,7 +86,7 @@ def test_a_worker_starts_where_few_files_may_be_opened():
         "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "from things import Answers, StandingClock, invocation, python\n"
-        "from actions.runtimes import Sandbox, WorkerPool, WorkerSettings, few_files\n"
+        "from xingqiao.actions.runtimes import Sandbox, WorkerPool, WorkerSettings, few_files\n"
         "async def main():\n"
         "    answers = Answers()\n"
         "    async with WorkerPool(Sandbox(), StandingClock(), WorkerSettings()) as pool:\n"

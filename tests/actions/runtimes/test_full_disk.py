@@ -5,16 +5,14 @@ from __future__ import annotations
 import base64
 import errno
 import io
-import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 from things import Answers, StandingClock, invocation, python
 
-from actions.runtimes import Sandbox, WorkerPool, WorkerSettings
-from composer import Failure, Success
+from xingqiao.actions.runtimes import Sandbox, WorkerPool, WorkerSettings
+from xingqiao.composer import Failure, Success
 
 PID = "import os\ndef main(params):\n    return {'pid': os.getpid()}\n"
 
@@ -50,7 +48,7 @@ class FullAtFirst:
 
 
 async def test_when_the_disk_is_full_runs_wait_until_there_is_room(monkeypatch, caplog):
-    monkeypatch.setattr("actions.runtimes.pool.AGAIN_S", 0)
+    monkeypatch.setattr("xingqiao.actions.runtimes.pool.AGAIN_S", 0)
     sandbox = FullAtFirst(3)
     async with WorkerPool(sandbox, StandingClock(), WorkerSettings()) as pool:
         for answers in [ask(pool) for _ in range(2)]:
@@ -61,7 +59,7 @@ async def test_when_the_disk_is_full_runs_wait_until_there_is_room(monkeypatch, 
 
 NO_ROOM = """
 import resource, sys
-from actions.runtimes import worker
+from xingqiao.actions.runtimes import worker
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
 try:
     worker.unpack(sys.stdin.read(), "main")
@@ -73,9 +71,8 @@ except worker.NoRoomError as error:
 def unpacked(code, directory):
     """What a worker says of an archive, in a process that may write no large file."""
     command = [sys.executable, "-c", NO_ROOM]
-    paths = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(
-        command, input=code, cwd=directory, env=paths, capture_output=True, text=True, check=True
+        command, input=code, cwd=directory, capture_output=True, text=True, check=True
     )
     return done.stdout
 

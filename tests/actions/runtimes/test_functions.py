@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from actions.runtimes import ArchiveError, packed, repacked
-from actions.runtimes.functions import packing
+from xingqiao.actions.runtimes import ArchiveError, packed, repacked
+from xingqiao.actions.runtimes.functions import packing
 
 
 def archive(**files):

@@ -14,7 +14,7 @@ import pytest
 from fake_groups import FakeTree
 from things import Answers, StandingClock, ended, invocation, python, until
 
-from actions.runtimes import (
+from xingqiao.actions.runtimes import (
     Bounds,
     Groups,
     Kept,
@@ -25,12 +25,12 @@ from actions.runtimes import (
     find_sandbox,
     open_groups,
 )
-from actions.runtimes.cgroupfs import KernelTree
-from actions.runtimes.groups import pids
-from actions.runtimes.homes import make_home
-from actions.runtimes.launcher import kernel, start
-from actions.runtimes.watch import measure
-from composer import Success
+from xingqiao.actions.runtimes.cgroupfs import KernelTree
+from xingqiao.actions.runtimes.groups import pids
+from xingqiao.actions.runtimes.homes import make_home
+from xingqiao.actions.runtimes.launcher import kernel, start
+from xingqiao.actions.runtimes.watch import measure
+from xingqiao.composer import Success
 
 OUT_OF_MEMORY = "The action exhausted its memory and was aborted."
 EVERY = Kept(survivors=True, memory=True, processes=True)

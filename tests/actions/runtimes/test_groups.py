@@ -13,9 +13,9 @@ import pytest
 from fake_groups import FakeTree
 from things import ended
 
-from actions.runtimes import groups as groups_module
-from actions.runtimes.cgroupfs import KernelTree
-from actions.runtimes.groups import MEMORY, PROCESSES, Group, Groups, Kept, end, kill, pids
+from xingqiao.actions.runtimes import groups as groups_module
+from xingqiao.actions.runtimes.cgroupfs import KernelTree
+from xingqiao.actions.runtimes.groups import MEMORY, PROCESSES, Group, Groups, Kept, end, kill, pids
 
 ALL = frozenset({MEMORY, PROCESSES})
 EVERY = Kept(survivors=True, memory=True, processes=True)

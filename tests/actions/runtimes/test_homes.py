@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from actions.runtimes import open_homes
-from actions.runtimes.homes import discard, make_home, users_homes
+from xingqiao.actions.runtimes import open_homes
+from xingqiao.actions.runtimes.homes import discard, make_home, users_homes
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_without_a_data_directory_they_lie_in_one_that_is_removed(temporary):
 def test_what_a_killed_server_left_in_the_temporary_directory_is_swept(temporary):
     code = (
         "import os, sys, tempfile; tempfile.tempdir = sys.argv[1]\n"
-        "from actions.runtimes import open_homes\n"
+        "from xingqiao.actions.runtimes import open_homes\n"
         "with open_homes(None) as homes:\n"
         "    (homes / 'worker-x').mkdir(); os.kill(os.getpid(), 9)\n"
     )

@@ -11,7 +11,7 @@ import zipfile
 import pytest
 from things import Answers, StandingClock, ended, invocation, needed, node, until
 
-from actions.runtimes import (
+from xingqiao.actions.runtimes import (
     Bounds,
     NodeModules,
     Sandbox,
@@ -20,8 +20,8 @@ from actions.runtimes import (
     find_languages,
     find_sandbox,
 )
-from actions.runtimes import modules as modules_module
-from composer import Failure, Success
+from xingqiao.actions.runtimes import modules as modules_module
+from xingqiao.composer import Failure, Success
 
 LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z) (stdout|stderr): (.*)", re.DOTALL)
 NO_DICT = "The action did not return a dictionary or array."

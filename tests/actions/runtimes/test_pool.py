@@ -12,9 +12,9 @@ import anyio.lowlevel
 import pytest
 from things import Answers, StandingClock, ended, invocation, python, until
 
-from actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
-from actions.runtimes import pool as pools
-from composer import Failure, Success
+from xingqiao.actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
+from xingqiao.actions.runtimes import pool as pools
+from xingqiao.composer import Failure, Success
 
 PID = "import os\ndef main(params):\n    return {'pid': os.getpid()}\n"
 GATE = "import os\ndef main(params):\n    open(params['gate']).read()\n    return {'pid': os.getpid()}\n"

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from things import Answers, StandingClock, invocation, python
 
-from actions.runtimes import (
+from xingqiao.actions.runtimes import (
     Sandbox,
     SandboxError,
     WorkerPool,
     WorkerSettings,
     find_sandbox,
 )
-from actions.runtimes.languages import HERE
-from composer import Success
+from xingqiao.actions.runtimes.languages import HERE
+from xingqiao.composer import Success
 
 
 def script(path, text):

@@ -11,9 +11,9 @@ import sys
 import pytest
 from things import until
 
-from actions.runtimes import watch
-from actions.runtimes.homes import make_home
-from actions.runtimes.watch import Watch, measure
+from xingqiao.actions.runtimes import watch
+from xingqiao.actions.runtimes.homes import make_home
+from xingqiao.actions.runtimes.watch import Watch, measure
 
 MB = 1 << 20
 # One write, so that two processes do not mix their lines.

@@ -15,9 +15,9 @@ import anyio
 import pytest
 from things import Answers, StandingClock, composed, ended, invocation, python, until
 
-from actions import status_of
-from actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
-from composer import Failure, Success
+from xingqiao.actions import status_of
+from xingqiao.actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
+from xingqiao.composer import Failure, Success
 
 LIMIT = 50_000  # bytes of a result
 EXITED = Failure("Crashed", "The action did not produce a valid response and exited unexpectedly.")

@@ -16,15 +16,15 @@ import pytest
 from botocore.session import Session
 from things import until
 
-from actions import ConflictError, NotFoundError
-from adapters.aws.completions import Completions, completion_of
-from adapters.aws.wire import Place
-from adapters.credentials import CredentialsError
-from adapters.port import Fault
-from composer import Failure, Success
 from tests.adapters.aws_world import FromKeys, aws_at
 from tests.rigs.answers import answer, held, throttled
 from tests.rigs.strict_host import strict_host
+from xingqiao.actions import ConflictError, NotFoundError
+from xingqiao.adapters.aws.completions import Completions, completion_of
+from xingqiao.adapters.aws.wire import Place
+from xingqiao.adapters.credentials import CredentialsError
+from xingqiao.adapters.port import Fault
+from xingqiao.composer import Failure, Success
 
 TOKEN = "__ow_completion_token"
 RAISED = {"errorType": "NoMoney", "errorMessage": "none"}
@@ -324,7 +324,7 @@ async def test_a_message_that_could_not_be_deleted_comes_again_and_is_late(queue
 
 async def test_a_queue_that_does_not_answer_is_asked_again(queue, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("adapters.aws.completions.FIRST_PAUSE_MS", 1)
+    monkeypatch.setattr("xingqiao.adapters.aws.completions.FIRST_PAUSE_MS", 1)
     queue.refusals = [
         throttled(0),
         answer({"__type": "QueueDoesNotExist"}, 400),

@@ -7,9 +7,9 @@ import json
 import pytest
 from botocore.session import Session
 
-from actions import FAILURES
-from adapters.aws.faults import REFUSALS, error_name, refusal
-from adapters.port import Report, Response
+from xingqiao.actions import FAILURES
+from xingqiao.adapters.aws.faults import REFUSALS, error_name, refusal
+from xingqiao.adapters.port import Report, Response
 
 NOW_MS = 1_700_000_000_000
 MODELLED = [

@@ -14,16 +14,6 @@ import pytest
 from botocore.session import Session
 from things import StandingClock
 
-from actions import LAMBDA, Remote
-from adapters import Done, Fault, Pending, Report
-from adapters.aws.functions import (
-    MAX_BYTES,
-    MAX_EVENT_BYTES,
-    SETTLE_MS,
-    LambdaAdapter,
-    name_of,
-)
-from adapters.aws.signing import Chain
 from tests.adapters.aws_world import INVOKE, TRACE, aws_at, request
 from tests.rigs.answers import (
     always,
@@ -36,6 +26,16 @@ from tests.rigs.answers import (
     truncated,
 )
 from tests.rigs.strict_host import strict_host
+from xingqiao.actions import LAMBDA, Remote
+from xingqiao.adapters import Done, Fault, Pending, Report
+from xingqiao.adapters.aws.functions import (
+    MAX_BYTES,
+    MAX_EVENT_BYTES,
+    SETTLE_MS,
+    LambdaAdapter,
+    name_of,
+)
+from xingqiao.adapters.aws.signing import Chain
 
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:hello"
 EXECUTION = f"{ARN}:3/durable-execution/k-1/0a1b2c"

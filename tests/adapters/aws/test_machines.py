@@ -8,14 +8,14 @@ import pytest
 from botocore.session import Session
 from things import StandingClock
 
-from actions import STATES, Remote
-from adapters import Pending, Report
-from adapters.aws.functions import SETTLE_MS
-from adapters.aws.machines import MAX_BYTES, RUNNING, StatesAdapter
-from adapters.aws.signing import Chain
 from tests.adapters.aws_world import aws_at, request
 from tests.rigs.answers import always, answer, cut, throttled
 from tests.rigs.strict_host import strict_host
+from xingqiao.actions import STATES, Remote
+from xingqiao.adapters import Pending, Report
+from xingqiao.adapters.aws.functions import SETTLE_MS
+from xingqiao.adapters.aws.machines import MAX_BYTES, RUNNING, StatesAdapter
+from xingqiao.adapters.aws.signing import Chain
 
 MACHINE = "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"
 EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:orders:k-1"

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from adapters.aws.results import MAX_MESSAGE, MAX_STACK, function_fault, report_of_run
-from adapters.port import Response
-from composer import Failure
+from xingqiao.adapters.aws.results import MAX_MESSAGE, MAX_STACK, function_fault, report_of_run
+from xingqiao.adapters.port import Response
+from xingqiao.composer import Failure
 
 REPORT = (
     "REPORT RequestId: r-1\tDuration: 12.34 ms\tBilled Duration: 134 ms\tMemory Size: 128 MB\t"

@@ -14,21 +14,21 @@ import anyio.lowlevel
 import pytest
 from things import StandingClock, until
 
-import composer
-from actions import LAMBDA, STATES, Remote
-from adapters import Fault
-from adapters.aws.functions import MAX_BYTES, MAX_EVENT_BYTES
-from adapters.aws.signing import AGAIN_MS
-from adapters.retrying import RESERVE
-from composer import Failure, Success
-from infra.app import open_service
-from infra.clock import SystemClock
-from infra.embedded import Embedded
-from infra.settings import Settings
 from tests.adapters.aws_world import TRACE, FromKeys, live_in, opened, request
 from tests.infra.servers import AUTH, running
 from tests.rigs.lambda_account import EXPIRED, FORBIDDEN, KEYS
 from tests.rigs.lambda_rig import lambda_rig
+from xingqiao import composer
+from xingqiao.actions import LAMBDA, STATES, Remote
+from xingqiao.adapters import Fault
+from xingqiao.adapters.aws.functions import MAX_BYTES, MAX_EVENT_BYTES
+from xingqiao.adapters.aws.signing import AGAIN_MS
+from xingqiao.adapters.retrying import RESERVE
+from xingqiao.composer import Failure, Success
+from xingqiao.infra.app import open_service
+from xingqiao.infra.clock import SystemClock
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.settings import Settings
 
 FUNCTIONS = {
     "hello": """

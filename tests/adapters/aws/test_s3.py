@@ -8,9 +8,9 @@ import pytest
 from things import StandingClock
 from werkzeug.wrappers import Response
 
-from adapters import Egress, Fault, Rules, objects_on_s3
 from tests.adapters.aws_world import FromKeys, environment, live_in, request
 from tests.rigs.s3 import KEYS, refused, s3
+from xingqiao.adapters import Egress, Fault, Rules, objects_on_s3
 
 ALL = (0, 1 << 20)
 

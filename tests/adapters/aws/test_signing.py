@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from things import StandingClock
 
-from adapters.aws.signing import AGAIN_MS, Chain, KeySource, Signer
-from adapters.credentials import AwsKeys, CredentialsError
-from adapters.port import Ask
 from tests.adapters.aws_world import KEYS, environment, live_in
+from xingqiao.adapters.aws.signing import AGAIN_MS, Chain, KeySource, Signer
+from xingqiao.adapters.credentials import AwsKeys, CredentialsError
+from xingqiao.adapters.port import Ask
 
 ASK = Ask(method="POST", url="https://lambda.eu-west-1.amazonaws.com/2015-03-31/x?Qualifier=a%20b")
 GIVES = """

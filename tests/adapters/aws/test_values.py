@@ -9,8 +9,8 @@ from io import BytesIO
 import pytest
 from botocore.loaders import Loader
 
-from adapters.aws.models import _SERVICES, as_java, cased, operation
-from adapters.aws.values import answered, given
+from xingqiao.adapters.aws.models import _SERVICES, as_java, cased, operation
+from xingqiao.adapters.aws.values import answered, given
 
 KEY = "0123456789abcdef" * 2
 

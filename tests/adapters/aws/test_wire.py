@@ -8,12 +8,6 @@ import sys
 import pytest
 from things import StandingClock
 
-from actions import HTTP, Remote
-from adapters import Egress, Rules
-from adapters.aws.wire import Aws, Place, located, region_of, xray
-from adapters.channel import Channel
-from adapters.credentials import Fixed
-from adapters.port import Ask, Fault
 from tests.adapters.aws_world import (
     INVOKE,
     KEYS,
@@ -26,6 +20,12 @@ from tests.adapters.aws_world import (
 )
 from tests.rigs.answers import METADATA, answer, broken_json, redirect
 from tests.rigs.strict_host import strict_host
+from xingqiao.actions import HTTP, Remote
+from xingqiao.adapters import Egress, Rules
+from xingqiao.adapters.aws.wire import Aws, Place, located, region_of, xray
+from xingqiao.adapters.channel import Channel
+from xingqiao.adapters.credentials import Fixed
+from xingqiao.adapters.port import Ask, Fault
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ async def test_a_place_is_looked_up_once_and_not_for_ever(aws, monkeypatch):
     live_in(monkeypatch, **environment("http://another"))
 
     assert await aws.place("lambda") is first
-    monkeypatch.setattr("adapters.aws.wire.MAX_PLACES", 1)
+    monkeypatch.setattr("xingqiao.adapters.aws.wire.MAX_PLACES", 1)
     await aws.place("lambda", "us-east-1")
     assert (await aws.place("lambda")).url == "http://another"
 

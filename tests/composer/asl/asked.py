@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from composer.expressions import MISSING
-from composer.states.jsonata import Bindings, Expression, QueryError, evaluate
+from xingqiao.composer.expressions import MISSING
+from xingqiao.composer.states.jsonata import Bindings, Expression, QueryError, evaluate
 
 NOW_MS = 1_700_000_000_123
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asl.hooks import HOOKS
 
-from composer.languages.asl import diagnose, errors
+from xingqiao.composer.languages.asl import diagnose, errors
 
 SCHEMA = "SCHEMA_VALIDATION_FAILED"
 PASS = {"Type": "Pass", "End": True}

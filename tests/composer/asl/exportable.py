@@ -6,13 +6,13 @@ import json
 
 from compositions import COUNT_DOWN
 
-import composer
-from composer import path, var
-from composer.cursor import Limits
-from composer.languages.asl import hooks, lower
-from composer.languages.asl.export import export
-from composer.names import Name
-from composer.testing import Simulation
+from xingqiao import composer
+from xingqiao.composer import path, var
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.languages.asl import hooks, lower
+from xingqiao.composer.languages.asl.export import export
+from xingqiao.composer.names import Name
+from xingqiao.composer.testing import Simulation
 
 HOOKS = hooks(is_action=lambda _: True, is_integration=lambda _: False)
 LESS = composer.sequence(

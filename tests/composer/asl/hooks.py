@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from composer.languages.asl import Hooks
-from composer.states.resources import integration
+from xingqiao.composer.languages.asl import Hooks
+from xingqiao.composer.states.resources import integration
 
 CALL = re.compile(r"States\.\w+\((?:[^'\\]|'(?:[^'\\]|\\['{}\\])*')*\)", re.DOTALL)
 SERVICES = {

@@ -6,9 +6,9 @@ import pytest
 from asl.checking import machine, said, warned
 from asl.hooks import HOOKS
 
-from composer.languages.asl import diagnose
-from composer.languages.asl.diagnostic import hashed
-from composer.languages.asl.schema import OPERATOR_FIELDS
+from xingqiao.composer.languages.asl import diagnose
+from xingqiao.composer.languages.asl.diagnostic import hashed
+from xingqiao.composer.languages.asl.schema import OPERATOR_FIELDS
 
 ONE = "The object must have only one of the following fields, [And, Or, Not, Variable, Condition]"
 TEST = {"Variable": "$.a", "IsNull": True}

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 from asl_recorded import recorded
 
-from composer.errors import ExpressionError
-from composer.states.choices import MAX_LEVELS, MAX_PATTERN, OPERATORS, Rule, first_match
-from composer.states.errors import StatesError
-from composer.states.paths import Scope
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.states.choices import MAX_LEVELS, MAX_PATTERN, OPERATORS, Rule, first_match
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.paths import Scope
 
 VALUES = {
     "String": ("a", "b"),

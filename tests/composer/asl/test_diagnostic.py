@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer.languages.asl.diagnostic import hashed
+from xingqiao.composer.languages.asl.diagnostic import hashed
 
 
 @pytest.mark.parametrize(

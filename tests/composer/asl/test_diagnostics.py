@@ -12,7 +12,7 @@ from asl.machines import machines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from composer.languages.asl import diagnose, diagnose_state, errors, parse, refusal
+from xingqiao.composer.languages.asl import diagnose, diagnose_state, errors, parse, refusal
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_definitions.json").read_text("utf-8"))
 MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from composer.states import EvaluationError, StatesError, evaluate_field, expressions, flaws
-from composer.values import equal
 from tests.composer.asl.asked import bound
+from xingqiao.composer.states import (
+    EvaluationError,
+    StatesError,
+    evaluate_field,
+    expressions,
+    flaws,
+)
+from xingqiao.composer.values import equal
 
 RECORDED = json.loads(Path(__file__).with_name("jsonata_recorded.json").read_text("utf-8"))["cases"]
 

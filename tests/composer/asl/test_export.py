@@ -9,10 +9,10 @@ from asl.exportable import FAKE_LESS, HOOKS, exportable, in_loops, run_exported,
 from compositions import CODES, INPUTS, compositions, plans
 from hypothesis import HealthCheck, event, given, settings
 
-from composer.languages.asl import diagnose, errors
-from composer.languages.asl.export import ExportError, export
-from composer.testing import Fail, simulate
-from composer.values import APPLICATION_ERROR, Success
+from xingqiao.composer.languages.asl import diagnose, errors
+from xingqiao.composer.languages.asl.export import ExportError, export
+from xingqiao.composer.testing import Fail, simulate
+from xingqiao.composer.values import APPLICATION_ERROR, Success
 
 AWS = {"ExpressionError": "States.QueryEvaluationError", "Timeout": "States.Timeout"}
 UNDECLARED = "no enclosing let declares"

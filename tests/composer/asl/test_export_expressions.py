@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from composer import path, var
-from composer.expressions import MISSING, Scope, Template
-from composer.expressions.predicates import Every, Some
-from composer.languages.asl.export_expressions import (
+from xingqiao.composer import path, var
+from xingqiao.composer.expressions import MISSING, Scope, Template
+from xingqiao.composer.expressions.predicates import Every, Some
+from xingqiao.composer.languages.asl.export_expressions import (
     InexpressibleError,
     condition,
     filled,
     selected,
 )
-from composer.states.evaluation import evaluate_field
-from composer.states.jsonata import Bindings, Expression, evaluate
+from xingqiao.composer.states.evaluation import evaluate_field
+from xingqiao.composer.states.jsonata import Bindings, Expression, evaluate
 
 SCALARS = [
     None,

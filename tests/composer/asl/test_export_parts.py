@@ -7,10 +7,10 @@ import json
 import pytest
 from asl.exportable import HOOKS, run_exported
 
-import composer as c
-from composer import path, var
-from composer.languages.asl import ExportError, diagnose, errors, export
-from composer.testing import Fail, Never, Slow, simulate
+from xingqiao import composer as c
+from xingqiao.composer import path, var
+from xingqiao.composer.languages.asl import ExportError, diagnose, errors, export
+from xingqiao.composer.testing import Fail, Never, Slow, simulate
 
 ACTIONS = {
     "a": lambda params: {"n": params.get("n", 0) + 1, "by": "a"},

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from asl_recorded import agrees, recorded
 
-from composer.errors import ExpressionError
-from composer.states.errors import StatesError
-from composer.states.fields import InputSide, OutputSide, selected_by
-from composer.states.functions import Chance
-from composer.states.paths import Path, Scope
-from composer.states.templates import Template
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.fields import InputSide, OutputSide, selected_by
+from xingqiao.composer.states.functions import Chance
+from xingqiao.composer.states.paths import Path, Scope
+from xingqiao.composer.states.templates import Template
 
 CHANCE = Chance(number=lambda: 0.5, uuid=lambda: "5e8c9f0e-1c0b-4b8e-9f5d-000000000001")
 ARN = "arn:aws:states:us-east-1:111111111111:"

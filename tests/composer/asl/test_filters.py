@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from composer.expressions import MISSING
-from composer.states.filters import compared
+from xingqiao.composer.expressions import MISSING
+from xingqiao.composer.states.filters import compared
 
 
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "=="])

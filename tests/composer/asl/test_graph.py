@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from asl.hooks import HOOKS
 
-from composer.languages.asl import diagnose, refusal
+from xingqiao.composer.languages.asl import diagnose, refusal
 
 TARGET = "MISSING_TRANSITION_TARGET"
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.errors import ExpressionError
-from composer.states.errors import StatesError
-from composer.states.functions import FUNCTIONS, Chance
-from composer.states.intrinsics import Call, Intrinsic
-from composer.states.paths import Scope
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.functions import FUNCTIONS, Chance
+from xingqiao.composer.states.intrinsics import Call, Intrinsic
+from xingqiao.composer.states.paths import Scope
 
 UUID = "5e8c9f0e-1c0b-4b8e-9f5d-000000000001"
 INPUT = {

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.expressions import MISSING
-from composer.states.jsonata import MAX_STEPS, Bindings, Expression, QueryError, evaluate
-from composer.values import equal
 from tests.composer.asl.asked import NOW_MS, asked, bound
+from xingqiao.composer.expressions import MISSING
+from xingqiao.composer.states.jsonata import MAX_STEPS, Bindings, Expression, QueryError, evaluate
+from xingqiao.composer.values import equal
 
 # The library asks for the time in a way that newer Pythons warn of; its answer is not used.
 pytestmark = pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from composer.values import equal
 from tests.composer.asl.asked import asked, bound
 from tests.composer.asl.peer import Peer
+from xingqiao.composer.values import equal
 
 # The library asks for the time in a way that newer Pythons warn of; its answer is not used.
 pytestmark = pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.states.jsonata.bounds import Budget, QueryError
-from composer.states.jsonata.regexes import Regex
+from xingqiao.composer.states.jsonata.bounds import Budget, QueryError
+from xingqiao.composer.states.jsonata.regexes import Regex
 
 
 def found(pattern, text, start=0, **flags):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.languages.asl.jsontext import DepthError, TextError, read_json
+from xingqiao.composer.languages.asl.jsontext import DepthError, TextError, read_json
 
 VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 ESCAPED = "has to be escaped using backslash to be included in string"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from composer import asl
+from xingqiao.composer import asl
 
 # What DescribeStateMachine was seen to answer (recorded in LocalStack's tests, 2024-11-20).
 RECORDED = [

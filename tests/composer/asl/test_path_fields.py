@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from composer.states.errors import StatesError
-from composer.states.path_fields import (
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.path_fields import (
     bounded_count,
     bounded_percentage,
     items,
@@ -17,8 +17,8 @@ from composer.states.path_fields import (
     wait_until,
     whole_number,
 )
-from composer.states.paths import Scope
-from composer.states.references import ReferencePath
+from xingqiao.composer.states.paths import Scope
+from xingqiao.composer.states.references import ReferencePath
 
 TIMEOUT = partial(timeout_seconds, "TimeoutSecondsPath")
 WHOLE = partial(whole_number, "MaxConcurrencyPath")

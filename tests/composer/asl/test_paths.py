@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from composer.errors import ExpressionError
-from composer.expressions import MISSING
-from composer.states.errors import StatesError
-from composer.states.paths import (
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.expressions import MISSING
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.paths import (
     MAX_PATH,
     NO_INPUT,
     NoArrayError,
@@ -20,7 +20,7 @@ from composer.states.paths import (
     PathNotFoundError,
     Scope,
 )
-from composer.states.texts import json_text
+from xingqiao.composer.states.texts import json_text
 
 ITEMS = [
     {"x": 1, "name": "apple", "tags": ["a", "b"]},

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from composer.errors import ExpressionError
-from composer.expressions import MISSING
-from composer.states.errors import StatesError
-from composer.states.paths import Scope
-from composer.states.references import ReferencePath
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.expressions import MISSING
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.paths import Scope
+from xingqiao.composer.states.references import ReferencePath
 
 DOCUMENT = {"a": {"b": [1, {"c": None}]}, "s": "text"}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.errors import ExpressionError
-from composer.states.regexes import MAX_MOVES, Regex
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.states.regexes import MAX_MOVES, Regex
 
 
 def fits(pattern, text, flags=""):

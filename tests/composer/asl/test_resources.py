@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from asl.checking import said
 
-from composer.states.resources import Integration, integration
+from xingqiao.composer.states.resources import Integration, integration
 
 UNKNOWN = (
     "is not recognized. The value is not a valid resource ARN, or the resource is not available in "

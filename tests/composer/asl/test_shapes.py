@@ -6,7 +6,7 @@ import pytest
 from asl.checking import DISTRIBUTED, INNER, PASS, machine, said, warned
 from asl.hooks import HOOKS
 
-from composer.languages.asl import diagnose
+from xingqiao.composer.languages.asl import diagnose
 
 TASK = {"Type": "Task", "Resource": "known", "End": True}
 WAIT = {"Type": "Wait", "Seconds": 1, "End": True}

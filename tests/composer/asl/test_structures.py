@@ -28,7 +28,7 @@ def required(*fields):
 def test_a_name_has_eighty_characters_at_most():
     from asl.hooks import HOOKS
 
-    from composer.languages.asl import diagnose
+    from xingqiao.composer.languages.asl import diagnose
 
     def found(name):
         definition = {"StartAt": name, "States": {name: PASS}}

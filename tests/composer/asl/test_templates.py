@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from composer.errors import ExpressionError
-from composer.states.errors import StatesError
-from composer.states.functions import Chance
-from composer.states.paths import NO_INPUT, Scope
-from composer.states.templates import Expression, Template
-from composer.states.texts import json_text
-from composer.values import MAX_DEPTH
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.functions import Chance
+from xingqiao.composer.states.paths import NO_INPUT, Scope
+from xingqiao.composer.states.templates import Expression, Template
+from xingqiao.composer.states.texts import json_text
+from xingqiao.composer.values import MAX_DEPTH
 
 CHANCE = Chance(number=lambda: 0.0, uuid=lambda: "an id")
 INPUT = {"a": 1, "list": [1, 2]}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from composer.states.errors import StatesError
-from composer.states.texts import MAX_TEXT, java_text, json_text
-from composer.values import MADE_DEPTH
+from xingqiao.composer.states.errors import StatesError
+from xingqiao.composer.states.texts import MAX_TEXT, java_text, json_text
+from xingqiao.composer.values import MADE_DEPTH
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer.states.timestamps import nanoseconds
+from xingqiao.composer.states.timestamps import nanoseconds
 
 
 @pytest.mark.parametrize(

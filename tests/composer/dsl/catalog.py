@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import composer as c
-from composer import path, var
+from xingqiao import composer as c
+from xingqiao.composer import path, var
 
 SAGA_STEPS = (c.step("a", "b"), c.step("c", pivot=True), c.step("d", retriable=True))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from dsl.catalog import CATALOG
 
-import composer
-from composer.dsl import combinators
-from composer.dsl.composition import Row
-from composer.languages import asl
+from xingqiao import composer
+from xingqiao.composer.dsl import combinators
+from xingqiao.composer.dsl.composition import Row
+from xingqiao.composer.languages import asl
 
 RECORDED = json.loads(Path(__file__).with_name("catalog.json").read_text("utf-8"))
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-import composer
-from composer import CompositionError, path, var
-from composer.testing import Fail, simulate
+from xingqiao import composer
+from xingqiao.composer import CompositionError, path, var
+from xingqiao.composer.testing import Fail, simulate
 
 
 @composer.action

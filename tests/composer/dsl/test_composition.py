@@ -10,10 +10,10 @@ from compositions import compositions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import composer
-from composer import DIALECTS, CompositionError, Program, parse, path
-from composer.dsl.assembler import MAX_INSTRUCTIONS
-from composer.dsl.composition import MAX_NESTING, ROWS, build
+from xingqiao import composer
+from xingqiao.composer import DIALECTS, CompositionError, Program, parse, path
+from xingqiao.composer.dsl.assembler import MAX_INSTRUCTIONS
+from xingqiao.composer.dsl.composition import MAX_NESTING, ROWS, build
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -13,8 +13,8 @@ import types
 
 import pytest
 
-from composer.dsl.functions import ActionFunction, capture
-from composer.errors import CaptureError, CompositionError
+from xingqiao.composer.dsl.functions import ActionFunction, capture
+from xingqiao.composer.errors import CaptureError, CompositionError
 
 RATE = 3
 TABLE = {"a": [1, (2, None)], "b": "x'y", "c": math.pi}

@@ -6,21 +6,21 @@ import json
 
 import pytest
 
-import composer
-from composer import CompositionError, path
-from composer import instructions as i
-from composer.dsl.arguments import DELAY, Argument
-from composer.dsl.composition import ROWS, Effect, InComposer, Row, build, define
-from composer.dsl.drawing import draw_components, title
-from composer.dsl.grammar import COMPONENTS
-from composer.dsl.lowering import lower_components
-from composer.expressions import Template
-from composer.languages import asl
-from composer.languages.asl.export import plain_name
-from composer.languages.asl.export_machine import Names, Sheet
-from composer.languages.asl.export_parts import COUNTERPARTS
-from composer.languages.asl.export_writer import Writer
-from composer.testing import simulate
+from xingqiao import composer
+from xingqiao.composer import CompositionError, path
+from xingqiao.composer import instructions as i
+from xingqiao.composer.dsl.arguments import DELAY, Argument
+from xingqiao.composer.dsl.composition import ROWS, Effect, InComposer, Row, build, define
+from xingqiao.composer.dsl.drawing import draw_components, title
+from xingqiao.composer.dsl.grammar import COMPONENTS
+from xingqiao.composer.dsl.lowering import lower_components
+from xingqiao.composer.expressions import Template
+from xingqiao.composer.languages import asl
+from xingqiao.composer.languages.asl.export import plain_name
+from xingqiao.composer.languages.asl.export_machine import Names, Sheet
+from xingqiao.composer.languages.asl.export_parts import COUNTERPARTS
+from xingqiao.composer.languages.asl.export_writer import Writer
+from xingqiao.composer.testing import simulate
 
 # --- all that a combinator takes -----------------------------------------------------------------
 

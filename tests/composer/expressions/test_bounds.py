@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer.expressions.bounds import (
+from xingqiao.composer.expressions.bounds import (
     MAX_NODES,
     Budget,
     BudgetExceededError,
@@ -12,7 +12,7 @@ from composer.expressions.bounds import (
     too_many_nodes,
     unevaluable,
 )
-from composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED, MADE_DEPTH
+from xingqiao.composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED, MADE_DEPTH
 
 
 def test_a_budget_may_be_spent_to_the_last_node_and_no_further():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from composer.expressions.nodes import COMPARE, MISSING, node_at
+from xingqiao.composer.expressions.nodes import COMPARE, MISSING, node_at
 
 DOCUMENT = {"a": [10, {"b": None}], "": 1, "0": "zero"}
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import composer
-from composer.errors import ExpressionError
-from composer.expressions.bounds import MAX_NODES, MAX_PATH
-from composer.expressions.nodes import MISSING
-from composer.expressions.paths import Path
-from composer.expressions.queries import Query
-from composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED
+from xingqiao import composer
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.expressions.bounds import MAX_NODES, MAX_PATH
+from xingqiao.composer.expressions.nodes import MISSING
+from xingqiao.composer.expressions.paths import Path
+from xingqiao.composer.expressions.queries import Query
+from xingqiao.composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED
 
 STORE = {
     "book": [{"title": "Sayings", "price": 8.95}, {"title": "Moby Dick", "price": 8.99}],
@@ -191,10 +191,10 @@ def test_a_filter_that_would_compare_containers_fails_when_it_is_evaluated():
 
 
 def test_plain_paths_need_nothing_but_the_standard_library():
-    root = pathlib.Path(composer.__file__).parents[1]
+    root = pathlib.Path(composer.__file__).parents[2]
     code = (
         f"import sys; sys.path.insert(0, {str(root)!r})\n"
-        "import composer; assert composer.path('$.a[0][\"b c\"]').path.singular\n"
+        "from xingqiao import composer; assert composer.path('$.a[0][\"b c\"]').path.singular\n"
         "assert not {'jsonpath', 'composer.expressions.queries'} & set(sys.modules)\n"
     )
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.errors import ExpressionError
-from composer.expressions import Predicate, Scope, Selector, parse_predicate, path, var
-from composer.expressions.bounds import MAX_NODES, MAX_PATTERN
-from composer.expressions.nodes import MISSING
-from composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.expressions import Predicate, Scope, Selector, parse_predicate, path, var
+from xingqiao.composer.expressions.bounds import MAX_NODES, MAX_PATTERN
+from xingqiao.composer.expressions.nodes import MISSING
+from xingqiao.composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED
 
 DATA = {
     "n": 3, "f": 3.0, "s": "3", "t": True, "z": 0, "e": "", "null": None,
@@ -448,7 +448,7 @@ def test_a_refusal_shows_a_little_of_what_is_no_predicate():
 
 
 def test_an_unknown_comparison_is_refused_by_name():
-    from composer.expressions.predicates import Comparison
+    from xingqiao.composer.expressions.predicates import Comparison
 
     with pytest.raises(ExpressionError, match="unknown comparison '<>': use one of"):
         Comparison("<>", path("$"), 1)

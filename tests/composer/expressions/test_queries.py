@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from composer.errors import ExpressionError
-from composer.expressions.bounds import MAX_FILTER, MAX_NODES, BudgetExceededError
-from composer.expressions.queries import MAX_EXACT_INT, Query
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.expressions.bounds import MAX_FILTER, MAX_NODES, BudgetExceededError
+from xingqiao.composer.expressions.queries import MAX_EXACT_INT, Query
 
 # The examples of RFC 9535, by section.
 A2_3_3 = {"o": {"j": 1, "k": 2}, "a": [5, 3]}

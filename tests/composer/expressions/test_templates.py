@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.errors import ExpressionError
-from composer.expressions import Scope, Template, path, var
-from composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED, MADE_DEPTH, MAX_DEPTH
+from xingqiao.composer.errors import ExpressionError
+from xingqiao.composer.expressions import Scope, Template, path, var
+from xingqiao.composer.values import EXPRESSION_ERROR, LIMIT_EXCEEDED, MADE_DEPTH, MAX_DEPTH
 
 SCOPE = Scope({"a": 1, "list": [1, 2], "null": None}, {"v": {"b": 2}})
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from composer import asl
-from composer.testing import simulate
+from xingqiao.composer import asl
+from xingqiao.composer.testing import simulate
 
 HOOKS = asl.hooks(is_action=lambda _: True, is_integration=lambda _: True)
 FN = "arn:aws:lambda:us-east-1:111111111111:function:fn"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.states import MAX_INPUT_BYTES, StatesError, batched
+from xingqiao.composer.states import MAX_INPUT_BYTES, StatesError, batched
 
 
 def test_items_are_put_together_in_their_order():

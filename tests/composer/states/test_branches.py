@@ -7,10 +7,10 @@ from time import perf_counter
 import pytest
 from states.machines import events, jsonata, machine, ran, task, types
 
-from composer import Failure, Limits
-from composer.dialect import Iterations
-from composer.joins import Join
-from composer.testing import Fail, Never, Slow
+from xingqiao.composer import Failure, Limits
+from xingqiao.composer.dialect import Iterations
+from xingqiao.composer.joins import Join
+from xingqiao.composer.testing import Fail, Never, Slow
 
 MINE_FAILED, WIDTH = Failure("X", {}), 10_000
 PASS = {"Type": "Pass", "End": True}

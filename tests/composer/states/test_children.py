@@ -7,7 +7,7 @@ import json
 import pytest
 from states.machines import events, jsonata, machine, ran, task, types
 
-from composer.testing import Fail
+from xingqiao.composer.testing import Fail
 
 READ, WRITE = "/whisk.system/states/readItems", "/whisk.system/states/writeResults"
 GET, PUT = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:putObject"

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from states.machines import HOOKS, events, lowered
 
-from composer import asl
-from composer.cursor import Limits
-from composer.states import machine_frames
-from composer.testing import Fail, Simulation, Slow
-from composer.values import Success
+from xingqiao.composer import asl
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.states import machine_frames
+from xingqiao.composer.testing import Fail, Simulation, Slow
+from xingqiao.composer.values import Success
 
 ANSWERS = st.one_of(
     VALUES,

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 from states.machines import events, jsonata, machine, ran, task, types
 
-from composer.states.errors import covers
-from composer.testing import Fail, Never
+from xingqiao.composer.states.errors import covers
+from xingqiao.composer.testing import Fail, Never
 
 MINE = Fail("X", {"Error": "Mine", "Cause": "why"})
 OTHER = Fail("X", {"Error": "Other", "Cause": "else"})

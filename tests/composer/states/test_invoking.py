@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from states.machines import FN, INVOKE, events, lowered, machine, ran, task
 
-from composer import Completed, Execution, Limits
-from composer.states import machine_frames
+from xingqiao.composer import Completed, Execution, Limits
+from xingqiao.composer.states import machine_frames
 
 HEADERS = (  # in AWS' order
     "X-Amz-Executed-Version", "x-amzn-Remapped-Content-Length", "Connection", "x-amzn-RequestId", "Content-Length",

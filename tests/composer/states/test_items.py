@@ -16,7 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.states import ITEM_READER_FAILED, ReadingBounds, StatesError, most_items, read_items
+from xingqiao.composer.states import (
+    ITEM_READER_FAILED,
+    ReadingBounds,
+    StatesError,
+    most_items,
+    read_items,
+)
 
 CSV = {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}
 JSON, JSONL = {"InputType": "JSON"}, {"InputType": "JSONL"}

@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from composer.states import Manifest, StatesError, listed_item, manifest_type, read_manifest
+from xingqiao.composer.states import (
+    Manifest,
+    StatesError,
+    listed_item,
+    manifest_type,
+    read_manifest,
+)
 
 INVENTORY = {
     "sourceBucket": "from", "destinationBucket": "arn:aws:s3:::reports", "version": "2016-11-30",

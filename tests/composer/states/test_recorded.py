@@ -6,8 +6,8 @@ import pytest
 from states.machines import events, lowered
 from states.recorded import cases, checker
 
-from composer.testing import simulate
-from composer.values import Success
+from xingqiao.composer.testing import simulate
+from xingqiao.composer.values import Success
 
 # What the recording itself cannot say; see docs/states-language.md.
 LOST = {  # its input, or what stands for a result, was replaced by a placeholder

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from states.machines import ACTIVITY, INVOKE, events, lowered, machine, ran, task, types
 
-from composer import Execution, Failure, RedriveError, redrive
-from composer.commands import Invoke
-from composer.cursor import Limits
-from composer.events import Accepted, Completed, Failed, Heartbeat
-from composer.states import machine_frames
-from composer.testing import Fail, Never
+from xingqiao.composer import Execution, Failure, RedriveError, redrive
+from xingqiao.composer.commands import Invoke
+from xingqiao.composer.cursor import Limits
+from xingqiao.composer.events import Accepted, Completed, Failed, Heartbeat
+from xingqiao.composer.states import machine_frames
+from xingqiao.composer.testing import Fail, Never
 
 MINE = Fail("X", {"Error": "Mine"})
 FIRST = task(INVOKE, Parameters={"FunctionName": "first"}, Next="B")

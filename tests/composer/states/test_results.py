@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from composer.states import (
+from xingqiao.composer.states import (
     RESULT_WRITER_FAILED,
     StatesError,
     inline_results,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from states.machines import HOOKS, jsonata, lowered, machine, ran, task, types
 
-from composer import Execution, Limits
-from composer.fiber import Fiber
-from composer.states import machine_frames
-from composer.states.frames import InState, Machine
-from composer.testing import Never, simulate
+from xingqiao.composer import Execution, Limits
+from xingqiao.composer.fiber import Fiber
+from xingqiao.composer.states import machine_frames
+from xingqiao.composer.states.frames import InState, Machine
+from xingqiao.composer.testing import Never, simulate
 
 LOOP = machine({
     "A": {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "B"},
@@ -136,7 +136,7 @@ def test_an_express_machine_has_five_minutes():
 
 def test_a_machine_that_is_begun_without_a_context_has_an_empty_one():
     program = lowered(machine({"A": {"Type": "Pass", "Parameters": {"c.$": "$$"}, "End": True}}))
-    from composer.testing import Simulation
+    from xingqiao.composer.testing import Simulation
 
     run = Simulation(program, {}, (), Limits()).run({})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from states.machines import lowered, machine
 
-from composer import (
+from xingqiao.composer import (
     Completed,
     Execution,
     Failed,
@@ -14,7 +14,7 @@ from composer import (
     Rebound,
     Success,
 )
-from composer.states import machine_frames
+from xingqiao.composer.states import machine_frames
 
 ASKS = {"Type": "Task", "Resource": "ask", "End": True}
 CONFIG = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}

@@ -11,9 +11,9 @@ from states.machines import jsonata, lowered, machine, ran, task, types
 from states.recorded import cases
 from states.test_fuzz import ANSWERS, Whatever
 
-from composer import Completed, Execution, Failed, Failure, Limits, Stretch
-from composer.states import machine_frames
-from composer.testing import Fail, Simulation, simulate
+from xingqiao.composer import Completed, Execution, Failed, Failure, Limits, Stretch
+from xingqiao.composer.states import machine_frames
+from xingqiao.composer.testing import Fail, Simulation, simulate
 
 AT_ONCE = Limits(at_once=0)  # everything that is evaluated takes too long
 HEAVY = "{% $sum([1..2000].($ * 2)) %}"

@@ -20,9 +20,9 @@ from states.machines import (
     types,
 )
 
-from composer import Accepted, Execution, Limits
-from composer.states import machine_frames, task_token, token_place
-from composer.testing import Fail, Never, Slow
+from xingqiao.composer import Accepted, Execution, Limits
+from xingqiao.composer.states import machine_frames, task_token, token_place
+from xingqiao.composer.testing import Fail, Never, Slow
 
 CALLBACK = f"{INVOKE}.waitForTaskToken"
 THROWN = {"errorMessage": "no", "errorType": "TypeError", "stackTrace": []}

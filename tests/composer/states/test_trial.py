@@ -8,8 +8,8 @@ import pytest
 from states.machines import ACTIVITY, FN, HOOKS, INVOKE, START, jsonata, machine, task
 from states.recorded import cases, checker
 
-from composer import asl
-from composer.values import Failure, Success
+from xingqiao.composer import asl
+from xingqiao.composer.values import Failure, Success
 
 NOW_MS = 1_763_733_600_000
 RUN = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from infra.cli import main
 from tests.infra.servers import AUTH, running
+from xingqiao.infra.cli import main
 
 OURS = ("XINGQIAO_", "WSK_CONFIG_FILE")
 

@@ -7,14 +7,14 @@ import zipfile
 
 import pytest
 
-import composer
-from composer import path
+from xingqiao import composer
+from xingqiao.composer import path
 
 DOUBLE = "def main(params):\n    print('doubling')\n    return {'n': 2 * params.get('n', 1)}\n"
 
 PIPELINE = """
-import composer
-from composer import path
+from xingqiao import composer
+from xingqiao.composer import path
 
 @composer.action
 def deployed_double(params):

@@ -7,8 +7,8 @@ import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor, wait
 
-import composer
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
+from xingqiao import composer
 
 SPEAK = "def main(params):\n    print('hello')\n    print('again')\n    return params\n"
 FAIL = "def main(params):\n    return {'error': 'no luck'}\n"

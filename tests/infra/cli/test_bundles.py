@@ -9,7 +9,7 @@ from pathlib import Path
 XINGQIAO = Path(sys.executable).with_name("xingqiao")
 ROOT = Path(__file__).parents[3]
 GREETING = """
-import composer
+from xingqiao import composer
 
 @composer.action
 def hello(params):
@@ -71,7 +71,7 @@ def test_it_has_a_name_of_its_own(tmp_path):
 
 def test_what_is_refused_says_why(tmp_path):
     file = tmp_path / "lonely.py"
-    file.write_text("import composer\nmain = composer.sequence('elsewhere')\n")
+    file.write_text("from xingqiao import composer\nmain = composer.sequence('elsewhere')\n")
 
     done = bundle(file, "--target", "aws", "--out", tmp_path / "out")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import composer
-from infra.stores.sqlite import FILE
 from tests.infra.servers import AUTH, running
+from xingqiao import composer
+from xingqiao.infra.stores.sqlite import FILE
 
 HELLO = {"kind": "python:3", "code": "def main(params):\n    return {'text': 'x' * 5000}\n"}
 WAITING = composer.sequence("hello", composer.wait(3600), "hello")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-import composer
 from tests.infra.servers import AUTH, running
+from xingqiao import composer
 
 HELLO = "def main(params):\n    return {'hello': params.get('name')}\n"
 
@@ -50,7 +50,7 @@ def far(xingqiao, host, secret, tmp_path):
         secret("host", AUTH)
         file = tmp_path / f"{name}.py"
         file.write_text(
-            "import composer\n"
+            "from xingqiao import composer\n"
             f"{name} = composer.action({name!r}, kind='openwhisk:action', function={function!r}, "
             f"host={host.url!r}, credentials={credentials!r})\n"
         )

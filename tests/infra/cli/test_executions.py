@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-import composer
+from xingqiao import composer
 
 FAIL = "def main(params):\n    return {'error': {'code': 'Down', 'message': 'no luck'}}\n"
 UNKNOWN = "0" * 32
@@ -170,7 +170,7 @@ def test_a_failed_one_is_redriven_with_another_composition(
     )
     file = tmp_path / "fixed.py"
     file.write_text(
-        "import composer\n"
+        "from xingqiao import composer\n"
         "fixed = composer.sequence('ex_kept', composer.literal({'fixed': True}), 'ex_kept')\n"
         "other = composer.sequence('ex_other')\n"
     )

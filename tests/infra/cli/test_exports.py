@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 PROGRAM = """
-import composer
+from xingqiao import composer
 
 charge = composer.retry(3, "shop/charge", delay=1, backoff=2)
 local = composer.sequence("a", lambda params: params, composer.map(composer.ensure("b", "c")))

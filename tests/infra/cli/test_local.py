@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-import composer
+from xingqiao import composer
 
 PROGRAM = """
-import composer
-from composer import path
+from xingqiao import composer
+from xingqiao.composer import path
 
 @composer.action
 def double(params):
@@ -73,9 +73,19 @@ def test_a_composition_runs_from_json(command, tmp_path):
 def test_a_program_may_import_its_neighbours(command, tmp_path):
     (tmp_path / "xq_neighbour.py").write_text("VALUE = {'from': 'next door'}\n")
     file = tmp_path / "importing.py"
-    file.write_text("import composer, xq_neighbour\nmade = composer.literal(xq_neighbour.VALUE)\n")
+    file.write_text(
+        "from xingqiao import composer; import xq_neighbour\nmade = composer.literal(xq_neighbour.VALUE)\n"
+    )
 
     assert command("run", file, "--json").json["result"] == {"from": "next door"}
+
+
+@pytest.mark.parametrize("name", ["xingqiao", "click", "composer"])
+def test_a_file_may_be_called_as_a_module_of_ours(command, tmp_path, name):
+    file = tmp_path / f"{name}.py"
+    file.write_text("from xingqiao import composer\nmade = composer.literal({'n': 1})\n")
+
+    assert command("run", file, "--json").json["result"] == {"n": 1}
 
 
 def test_what_cannot_run_is_told_in_one_line(refused, program, tmp_path):
@@ -83,7 +93,7 @@ def test_what_cannot_run_is_told_in_one_line(refused, program, tmp_path):
     plain.write_text("def main(params):\n    return params\n")
     captured = tmp_path / "captured.py"
     captured.write_text(
-        "import composer\n"
+        "from xingqiao import composer\n"
         "def make(n):\n    return composer.sequence(lambda params: {'n': n})\n"
         "made = make(object())\n"
     )
@@ -142,7 +152,7 @@ def test_a_sequence_is_drawn_as_the_composition_that_it_is(xingqiao, server):
 def test_a_composition_cannot_be_called_as_an_action_of_its_file(refused, tmp_path):
     file = tmp_path / "twice.py"
     file.write_text(
-        "import composer\n"
+        "from xingqiao import composer\n"
         "far = composer.sequence(composer.action('far', kind='http', function='https://example.com'))\n"
     )
 

@@ -7,17 +7,14 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from importlib.metadata import version
-from pathlib import Path
 
 import click
 import pytest
 
-from infra.cli.main import COMMANDS, cli
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
+from xingqiao.infra.cli.main import COMMANDS, cli
 
-ROOT = Path(__file__).parents[3]
 NO_CREDENTIALS = (
     "no credentials: set XINGQIAO_AUTH to uuid:key, or give --auth-file FILE "
     "(the server shows them at its first start)"
@@ -197,71 +194,6 @@ def test_a_terminal_gets_colours_and_a_file_gets_none(xingqiao, action, server):
         "", error
     )
     assert not colours.search(plain.out + plain.err)
-
-
-# --- packages of others ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def installed(tmp_path):
-    """Starts the command line as if our packages were installed in a folder, with others in front."""
-    site, front = tmp_path / "site-packages", tmp_path / "front"
-    site.mkdir()
-    front.mkdir()
-    for name in ("composer", "actions", "adapters", "transactions", "infra"):
-        (site / name).symlink_to(ROOT / name)
-
-    def run():
-        program = (
-            f"import sys; sys.path[:0] = [{str(front)!r}, {str(site)!r}]; "
-            "from infra.cli import main; main(['--version'])"
-        )
-        return subprocess.run(
-            [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False
-        )
-
-    return run
-
-
-def test_with_nothing_in_the_way_it_starts(installed):
-    done = installed()
-
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_package_of_ours_that_is_somebody_elses_is_told(installed, tmp_path):
-    other = tmp_path / "front" / "adapters"
-    other.mkdir()
-    (other / "__init__.py").write_text("")
-
-    done = installed()
-
-    assert done.returncode == 1
-    assert done.stderr == f"error: the package 'adapters' at {other} is not Xingqiao's: rename it\n"
-
-
-def test_a_distribution_that_has_a_package_of_ours_is_told(installed, tmp_path):
-    info = tmp_path / "site-packages" / "other-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (info / "top_level.txt").write_text("transactions\n")
-
-    done = installed()
-
-    assert done.returncode == 1
-    assert done.stderr == (
-        "error: the distribution 'other' has a package 'transactions', too: "
-        "install xingqiao in an environment of its own\n"
-    )
-
-
-def test_a_folder_that_is_no_package_is_not_in_the_way(installed, tmp_path):
-    (tmp_path / "front" / "infra").mkdir()
-    (tmp_path / "front" / "infra" / "main.tf").write_text("")
-
-    done = installed()
-
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- help --------------------------------------------------------------------------------------

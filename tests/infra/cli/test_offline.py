@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import composer
-from infra.settings import OPERATOR_FILE
 from tests.infra.servers import AUTH, Server, running
+from xingqiao import composer
+from xingqiao.infra.settings import OPERATOR_FILE
 
 HERE = ("--auth", AUTH, "--isolation", "process")
 WAITS = composer.sequence(composer.wait(3600))

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-import composer
-from composer import saga, step
+from xingqiao import composer
+from xingqiao.composer import saga, step
 
 UNKNOWN = "0" * 32
 NOT_FOUND = ": The requested resource does not exist. (404)"

@@ -3,7 +3,7 @@
 Every action notes that it runs in the folder `notes`.
 """
 
-import composer
+from xingqiao import composer
 
 
 @composer.action

@@ -8,9 +8,9 @@ import json
 import random
 from types import FunctionType
 
-from composer import Failure, compile
-from composer.testing import Fail
-from infra.deploy.hosted import (
+from xingqiao.composer import Failure, compile
+from xingqiao.composer.testing import Fail
+from xingqiao.infra.deploy.hosted import (
     Change,
     Conductor,
     Deployed,
@@ -19,7 +19,7 @@ from infra.deploy.hosted import (
     Record,
     Wrapped,
 )
-from infra.deploy.hosted.wrapping import completed
+from xingqiao.infra.deploy.hosted.wrapping import completed
 
 START_MS = 1_700_000_000_000
 VISIBILITY_MS = 180_000  # a message that was not dealt with comes again after this

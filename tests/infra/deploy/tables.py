@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.deploy.hosted import Change
+from xingqiao.infra.deploy.hosted.ports import Change
 
 ABOUT = {"composition": "/_/main", "started_ms": 5, "reply": None, "depth": 0}
 ROW = {"fiber": {"id": "0", "text": "Zürich \U0001f6a2"}, "asked": 5, "tries": 1}

@@ -12,12 +12,12 @@ import pytest
 from hosts import Table
 from tables import LAWS
 
-import composer
-from infra.cli.files import read
-from infra.deploy import BundleError, Source, bundle
 from tests.rigs.ministack import ministack
 from tests.rigs.osls import osls
 from tests.rigs.venvs import python_of
+from xingqiao import composer
+from xingqiao.infra.cli.files import read
+from xingqiao.infra.deploy import BundleError, Source, bundle
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -177,7 +177,7 @@ def _hurried(cloud):
 
 
 def _keeps_the_laws(cloud):
-    from infra.deploy.hosted.aws import DynamoTable
+    from xingqiao.infra.deploy.hosted.aws import DynamoTable
 
     client = cloud.client("dynamodb")
     (name,) = client.list_tables()["TableNames"]

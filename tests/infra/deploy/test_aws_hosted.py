@@ -9,11 +9,11 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-import composer
-from composer import compile
-from infra.deploy.hosted import Change, Invocation, Note
-from infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host, SystemClock
-from infra.deploy.hosted.aws_actions import wrapped
+from xingqiao import composer
+from xingqiao.composer import compile
+from xingqiao.infra.deploy.hosted import Change, Invocation, Note
+from xingqiao.infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host, SystemClock
+from xingqiao.infra.deploy.hosted.aws_actions import wrapped
 
 
 class Queues:

@@ -10,11 +10,11 @@ import pytest
 from moto import mock_aws
 from tables import LAWS
 
-import composer
-from composer import compile, path
-from infra.deploy.hosted import Change, Wrapped
-from infra.deploy.hosted.aws import DynamoTable, Host
-from infra.deploy.hosted.ports import TooLargeError
+from xingqiao import composer
+from xingqiao.composer import compile, path
+from xingqiao.infra.deploy.hosted import Change, Wrapped
+from xingqiao.infra.deploy.hosted.aws import DynamoTable, Host
+from xingqiao.infra.deploy.hosted.ports import TooLargeError
 
 MESSAGE_BYTES = 262_144  # of an event of Lambda, and of a message of SQS
 ROUNDS = 400  # deliveries after which something comes again for ever

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import composer
-from infra.deploy import BundleError, Source, bundle
+from xingqiao import composer
+from xingqiao.infra.deploy import BundleError, Source, bundle
 
 RIG = Path(__file__).parents[2] / "rigs/requirements-azure.txt"
 CODE = {"kind": "python:3", "code": "def go(p): return p", "main": "go"}

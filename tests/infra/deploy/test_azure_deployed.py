@@ -13,10 +13,10 @@ import pytest
 from azure_rig import Azurite, Driver
 from tables import LAWS
 
-import composer
-from composer import path
-from infra.deploy import Source, bundle
-from infra.deploy.azure import storage_of
+from xingqiao import composer
+from xingqiao.composer import path
+from xingqiao.infra.deploy import Source, bundle
+from xingqiao.infra.deploy.azure import storage_of
 
 # Each notes that it runs, with the key by which it would know that it had run before.
 CODE = """

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-import composer
-from composer import path
-from infra.deploy import TARGETS, BundleError, Source, bundle
-from infra.deploy.yaml import to_yaml
+from xingqiao import composer
+from xingqiao.composer import path
+from xingqiao.infra.deploy import TARGETS, BundleError, Source, bundle, hosted
+from xingqiao.infra.deploy.yaml import to_yaml
 
-ROOT = Path(__file__).parents[3]
-HOSTED = ROOT / "infra/deploy/hosted"
+HOSTED = Path(hosted.__file__).parent
 CODE = {"exec": {"kind": "python:3", "code": "def main(p):\n    return p\n"}}
 OWN = {
     "aws_table": {"botocore"},
@@ -42,7 +41,8 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
     write(source(composer.sequence("a", "inner"), inner=composer.map("a")), tmp_path)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'code.zip')!r}); "
-        "import hosted.conducting, hosted.serving, composer; print(composer.__file__)"
+        "from xingqiao.infra.deploy.hosted import conducting, serving; "
+        "from xingqiao import composer; print(composer.__file__)"
     )
 
     done = subprocess.run(
@@ -54,20 +54,21 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
 
 UNNEEDED = (
     "asyncio",
-    "composer.diagram",
-    "composer.dsl",
-    "composer.languages.asl.diagnostics",
+    "xingqiao.composer.diagram",
+    "xingqiao.composer.dsl",
+    "xingqiao.composer.languages.asl.diagnostics",
 )
 
 
 def test_a_cold_start_imports_what_the_conductor_needs(tmp_path):
     write(source(composer.sequence("a")), tmp_path)
     program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import hosted.conducting, hosted.serving; "
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); "
+        "from xingqiao.infra.deploy.hosted import conducting, serving; "
         f"print([name for name in {UNNEEDED} if name in sys.modules])"
     )
     names = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); import composer; "
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); from xingqiao import composer; "
         "print([name for name in composer.__all__ if getattr(composer, name).__class__.__name__ == 'module'], "
         "hasattr(composer, 'nothing'), set(composer.__all__) <= set(dir(composer)))"
     )
@@ -121,10 +122,16 @@ def test_the_same_source_gives_the_same_archive(tmp_path):
 
 def test_what_an_earlier_bundle_has_left_is_gone(tmp_path):
     write(source(composer.sequence("a", "b"), actions={"a": CODE, "b": CODE}), tmp_path)
+    for name in ("composer", "hosted"):  # where bundles had our code before there was one package
+        (tmp_path / "code" / name).mkdir()
+        (tmp_path / "code" / name / "stale.py").write_text("")
     write(source(composer.sequence("a")), tmp_path)
 
     names = zipfile.ZipFile(tmp_path / "code.zip").namelist()
     assert [name for name in names if name.startswith("actions/")] == ["actions/actionA.py"]
+    assert {name.split("/")[0] for name in names} == {
+        "actions", "conductor.py", "deployed.json", "wrappers.py", "xingqiao",
+    }  # fmt: skip
 
 
 def test_names_that_look_alike_are_functions_of_their_own(tmp_path):
@@ -181,7 +188,7 @@ def test_a_cloud_that_there_is_not(tmp_path):
 def test_what_runs_in_a_cloud_imports_nothing_else(module):
     """As the contract of import-linter says; this knows of every distribution."""
     cloud = {"azure"} if "azure" in module.stem else OWN.get(module.stem, set())
-    allowed = set(sys.stdlib_module_names) | {"composer"} | cloud
+    allowed = set(sys.stdlib_module_names) | cloud
     for node in ast.walk(ast.parse(module.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             assert {alias.name.split(".")[0] for alias in node.names} <= allowed

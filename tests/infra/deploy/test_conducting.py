@@ -10,10 +10,10 @@ from compositions import INPUTS, compositions, plans
 from hosts import ID, START_MS, Faults, Host, expected, result
 from hypothesis import assume, given, settings
 
-import composer
-from composer import path, var
-from composer.testing import Fail, Never, simulate
-from infra.deploy.hosted import LaterError
+from xingqiao import composer
+from xingqiao.composer import path, var
+from xingqiao.composer.testing import Fail, Never, simulate
+from xingqiao.infra.deploy.hosted import LaterError
 
 
 def echo(name):

@@ -13,12 +13,17 @@ from compositions import ACTIONS, INPUTS, PLAIN, Grower, plans
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import composer
-from composer import Completed, Execution, Failure, Limits, path, var
-from composer.testing import Fail
-from infra.deploy import BundleError, Source, bundle
-from infra.deploy.hosted.functions import Functions
-from infra.deploy.hosted.openwhisk import MAX_PAYLOAD_BYTES, STATE, UNKNOWN_STATE, Conductor
+from xingqiao import composer
+from xingqiao.composer import Completed, Execution, Failure, Limits, path, var
+from xingqiao.composer.testing import Fail
+from xingqiao.infra.deploy import BundleError, Source, bundle
+from xingqiao.infra.deploy.hosted.functions import Functions
+from xingqiao.infra.deploy.hosted.openwhisk import (
+    MAX_PAYLOAD_BYTES,
+    STATE,
+    UNKNOWN_STATE,
+    Conductor,
+)
 
 KEY = b"a key for tests"
 TOO_MANY = 1000

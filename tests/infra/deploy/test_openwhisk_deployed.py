@@ -7,11 +7,11 @@ import shlex
 
 import pytest
 
-import composer
-from composer import path, var
-from infra.cli import main
-from infra.deploy import Source, bundle
 from tests.infra.servers import AUTH, running
+from xingqiao import composer
+from xingqiao.composer import path, var
+from xingqiao.infra.cli import main
+from xingqiao.infra.deploy import Source, bundle
 
 # --- what is deployed ------------------------------------------------------------------------------
 

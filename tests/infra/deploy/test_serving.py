@@ -7,8 +7,8 @@ import json
 import pytest
 from hosts import DiedError, Faults, Host
 
-import composer
-from infra.deploy.hosted import Request, serve
+from xingqiao import composer
+from xingqiao.infra.deploy.hosted import Request, serve
 
 OWN = "0" * 32
 

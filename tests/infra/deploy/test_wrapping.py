@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.deploy.hosted import Wrapped, crashed
-from infra.deploy.hosted.aws import message_of
-from infra.deploy.hosted.running import define, run_inline
-from infra.deploy.hosted.wrapping import is_late
+from xingqiao.infra.deploy import hosted
+from xingqiao.infra.deploy.hosted import Wrapped, crashed
+from xingqiao.infra.deploy.hosted.aws import message_of
+from xingqiao.infra.deploy.hosted.running import define, run_inline
+from xingqiao.infra.deploy.hosted.wrapping import is_late
 
-ROOT = Path(__file__).parents[3]
 MESSAGE = {
     "token": {"execution": "e" * 32, "fiber": "0", "turn": 3},
     "carried": {"version": 7},
@@ -130,8 +130,8 @@ def test_an_inline_function_leaves_its_variables_whatever_it_does():
 def test_an_action_starts_cold_without_the_conductor():
     program = (
         "import sys, types; package = types.ModuleType('hosted'); "
-        f"package.__path__ = [{str(ROOT / 'infra/deploy/hosted')!r}]; sys.modules['hosted'] = package; "
-        "import hosted.wrapping; print('composer' in sys.modules)"
+        f"package.__path__ = [{str(Path(hosted.__file__).parent)!r}]; sys.modules['hosted'] = package; "
+        "import hosted.wrapping; print(any('composer' in name for name in sys.modules))"
     )
 
     done = subprocess.run(

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from infra.edge import Acceptor, Bounds, Census
+from xingqiao.infra.edge import Acceptor, Bounds, Census
 
 LOOKS = 1000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.edge import Bodies, BusyError
-from infra.edge.bodies import FREE
+from xingqiao.infra.edge import Bodies, BusyError
+from xingqiao.infra.edge.bodies import FREE
 
 MIB = 1 << 20
 

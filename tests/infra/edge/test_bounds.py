@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import resource
 
-from infra.edge import Bounds, raise_descriptors
-from infra.edge.bounds import LEAST_CONNECTIONS
+from xingqiao.infra.edge import Bounds, raise_descriptors
+from xingqiao.infra.edge.bounds import LEAST_CONNECTIONS
 
 
 def test_connections_leave_descriptors_for_all_else():

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from infra.edge import Bounds, Census, network_of
-from infra.edge.census import REASONS, REPORT_S
+from xingqiao.infra.edge import Bounds, Census, network_of
+from xingqiao.infra.edge.census import REASONS, REPORT_S
 
 HERE, THERE = "203.0.113.7", "203.0.113.8"
 

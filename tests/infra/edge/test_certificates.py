@@ -12,9 +12,9 @@ import subprocess
 import httpx
 import pytest
 
-from infra.edge import CertificateError, context_of
 from tests.infra.edge.certificates import Authority
 from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
+from xingqiao.infra.edge import CertificateError, context_of
 
 OPTIONS = ("--auth", AUTH, "--isolation", "process")
 LOOKS = 1000  # each is a request

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from infra.edge.protocol import LINGER_BYTES, LINGER_S, MAX_PIPELINED
 from tests.infra.edge.wires import ADDRESS, Line, answer, echo
+from xingqiao.infra.edge.protocol import LINGER_BYTES, LINGER_S, MAX_PIPELINED
 
 GET = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 ABOVE, BELOW = 1.01, 0.99

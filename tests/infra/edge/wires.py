@@ -9,7 +9,7 @@ import anyio.lowlevel
 import uvicorn
 from uvicorn.server import ServerState
 
-from infra.edge import Bounds, Census, Guarded
+from xingqiao.infra.edge import Bounds, Census, Guarded
 
 ADDRESS = "203.0.113.7"
 TURNS = 20  # of the loop: more than any response here takes

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 import anyio.lowlevel
 from things import StandingClock
 
-from actions import Action, ActivationRow, Call, Change, Completion, ExecutionRow, Query
-from composer import Failure, Name, Success
-from infra.clock import RandomIds
-from infra.engine import Engine, EngineSettings
-from infra.stores import MemoryStore
-from infra.system import system_entities
+from xingqiao.actions import Action, ActivationRow, Call, Change, Completion, ExecutionRow, Query
+from xingqiao.composer import Failure, Name, Success
+from xingqiao.infra.clock import RandomIds
+from xingqiao.infra.engine import Engine, EngineSettings
+from xingqiao.infra.stores import MemoryStore
+from xingqiao.infra.system import system_entities
 
 GUEST = "guest"
 HELD = object()

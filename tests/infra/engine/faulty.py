@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from actions import InDoubtError
-from infra.stores import StoreError
+from xingqiao.actions import InDoubtError
+from xingqiao.infra.stores import StoreError
 
 READS = ("load", "history", "values", "find")
 

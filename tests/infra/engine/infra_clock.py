@@ -1,5 +1,5 @@
 """A clock for waits of a millisecond: the machine's own."""
 
-from infra.clock import SystemClock as FastClock
+from xingqiao.infra.clock import SystemClock as FastClock
 
 __all__ = ["FastClock"]

@@ -9,7 +9,7 @@ import threading
 import anyio.lowlevel
 import pytest
 
-from infra.engine.aside import LARGE_BYTES, Aside, is_large
+from xingqiao.infra.engine.aside import LARGE_BYTES, Aside, is_large
 
 
 async def test_the_loop_goes_on_meanwhile():

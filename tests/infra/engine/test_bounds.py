@@ -7,11 +7,11 @@ import pytest
 from engines import CODE, GUEST, HELD, begun, world
 from infra_clock import FastClock
 
-import composer
-from actions import Action, Call, Quotas, Rule, ThrottledError, Trigger
-from composer import Failure, Name, Success, path
-from infra.engine import EngineSettings
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.actions import Action, Call, Quotas, Rule, ThrottledError, Trigger
+from xingqiao.composer import Failure, Name, Success, path
+from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.stores import MemoryStore
 
 LEADING = {
     "exec": {"kind": "python:3", "code": "..."},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from engines import begun
 from faulty import FaultyStore
 
-import composer
-from actions import Write
-from infra.engine import check
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.actions import Write
+from xingqiao.infra.engine import check
+from xingqiao.infra.stores import MemoryStore
 
 
 async def stored():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from engines import CODE, HELD, Hands, begun, world
 
-import composer
-from actions import ConflictError, NotFoundError
-from composer import Failure, Success
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.actions import ConflictError, NotFoundError
+from xingqiao.composer import Failure, Success
+from xingqiao.infra.stores import MemoryStore
 
 CALLBACK = {**CODE, "annotations": [{"key": "completion", "value": "callback"}]}
 ONCE = {**CODE, "annotations": [{"key": "at-most-once", "value": True}]}

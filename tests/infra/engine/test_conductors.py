@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from engines import begun
 
-from actions import Package
-from composer import Failure, Name
+from xingqiao.actions import Package
+from xingqiao.composer import Failure, Name
 
 CODE = {"exec": {"kind": "python:3", "code": "..."}}
 CONDUCTS = [{"key": "conductor", "value": True}]

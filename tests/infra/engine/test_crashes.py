@@ -8,10 +8,10 @@ import pytest
 from engines import HELD, DyingStore, begun
 from infra_clock import FastClock
 
-import composer
-from actions import ActivationRow, Query
-from composer import Failure, path, var
-from infra.stores import MemoryStore, SqliteStore
+from xingqiao import composer
+from xingqiao.actions import ActivationRow, Query
+from xingqiao.composer import Failure, path, var
+from xingqiao.infra.stores import MemoryStore, SqliteStore
 
 PLAN = ("a", "inner", "fails", "nobody", "b")  # what the conductor action names, one by one
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from engines import GUEST, HELD, DyingStore, begun, world
 
-import composer
-from actions import ConflictError, NotFoundError
-from infra.engine import recovery
-from infra.stores import MemoryStore, StoreError
+from xingqiao import composer
+from xingqiao.actions import ConflictError, NotFoundError
+from xingqiao.infra.engine import recovery
+from xingqiao.infra.stores import MemoryStore, StoreError
 
 INNER = composer.do(composer.ensure("a", "finalizer"), "sorry")
 MAIN = composer.sequence(

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from engines import HELD, begun, world
 
-import composer
-from actions import ConflictError, NotFoundError
-from composer import Failure, Limits, path
-from infra.engine import EngineSettings
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.actions import ConflictError, NotFoundError
+from xingqiao.composer import Failure, Limits, path
+from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.stores import MemoryStore
 
 EXPRESS = [{"key": "durability", "value": "express"}]
 
@@ -296,7 +296,7 @@ async def test_a_store_that_fails_for_a_while_holds_everybody_and_loses_nothing(
     made = await begun(store, {"a": {"n": 1}})
     await made.put(a=None, main=composer.sequence("a"))
     store.failures = 1
-    from infra.engine import tick
+    from xingqiao.infra.engine import tick
 
     before, tick.RETRY_S = tick.RETRY_S, 0.0
     try:

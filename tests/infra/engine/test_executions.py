@@ -8,11 +8,11 @@ import json
 import pytest
 from engines import HELD, DyingStore, begun, world
 
-import composer
-from actions import Action, ActivationRow, Composed, NotFoundError, Query
-from composer import CANCELLED, Failure, Name, Success
-from infra.engine import Beginning, starts
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.actions import Action, ActivationRow, Composed, NotFoundError, Query
+from xingqiao.composer import CANCELLED, Failure, Name, Success
+from xingqiao.infra.engine import Beginning, starts
+from xingqiao.infra.stores import MemoryStore
 
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
 WAIT = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}}
@@ -315,7 +315,7 @@ async def test_a_name_whose_execution_is_gone_is_given_again():
 
 
 async def _expire(made, before_ms):
-    from actions import Write
+    from xingqiao.actions import Write
 
     await made.engine.commit(Write(expired=(before_ms, 1000)))
     await made.engine.commit(Write(expired=(before_ms, 1000)))

@@ -11,9 +11,9 @@ from faulty import FaultyStore
 from infra_clock import FastClock
 from test_crashes import ANSWERS, COMPOSITIONS, calm, deploy, plain
 
-from actions import ActivationRow, InDoubtError, Query, UnavailableError
-from infra.engine import tick
-from infra.stores import MemoryStore
+from xingqiao.actions import ActivationRow, InDoubtError, Query, UnavailableError
+from xingqiao.infra.engine import tick
+from xingqiao.infra.stores import MemoryStore
 
 ITEMS = {"items": [1, 2, 3]}
 
@@ -21,8 +21,8 @@ ITEMS = {"items": [1, 2, 3]}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(tick, "RETRY_S", 0)
-    monkeypatch.setattr("infra.engine.recovery.AGAIN_S", 0)
-    monkeypatch.setattr("infra.engine.mailboxes.AGAIN_S", 0)
+    monkeypatch.setattr("xingqiao.infra.engine.recovery.AGAIN_S", 0)
+    monkeypatch.setattr("xingqiao.infra.engine.mailboxes.AGAIN_S", 0)
 
 
 async def result(world, kept, id):

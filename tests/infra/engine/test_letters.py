@@ -9,8 +9,8 @@ from engines import HELD, DyingStore, begun
 from faulty import FaultyStore
 from things import StandingClock
 
-import composer as c
-from actions import (
+from xingqiao import composer as c
+from xingqiao.actions import (
     Action,
     Call,
     ConflictError,
@@ -22,10 +22,10 @@ from actions import (
     Trigger,
     UnavailableError,
 )
-from composer import Failure, Name
-from infra.engine import EngineSettings, tick
-from infra.engine.letters import CONTENT, GIVEN_UP, LETTER
-from infra.stores import MemoryStore
+from xingqiao.composer import Failure, Name
+from xingqiao.infra.engine import EngineSettings, tick
+from xingqiao.infra.engine.letters import CONTENT, GIVEN_UP, LETTER
+from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
 ENTITY = {

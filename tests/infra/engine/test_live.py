@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actions import ExecutionRow
-from infra.engine.live import Live, live_of
+from xingqiao.actions import ExecutionRow
+from xingqiao.infra.engine.live import Live, live_of
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 from engines import HELD, begun
 from infra_clock import FastClock
 
-import composer as c
-from actions import Call, ConflictError, ForbiddenError, NotFoundError
-from composer import Failure, Name, Resolved, call, path, read, transaction
-from infra.engine import EngineSettings, mailboxes
-from infra.stores import MemoryStore
+from xingqiao import composer as c
+from xingqiao.actions import Call, ConflictError, ForbiddenError, NotFoundError
+from xingqiao.composer import Failure, Name, Resolved, call, path, read, transaction
+from xingqiao.infra.engine import EngineSettings, mailboxes
+from xingqiao.infra.stores import MemoryStore
 
 CODE = {"kind": "python:3", "code": "..."}
 

@@ -8,8 +8,8 @@ import orjson
 from engines import CODE, GUEST, HELD, begun
 from infra_clock import FastClock
 
-import composer
-from actions import (
+from xingqiao import composer
+from xingqiao.actions import (
     Action,
     Call,
     Change,
@@ -21,12 +21,12 @@ from actions import (
     Trigger,
     Write,
 )
-from composer import Name
-from infra.engine import recovery
-from infra.engine.programs import PROGRAM
-from infra.feeds import SCHEDULE, Feeds
-from infra.stores import MemoryStore, StoreError
-from infra.system import system_entities
+from xingqiao.composer import Name
+from xingqiao.infra.engine import recovery
+from xingqiao.infra.engine.programs import PROGRAM
+from xingqiao.infra.feeds import SCHEDULE, Feeds
+from xingqiao.infra.stores import MemoryStore, StoreError
+from xingqiao.infra.system import system_entities
 
 LATE = 300
 MAIN = composer.sequence("a", "a")

@@ -10,10 +10,10 @@ import anyio.lowlevel
 import pytest
 from engines import GUEST, DyingStore, begun, world
 
-from actions import ActivationRow, Query
-from composer import Limits, Stretch
-from infra.engine import EngineSettings
-from infra.stores import MemoryStore
+from xingqiao.actions import ActivationRow, Query
+from xingqiao.composer import Limits, Stretch
+from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.stores import MemoryStore
 
 HEAVY = "{% $sum([1..2000].($ * 2)) %}"
 SUM = 4_002_000

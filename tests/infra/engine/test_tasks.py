@@ -8,10 +8,10 @@ from base64 import urlsafe_b64decode
 import pytest
 from engines import HELD, begun, world
 
-from actions import ConflictError, NotFoundError
-from composer import Failure, Success, task_token
-from infra.engine import Beginning
-from infra.stores import MemoryStore
+from xingqiao.actions import ConflictError, NotFoundError
+from xingqiao.composer import Failure, Success, task_token
+from xingqiao.infra.engine import Beginning
+from xingqiao.infra.stores import MemoryStore
 
 CALLBACK = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 TASK = {
@@ -30,7 +30,7 @@ def machine(**more):
 
 async def asked(made, count=1):
     """An execution whose task has been asked for, and its token."""
-    from composer import Name
+    from xingqiao.composer import Name
 
     action = made.engine.catalog.resolve(Name("guest", None, "main"), "guest")
     execution, _ = await made.engine.executions.begin(Beginning(action, {}, "guest"))
@@ -235,7 +235,7 @@ async def test_a_nested_machine_may_be_what_answers_later():
         passes = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
         await made.put(ask={"exec": {"kind": "states", "definition": json.dumps(passes)}})
         await made.put(main=machine())
-        from composer import Name
+        from xingqiao.composer import Name
 
         action = made.engine.catalog.resolve(Name("guest", None, "main"), "guest")
         execution, _ = await made.engine.executions.begin(Beginning(action, {}, "guest"))

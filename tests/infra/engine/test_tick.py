@@ -8,12 +8,20 @@ import pytest
 from engines import GUEST, HELD, begun
 from faulty import FaultyStore
 
-import composer
-from actions import Action, ActivationRow, Call, Document, InDoubtError, Query, UnavailableError
-from actions import Trigger as TriggerKind
-from composer import Name, Success
-from infra.engine import tick
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.actions import (
+    Action,
+    ActivationRow,
+    Call,
+    Document,
+    InDoubtError,
+    Query,
+    UnavailableError,
+)
+from xingqiao.actions import Trigger as TriggerKind
+from xingqiao.composer import Name, Success
+from xingqiao.infra.engine import tick
+from xingqiao.infra.stores import MemoryStore
 
 ENTITY = {
     "exec": {"kind": "python:3", "code": "..."},

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from engines import GUEST, begun, world
 
-import composer
-from infra.clock import SystemClock
-from infra.engine import timers
-from infra.stores import MemoryStore
+from xingqiao import composer
+from xingqiao.infra.clock import SystemClock
+from xingqiao.infra.engine import timers
+from xingqiao.infra.stores import MemoryStore
 
 HOUR_MS = 3_600_000
 SOON = composer.sequence(composer.wait(0.05), "a")

@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
-import composer
-from actions import REMOTES
-from actions.executables import MAX_CODE_BYTES
+from xingqiao import composer
+from xingqiao.actions import REMOTES
+from xingqiao.actions.coded import MAX_CODE_BYTES
 
 KINDS = ", ".join(
     f"'{k}'" for k in sorted((*REMOTES, "composition", "python:3", "sequence", "states"))

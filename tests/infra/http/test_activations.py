@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import composer
-from composer import Success
+from xingqiao import composer
+from xingqiao.composer import Success
 
 UNKNOWN = "0" * 32
 START = 1_700_000_000_000  # of the world's clock

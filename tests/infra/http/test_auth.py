@@ -9,12 +9,12 @@ from hashlib import sha256
 import orjson
 import pytest
 
-from actions import Document, Quotas, Write
-from infra.clock import SystemClock
-from infra.namespaces import AuthError, Namespaces, first_namespaces
-from infra.stores import MemoryStore
 from tests.infra.http.worlds import KEY, USER
 from tests.infra.http.worlds import world as opened
+from xingqiao.actions import Document, Quotas, Write
+from xingqiao.infra.clock import SystemClock
+from xingqiao.infra.namespaces import AuthError, Namespaces, first_namespaces
+from xingqiao.infra.stores import MemoryStore
 
 CREDENTIALS = f"{USER}:{KEY}"
 OPERATOR_USER = "operator"
@@ -203,7 +203,7 @@ async def test_namespaces_do_not_see_each_other():
 
 
 async def test_another_namespace_may_not_touch_an_execution_under_way():
-    import composer
+    from xingqiao import composer
 
     store = MemoryStore()
     body = orjson.dumps({"name": "other", "key_hash": sha256(b"other-key").hexdigest()})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from things import StandingClock
 
-import composer
-from actions import REMOTES, InvalidError
-from adapters import SecretError
-from infra.secrets import SecretStore
-from infra.stores import MemoryStore
 from tests.infra.http.worlds import NAMESPACE
 from tests.rigs.answers import answer
 from tests.rigs.strict_host import strict_host
+from xingqiao import composer
+from xingqiao.actions import REMOTES, InvalidError
+from xingqiao.adapters import SecretError
+from xingqiao.infra.secrets import SecretStore
+from xingqiao.infra.stores import MemoryStore
 
 SECRET = "a-secret-that-nobody-sees"
 BEARER = {"type": "bearer", "token": SECRET}

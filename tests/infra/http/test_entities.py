@@ -6,12 +6,12 @@ from urllib.parse import quote
 
 import pytest
 
-import composer
-from actions import Quotas
-from composer import Success, call, literal
-from infra.engine import EngineSettings
 from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
+from xingqiao.actions import Quotas
+from xingqiao.composer import Success, call, literal
+from xingqiao.infra.engine import EngineSettings
 
 START_S = 1_700_000_000  # of the world's clock
 YEAR_S = 366 * 24 * 3600

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import composer
-from composer import Failure, Success, path
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
+from xingqiao.composer import Failure, Success, path
 
 UNKNOWN = "0" * 32
 START = 1_700_000_000_000  # of the world's clock

@@ -6,11 +6,11 @@ import anyio.lowlevel
 import orjson
 import pytest
 
-from actions import Document, Quotas, Rule, Trigger, Write
-from composer import Name
-from infra.engine import EngineSettings
-from infra.stores import MemoryStore, StoreError
 from tests.infra.http.worlds import world as opened
+from xingqiao.actions import Document, Quotas, Rule, Trigger, Write
+from xingqiao.composer import Name
+from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.stores import MemoryStore, StoreError
 
 LOOKS = 2000
 
@@ -158,9 +158,9 @@ class FullDisk(MemoryStore):
 
 
 async def test_an_alarm_that_the_store_did_not_take_fires_when_it_works_again(monkeypatch):
-    monkeypatch.setattr("infra.engine.tick.RETRY_S", 0)
-    monkeypatch.setattr("infra.engine.tick.DEADLINE_S", 0)
-    monkeypatch.setattr("infra.feeds.AGAIN_MS", 1)
+    monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
+    monkeypatch.setattr("xingqiao.infra.engine.tick.DEADLINE_S", 0)
+    monkeypatch.setattr("xingqiao.infra.feeds.AGAIN_MS", 1)
     store = FullDisk()
     async with opened(store) as world:
         alarms = await Alarms(world).furnish()

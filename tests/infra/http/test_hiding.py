@@ -10,9 +10,9 @@ from uuid import UUID
 import anyio.lowlevel
 import pytest
 
-import composer
 from tests.infra.http.stepfunctions.clients import Aws
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
 
 HOME = "/api/v1/namespaces/_"
 ANN = "/api/v1/namespaces/ann"

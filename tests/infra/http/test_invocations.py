@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-import composer
-from actions import Quotas
-from composer import Success
-from infra.engine import EngineSettings
 from tests.infra.http.worlds import PAYLOAD_BYTES
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
+from xingqiao.actions import Quotas
+from xingqiao.composer import Success
+from xingqiao.infra.engine import EngineSettings
 
 BLOCKING = {"blocking": "true"}
 RESULT = {"blocking": "true", "result": "true"}

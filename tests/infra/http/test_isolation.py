@@ -12,8 +12,8 @@ import asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import composer
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
 
 OWNERS = ("ann", "bob")
 SECRET = "the-secret-of-"

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import anyio.lowlevel
 import pytest
 
-import composer
-from composer import Name
-from infra.engine import EVENT, Beginning, Unwaited
-from infra.functions import machine_of
-from infra.telemetry import metrics_of
 from tests.infra.http.worlds import OPERATOR
+from xingqiao import composer
+from xingqiao.composer import Name
+from xingqiao.infra.engine import EVENT, Beginning, Unwaited
+from xingqiao.infra.functions import machine_of
+from xingqiao.infra.telemetry import metrics_of
 
 UNKNOWN = "0" * 32
 NOT_FOUND = "The requested resource does not exist."

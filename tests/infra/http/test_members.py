@@ -8,9 +8,9 @@ import json
 import anyio.lowlevel
 import pytest
 
-import composer
-from actions import TooLargeError
-from infra.http.members import MAX_MEMBERS, SLICE_BYTES, check_members
+from xingqiao import composer
+from xingqiao.actions import TooLargeError
+from xingqiao.infra.http.members import MAX_MEMBERS, SLICE_BYTES, check_members
 
 TOO_MANY = (
     f"The request has more than {MAX_MEMBERS} JSON values, which is the limit of a definition."

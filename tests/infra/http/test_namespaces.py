@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from actions import REMOTES, Action, Quotas
-from composer import Name
-from infra.namespaces import Namespaces
-from infra.stores import MemoryStore
 from tests.infra.http.worlds import OPERATOR
 from tests.infra.http.worlds import world as opened
+from xingqiao.actions import REMOTES, Action, Quotas
+from xingqiao.composer import Name
+from xingqiao.infra.namespaces import Namespaces
+from xingqiao.infra.stores import MemoryStore
 
 OPERATED = "/api/v1/operator/namespaces"
 HOME = "/api/v1/namespaces/_"

@@ -8,11 +8,11 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from composer import MAX_DEPTH
-from infra.http import create_app
-from infra.stores import MemoryStore
 from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
 from tests.infra.http.worlds import world as opened
+from xingqiao.composer import MAX_DEPTH
+from xingqiao.infra.http import create_app
+from xingqiao.infra.stores import MemoryStore
 
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
 RESULT = {"blocking": "true", "result": "true"}
@@ -372,8 +372,8 @@ async def test_while_the_store_does_not_commit_calls_are_answered_with_503(monke
                 raise OSError("no space left")
             return await super().commit(writes)
 
-    monkeypatch.setattr("infra.engine.tick.RETRY_S", 0)
-    monkeypatch.setattr("infra.engine.tick.DEADLINE_S", 0.05)
+    monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
+    monkeypatch.setattr("xingqiao.infra.engine.tick.DEADLINE_S", 0.05)
     store = FullDisk()
     async with opened(store) as world, asyncio.TaskGroup() as tasks:
         await world.put("echo", "echo")

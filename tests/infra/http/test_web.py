@@ -6,11 +6,11 @@ import base64
 
 import pytest
 
-import composer
-from actions import Quotas
-from infra.engine import EngineSettings
 from tests.infra.http.worlds import KEY, OPERATOR, PAYLOAD_BYTES, USER
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
+from xingqiao.actions import Quotas
+from xingqiao.infra.engine import EngineSettings
 
 WEB = "/api/v1/web/guest/default"
 HOME = "/api/v1/namespaces/_"
@@ -354,7 +354,7 @@ async def test_nothing_is_told_of_an_error_inside(world, browser, what, medium):
 
 
 async def test_one_that_takes_too_long_goes_on(world, browser, monkeypatch):
-    monkeypatch.setattr("infra.http.web.WAIT_S", 0)
+    monkeypatch.setattr("xingqiao.infra.http.web.WAIT_S", 0)
     await world.put("a", "hold", **exported())
 
     answer = await browser.get(f"{WEB}/a.json")

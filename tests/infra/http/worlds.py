@@ -13,22 +13,22 @@ import anyio.lowlevel
 import httpx
 from things import StandingClock
 
-from actions import ACCOUNT, Arns, Change, Completion, Quotas
-from composer import Failure, Success
-from infra.activities import Activities
-from infra.clock import RandomIds
-from infra.clouds import open_clouds
-from infra.engine import Engine, EngineSettings
-from infra.feeds import Feeds
-from infra.http import Api, Authenticator, create_app
-from infra.integrations import Integrations
-from infra.machines import Machines
-from infra.namespaces import Namespaces, first_namespaces
-from infra.secrets import SecretStore
-from infra.settings import Settings
-from infra.sfn import StepFunctions
-from infra.stores import MemoryStore
-from infra.system import system_entities
+from xingqiao.actions import ACCOUNT, Arns, Change, Completion, Quotas
+from xingqiao.composer import Failure, Success
+from xingqiao.infra.activities import Activities
+from xingqiao.infra.clock import RandomIds
+from xingqiao.infra.clouds import open_clouds
+from xingqiao.infra.engine import Engine, EngineSettings
+from xingqiao.infra.feeds import Feeds
+from xingqiao.infra.http import Api, Authenticator, create_app
+from xingqiao.infra.integrations import Integrations
+from xingqiao.infra.machines import Machines
+from xingqiao.infra.namespaces import Namespaces, first_namespaces
+from xingqiao.infra.secrets import SecretStore
+from xingqiao.infra.settings import Settings
+from xingqiao.infra.sfn import StepFunctions
+from xingqiao.infra.stores import MemoryStore
+from xingqiao.infra.system import system_entities
 
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
 OPERATOR = "operator:an-operators-key"

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from infra.items import DirectoryObjects
-from infra.items.directory import MAX_PARTS, NEW
+from xingqiao.infra.items import DirectoryObjects
+from xingqiao.infra.items.directory import MAX_PARTS, NEW
 
 ALL = (0, 1000)
 
@@ -118,7 +118,7 @@ async def test_names_that_are_no_text_are_not_listed(objects, root):
 
 
 async def test_too_many_files_are_not_listed(objects, root, monkeypatch):
-    monkeypatch.setattr("infra.items.directory.MAX_FILES", 2)
+    monkeypatch.setattr("xingqiao.infra.items.directory.MAX_FILES", 2)
     for n in range(3):
         (root / "items" / str(n)).write_text("")
 

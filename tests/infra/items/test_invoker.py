@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 from things import Answers, StandingClock, invocation
 
-from actions import Action, Inline, Limits
-from adapters import SecretError
-from composer import Failure, Name, Success
-from composer.states import ReadingBounds
-from infra.items import ITEMS, READ, WRITE, DirectoryObjects, ItemsInvoker, Places
+from xingqiao.actions import Action, Inline, Limits
+from xingqiao.adapters import SecretError
+from xingqiao.composer import Failure, Name, Success
+from xingqiao.composer.states import ReadingBounds
+from xingqiao.infra.items import ITEMS, READ, WRITE, DirectoryObjects, ItemsInvoker, Places
 
 GET, PUT = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:putObject"
 RUN = "arn:aws:states:us-east-1:111111111111:mapRun:m/L:0b3e"

@@ -8,9 +8,9 @@ import random
 
 import pytest
 
-from adapters import Fault, ObjectEntry, ObjectPart, Page
-from composer.states import ReadingBounds, StatesError
-from infra.items.reading import read
+from xingqiao.adapters import Fault, ObjectEntry, ObjectPart, Page
+from xingqiao.composer.states import ReadingBounds, StatesError
+from xingqiao.infra.items.reading import read
 
 GET, LIST = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:listObjectsV2"
 JSON, JSONL = {"InputType": "JSON"}, {"InputType": "JSONL"}
@@ -21,7 +21,7 @@ FIRST_BYTES = 1024
 
 @pytest.fixture(autouse=True)
 def _small_beginnings(monkeypatch):
-    monkeypatch.setattr("infra.items.reading.FIRST_BYTES", FIRST_BYTES)
+    monkeypatch.setattr("xingqiao.infra.items.reading.FIRST_BYTES", FIRST_BYTES)
 
 
 class Shelf:

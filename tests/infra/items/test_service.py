@@ -8,13 +8,13 @@ import signal
 
 import pytest
 
-import composer
-from actions import Quotas
-from infra.app import open_service
-from infra.embedded import Embedded
-from infra.settings import Settings
 from tests.infra.servers import AUTH, running
 from tests.rigs.s3 import KEYS, s3
+from xingqiao import composer
+from xingqiao.actions import Quotas
+from xingqiao.infra.app import open_service
+from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.settings import Settings
 
 READ, WRITE = "/whisk.system/states/readItems", "/whisk.system/states/writeResults"
 GET = "arn:aws:states:::s3:getObject"

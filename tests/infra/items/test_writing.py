@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adapters import Fault
-from composer.states import StatesError
-from infra.items.writing import write
+from xingqiao.adapters import Fault
+from xingqiao.composer.states import StatesError
+from xingqiao.infra.items.writing import write
 
 RUN = "arn:aws:states:us-east-1:111111111111:mapRun:m/L:0b3e"
 GOOD = {

@@ -17,8 +17,8 @@ from moto.dynamodb.exceptions import (
 )
 from moto.dynamodb.models import DynamoDBBackend
 
-from infra.stores import DynamoStore
-from infra.stores.dynamodb.store import RENEWAL_S
+from xingqiao.infra.stores import DynamoStore
+from xingqiao.infra.stores.dynamodb.store import RENEWAL_S
 
 TABLE = "xingqiao"
 MOST_BYTES = 4 << 20  # of a transaction

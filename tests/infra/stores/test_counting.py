@@ -12,17 +12,17 @@ import sys
 
 import pytest
 
-from actions import ExecutionRow, Query, Write
-from infra.stores import SqliteStore, StoreError, marker
-from infra.stores.counting import failure
-from infra.stores.errors import StoreDoubtError
-from infra.stores.sqlite import FILE
+from xingqiao.actions import ExecutionRow, Query, Write
+from xingqiao.infra.stores import SqliteStore, StoreError, marker
+from xingqiao.infra.stores.counting import failure
+from xingqiao.infra.stores.errors import StoreDoubtError
+from xingqiao.infra.stores.sqlite import FILE
 
 COMMITS = """
 import asyncio, sys
 from pathlib import Path
-from actions import ExecutionRow, Write
-from infra.stores import SqliteStore
+from xingqiao.actions import ExecutionRow, Write
+from xingqiao.infra.stores import SqliteStore
 async def main():
     async with SqliteStore(Path(sys.argv[1]), synchronous=sys.argv[2]) as store:
         for n in range(int(sys.argv[3])):

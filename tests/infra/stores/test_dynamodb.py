@@ -11,12 +11,6 @@ import anyio.lowlevel
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, ReadTimeoutError
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Saved, Standing, Write
-from infra.stores import StoreError
-from infra.stores.dynamodb.items import KEY_BYTES, PIECE_BYTES
-from infra.stores.dynamodb.lease import LIVES_MS
-from infra.stores.dynamodb.table import ATTEMPTS, FEW, Table, connected
-from infra.stores.errors import StoreDoubtError
 from tests.infra.stores.tables import (
     TABLE,
     At,
@@ -27,6 +21,20 @@ from tests.infra.stores.tables import (
     everything_in,
     refusal,
 )
+from xingqiao.actions import (
+    ActivationRow,
+    Document,
+    ExecutionRow,
+    FiberRow,
+    Query,
+    Saved,
+    Standing,
+    Write,
+)
+from xingqiao.infra.stores.dynamodb.items import KEY_BYTES, PIECE_BYTES
+from xingqiao.infra.stores.dynamodb.lease import LIVES_MS
+from xingqiao.infra.stores.dynamodb.table import ATTEMPTS, FEW, Table, connected
+from xingqiao.infra.stores.errors import StoreDoubtError, StoreError
 
 LARGE = b"x" * (3 * PIECE_BYTES)
 KEPT = {"schema", "lease", "statuses"}  # partitions that an empty store has
@@ -278,9 +286,9 @@ def crashing(at, *, after):
 @pytest.fixture
 def narrow(monkeypatch):
     """Limits so low that a commit of few rows has every step that a commit may have."""
-    monkeypatch.setattr("infra.stores.dynamodb.journal.MOST_WRITES", 9)
-    monkeypatch.setattr("infra.stores.dynamodb.journal.MOST_BYTES", 12_000)
-    monkeypatch.setattr("infra.stores.dynamodb.items.PIECE_BYTES", 4000)
+    monkeypatch.setattr("xingqiao.infra.stores.dynamodb.journal.MOST_WRITES", 9)
+    monkeypatch.setattr("xingqiao.infra.stores.dynamodb.journal.MOST_BYTES", 12_000)
+    monkeypatch.setattr("xingqiao.infra.stores.dynamodb.items.PIECE_BYTES", 4000)
 
 
 SMALL = Write(executions=[execution("new")], fibers=fibers(1, "new"), documents=[document()])
@@ -859,7 +867,7 @@ async def test_what_refuses_is_told(error, text, method):
 def test_without_boto3_it_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "boto3", None)
 
-    with pytest.raises(StoreError, match=r"needs boto3: pip install 'xingqiao\[aws\]'"):
+    with pytest.raises(StoreError, match=r"needs boto3: pip install 'xingqiao\[aws\]', or in a"):
         connected(1)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Write
-from infra.stores import Seal, SealedStore, SqliteStore, new_key
 from tests.contracts.test_store import there
 from tests.infra.stores.tables import client, dynamo_store
+from xingqiao.actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Write
+from xingqiao.infra.stores import Seal, SealedStore, SqliteStore, new_key
 
 CLEAR = b'"it-stands-in-clear"'
 LARGE = b'"' + b"large" * 200_000 + b'"'  # lies in pieces in a table

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from actions import Document, ExecutionRow, Write
-from infra.stores import MemoryStore, Seal, SealedStore, SealError, StoreError, is_sealed, new_key
+from xingqiao.actions import Document, ExecutionRow, Write
+from xingqiao.infra.stores import (
+    MemoryStore,
+    Seal,
+    SealedStore,
+    SealError,
+    StoreError,
+    is_sealed,
+    new_key,
+)
 
 BODY, PLACE = b'{"token":"a-bound-parameter"}', b"value/e1/k"
 

@@ -14,13 +14,13 @@ from importlib import resources
 
 import pytest
 
-from actions import ActivationRow, ExecutionRow, FiberRow, Query, Write
-from infra.stores import SqliteStore, StoreError
-from infra.stores.sqlite import FILE
+from xingqiao.actions import ActivationRow, ExecutionRow, FiberRow, Query, Write
+from xingqiao.infra.stores import SqliteStore, StoreError
+from xingqiao.infra.stores.sqlite import FILE
 
 MIGRATIONS = sorted(
     entry.name
-    for entry in resources.files("infra.stores").joinpath("migrations").iterdir()
+    for entry in resources.files("xingqiao.infra.stores").joinpath("migrations").iterdir()
     if entry.name.endswith(".sql")
 )
 
@@ -97,7 +97,9 @@ async def test_a_new_file_has_the_newest_schema(tmp_path):
 async def test_a_file_of_any_older_version_is_brought_up_to_date(tmp_path, version):
     db = sqlite3.connect(tmp_path / FILE)
     for name in MIGRATIONS[:version]:
-        db.executescript(resources.files("infra.stores").joinpath("migrations", name).read_text())
+        db.executescript(
+            resources.files("xingqiao.infra.stores").joinpath("migrations", name).read_text()
+        )
     if version:
         row = ("old", "guest", "hello", "running", 1, None, b"{}")
         db.execute("INSERT INTO executions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -201,7 +203,7 @@ OPENS = """
 import asyncio
 import fcntl, sys
 from pathlib import Path
-from infra.stores import SqliteStore, StoreError
+from xingqiao.infra.stores import SqliteStore, StoreError
 async def main():
     try:
         async with SqliteStore(Path(sys.argv[1])):
@@ -252,8 +254,8 @@ COMMITS = """
 import asyncio, sys
 from itertools import count
 from pathlib import Path
-from actions import ActivationRow, ExecutionRow, FiberRow, Write
-from infra.stores import SqliteStore
+from xingqiao.actions import ActivationRow, ExecutionRow, FiberRow, Write
+from xingqiao.infra.stores import SqliteStore
 async def main():
     async with SqliteStore(Path(sys.argv[1])) as store:
         for n in count():
@@ -292,8 +294,8 @@ FILLS = """
 import asyncio, resource, sys
 from itertools import count
 from pathlib import Path
-from actions import ExecutionRow, Write
-from infra.stores import SqliteStore
+from xingqiao.actions import ExecutionRow, Write
+from xingqiao.infra.stores import SqliteStore
 async def main():
     async with SqliteStore(Path(sys.argv[1])) as store:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
@@ -329,8 +331,8 @@ async def test_a_full_disk_loses_nothing_and_room_heals_it(tmp_path):
 REWRITES = """
 import asyncio, resource, sys
 from pathlib import Path
-from actions import ExecutionRow, Write
-from infra.stores import SqliteStore, StoreError
+from xingqiao.actions import ExecutionRow, Write
+from xingqiao.infra.stores import SqliteStore, StoreError
 async def main():
     async with SqliteStore(Path(sys.argv[1])) as store:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
@@ -397,7 +399,11 @@ async def test_nobody_else_may_look_into_the_directory(tmp_path):
 
 async def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path):
     """Its actions become entities; its activations have no kind of their own."""
-    first = resources.files("infra.stores").joinpath("migrations", "0001.sql").read_text("utf-8")
+    first = (
+        resources.files("xingqiao.infra.stores")
+        .joinpath("migrations", "0001.sql")
+        .read_text("utf-8")
+    )
     with closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.executescript(f"{first} PRAGMA user_version=1;")
         db.execute("INSERT INTO documents VALUES ('action', '/guest/a', 3, x'7b7d')")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from infra.stores.turns import Turns
+from xingqiao.infra.stores.turns import Turns
 
 NAMES = ("r1", "r2", "w1", "r3", "w2")
 

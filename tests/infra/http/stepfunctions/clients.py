@@ -16,8 +16,8 @@ from botocore.validate import ParamValidator
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from infra.http.stepfunctions.protocol import answer
 from tests.infra.http.worlds import KEY, USER
+from xingqiao.infra.http.stepfunctions.protocol import answer
 
 URL = "http://test/"
 MODEL = ServiceModel(Loader().load_service_model("stepfunctions", "service-2"))

@@ -10,11 +10,11 @@ import re
 
 import pytest
 
-import composer
-from composer import Limits
-from infra.engine import EngineSettings
 from tests.infra.http.stepfunctions.conftest import ROLE, Machines
 from tests.infra.http.worlds import world as opened
+from xingqiao import composer
+from xingqiao.composer import Limits
+from xingqiao.infra.engine import EngineSettings
 
 PASS = {"Type": "Pass", "End": True}
 WAIT = {"Type": "Wait", "Seconds": 60, "End": True}
@@ -213,7 +213,7 @@ async def test_a_standard_machine_is_not_waited_for(aws):
 
 
 async def test_an_express_execution_that_takes_too_long_has_timed_out(aws, world, monkeypatch):
-    monkeypatch.setattr("infra.http.stepfunctions.executions.LONGEST_S", 0.01)
+    monkeypatch.setattr("xingqiao.infra.http.stepfunctions.executions.LONGEST_S", 0.01)
     machine = await aws.machine(type="EXPRESS", W=WAIT)
 
     answer = await aws("StartSyncExecution", stateMachineArn=machine)

@@ -7,9 +7,9 @@ import json
 import pytest
 from botocore.validate import ParamValidator
 
-from infra.http.stepfunctions import histories
-from infra.http.stepfunctions.events import event_of, events_of
 from tests.infra.http.stepfunctions.clients import MODEL
+from xingqiao.infra.http.stepfunctions import histories
+from xingqiao.infra.http.stepfunctions.events import event_of, events_of
 
 SHAPES = MODEL._service_description["shapes"]
 EVENT = MODEL.shape_for("HistoryEvent")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from botocore.loaders import Loader
 
-from infra.http.stepfunctions.errors import AwsError
-from infra.http.stepfunctions.inputs import INPUTS
-from infra.http.stepfunctions.shapes import Flag, Items, Members, Number, Text, read
+from xingqiao.infra.http.stepfunctions.errors import AwsError
+from xingqiao.infra.http.stepfunctions.inputs import INPUTS
+from xingqiao.infra.http.stepfunctions.shapes import Flag, Items, Members, Number, Text, read
 
 MODEL = Loader().load_service_model("stepfunctions", "service-2")
 SHAPES = MODEL["shapes"]

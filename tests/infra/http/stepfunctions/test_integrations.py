@@ -8,12 +8,12 @@ import re
 import anyio.lowlevel
 import pytest
 
-from composer import Success
-from infra.integrations import Asked, Integration
-from infra.sfn import OPERATIONS
 from tests.infra.http.stepfunctions.clients import MODEL
 from tests.infra.http.stepfunctions.conftest import Machines
 from tests.infra.http.worlds import world as opened
+from xingqiao.composer import Success
+from xingqiao.infra.integrations import Asked, Integration
+from xingqiao.infra.sfn import OPERATIONS
 
 START = "arn:aws:states:::states:startExecution"
 SDK = "arn:aws:states:::aws-sdk:sfn:"

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from actions import Action, Document, Write
-from composer import Name
-from infra.stores import MemoryStore
 from tests.infra.http.stepfunctions.clients import Aws
 from tests.infra.http.worlds import world as opened
+from xingqiao.actions import Action, Document, Write
+from xingqiao.composer import Name
+from xingqiao.infra.stores import MemoryStore
 
 ROLE = "arn:aws:iam::111111111111:role/sfn"
 GROUP = "arn:aws:logs:us-east-1:111111111111:log-group:name:*"

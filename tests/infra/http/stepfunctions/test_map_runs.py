@@ -6,9 +6,9 @@ import json
 
 import anyio.lowlevel
 
-from composer import Success
 from tests.infra.http.stepfunctions.conftest import Machines
 from tests.infra.http.worlds import world as opened
+from xingqiao.composer import Success
 
 MISSING = "arn:aws:states:us-east-1:111111111111:mapRun:main/L:00000000-0000-0000-0000-000000000000"
 ASK = {"Type": "Task", "Resource": "ask", "End": True}

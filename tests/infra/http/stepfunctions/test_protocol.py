@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from actions import (
+from tests.infra.http.stepfunctions.clients import URL, Aws, told
+from xingqiao.actions import (
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -14,17 +15,16 @@ from actions import (
     ThrottledError,
     TooLargeError,
 )
-from composer import InvalidNameError
-from infra.http.errors import UnavailableError
-from infra.http.stepfunctions.errors import (
+from xingqiao.composer import InvalidNameError
+from xingqiao.infra.http.errors import UnavailableError
+from xingqiao.infra.http.stepfunctions.errors import (
     AwsError,
     quota_exceeded,
     resource_missing,
     type_not_supported,
 )
-from infra.http.stepfunctions.protocol import MAX_BODY_BYTES, seconds
-from infra.http.stepfunctions.service import OPERATIONS
-from tests.infra.http.stepfunctions.clients import URL, Aws, told
+from xingqiao.infra.http.stepfunctions.protocol import MAX_BODY_BYTES, seconds
+from xingqiao.infra.http.stepfunctions.service import OPERATIONS
 
 UUID = r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"
 
@@ -169,6 +169,6 @@ async def test_it_is_served_at_the_root_beside_openwhisks_api(world):
 
 
 def test_every_operation_that_is_served_has_its_parameters():
-    from infra.http.stepfunctions.inputs import INPUTS
+    from xingqiao.infra.http.stepfunctions.inputs import INPUTS
 
     assert OPERATIONS.keys() <= INPUTS.keys()

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from adapters.aws import models
-from composer import asl
-from infra.http.stepfunctions.responses import unfit
+from xingqiao.adapters.aws import models
+from xingqiao.composer import asl
+from xingqiao.infra.http.stepfunctions.responses import unfit
 
 WRONG = "Mock result schema validation error: "
 ENDED = {

@@ -7,11 +7,11 @@ from email.utils import formatdate
 
 import pytest
 
-from actions import Document, Write
-from infra.stores import MemoryStore
 from tests.infra.http.stepfunctions.clients import URL, Aws, told
 from tests.infra.http.worlds import KEY, USER
 from tests.infra.http.worlds import world as opened
+from xingqiao.actions import Document, Write
+from xingqiao.infra.stores import MemoryStore
 
 MINUTES = 60_000
 MISMATCH = (
@@ -260,7 +260,7 @@ async def test_a_key_that_is_shown_while_another_is_given_does_not_come_back():
 
 
 def test_what_is_secret_is_not_shown_by_accident():
-    from infra.namespaces import Namespace
+    from xingqiao.infra.namespaces import Namespace
 
     namespace = Namespace(name="guest", uuid=USER, key_hash="0", key=KEY)
 

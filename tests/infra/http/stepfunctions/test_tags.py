@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from infra.integrations import Integration
 from tests.infra.http.stepfunctions.clients import Aws
 from tests.infra.http.stepfunctions.test_machines import DEFINITION, PREFIX, ROLE, defined, made
 from tests.infra.http.worlds import world as opened
+from xingqiao.infra.integrations import Integration
 
 M = PREFIX + "m"
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from infra.http.stepfunctions import testing
 from tests.composer.states.recorded import cases, checker
 from tests.infra.http.stepfunctions.clients import Aws
+from xingqiao.infra.http.stepfunctions import testing
 
 ROLE = "arn:aws:iam::111111111111:role/sfn"
 FUNCTION = "arn:aws:lambda:us-east-1:111111111111:function:"

@@ -7,11 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from infra.http.stepfunctions.aliases import chosen
-from infra.http.stepfunctions.errors import AwsError
-from infra.http.stepfunctions.protocol import Caller
-from infra.http.stepfunctions.starts import start_of
-from infra.machines import Alias, Machines
 from tests.infra.http.stepfunctions.clients import Aws
 from tests.infra.http.stepfunctions.test_machines import (
     DEFINITION,
@@ -21,6 +16,11 @@ from tests.infra.http.stepfunctions.test_machines import (
     described,
     made,
 )
+from xingqiao.infra.http.stepfunctions.aliases import chosen
+from xingqiao.infra.http.stepfunctions.errors import AwsError
+from xingqiao.infra.http.stepfunctions.protocol import Caller
+from xingqiao.infra.http.stepfunctions.starts import start_of
+from xingqiao.infra.machines import Alias, Machines
 
 M = PREFIX + "m"
 
@@ -369,7 +369,7 @@ async def test_the_program_of_a_version_is_there_after_a_crash(world, aws):
 
 
 async def test_few_versions_are_kept_ready_and_those_that_go_are_not(world, aws, monkeypatch):
-    monkeypatch.setattr("infra.machines.READY", 1)
+    monkeypatch.setattr("xingqiao.infra.machines.READY", 1)
     await made(aws, publish=True)
     await updated(aws, defined("2"), publish=True)
     caller = Caller("guest", "id")

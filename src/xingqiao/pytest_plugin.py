@@ -9,17 +9,17 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from composer.testing import Run
+    from .testing import Run
 
 
 @pytest.fixture(name="simulate")
 def _simulate() -> Callable[..., Run]:
-    """`composer.testing.simulate`: run a composition with faked actions, in virtual time.
+    """`xingqiao.testing.simulate`: run a composition with faked actions, in virtual time.
 
     def test_a_flaky_post_is_tried_again(simulate):
         run = simulate(composer.retry(2, "post"), actions={"post": [Fail(), {"ok": True}]})
         assert run.value == {"ok": True}
     """
-    from composer.testing import simulate  # noqa: PLC0415 - loads nothing until it is asked for
+    from .testing import simulate  # noqa: PLC0415  loaded by the first test that uses the fixture
 
     return simulate

@@ -1,0 +1,119 @@
+"""Code for workers, and functions of the embedding program: their `exec`, read, checked and shown."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ..composer import flaw
+from .errors import InvalidError, TooLargeError
+from .kinds import CONDUCTED, INLINE, RUNTIMES, Row, resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from ..composer import JSON, Program
+
+MAX_CODE_BYTES = 48 << 20
+_ARCHIVES = {"UEsD": b"PK\x03\x04", "H4sI": b"\x1f\x8b\x08"}  # zip and gzip, in base64 and not
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code for a worker: one module with a `main`, or several inline functions by hash."""
+
+    kind: str
+    text: str = ""
+    main: str = "main"
+    binary: bool = False
+    functions: dict[str, dict[str, JSON]] = field(default_factory=dict)
+
+    @cached_property
+    def hash(self) -> str:
+        """What a worker is kept warm for."""
+        parts = (self.kind, self.main, str(self.binary), self.text, *self.functions)
+        return sha256(repr(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A function of the embedding program. It is trusted, and it is not stored."""
+
+    function: Callable[..., Any]
+    kind: str = INLINE
+
+
+def code_of(program: Program, function: str) -> Code:
+    """The inline functions of a program in the language of this one, which share workers."""
+    functions = program.functions
+    kind = resolved(functions[function]["kind"])
+    same = {hash: doc for hash, doc in functions.items() if resolved(doc["kind"]) == kind}
+    return Code(kind or functions[function]["kind"], functions=same)
+
+
+def runnable(kind: str, kinds: Collection[str]) -> str:
+    """The kind of code that a client means, which must be one of `kinds`.
+
+    Raises:
+        InvalidError: it is none of them; with those that there are.
+    """
+    ours = resolved(kind)
+    if ours not in kinds:
+        known = ", ".join(f"'{name}'" for name in sorted({*kinds, *CONDUCTED}))
+        raise InvalidError(
+            "The request content was malformed:\n"
+            f"The specified runtime '{kind:.100}' is not supported by this platform. "
+            f"Valid values are: {known}"
+        )
+    assert ours is not None  # noqa: S101  it is among the kinds
+    return ours
+
+
+def _parsed(doc: dict[str, JSON], _namespace: str, kinds: Collection[str]) -> Code:
+    kind = runnable(doc["kind"], kinds)
+    text, main = doc.get("code"), doc.get("main")
+    if not isinstance(text, str) or not text:
+        raise InvalidError("The request content was malformed:\n'exec.code' must be a string")
+    if main is not None and not isinstance(main, str):
+        raise InvalidError("The request content was malformed:\n'exec.main' must be a string")
+    for field_name, value in (("code", text), ("main", main)):
+        if why := flaw(value):
+            raise InvalidError(f"The request content was malformed:\n'exec.{field_name}': {why}")
+    size = len(text.encode())
+    if size > MAX_CODE_BYTES:
+        raise TooLargeError(f"Code larger than allowed: {size} > {MAX_CODE_BYTES} bytes.")
+    return Code(kind, text, main or "main", _is_archive(text))
+
+
+def _is_archive(text: str) -> bool:
+    """Whether code is base64 of an archive, as OpenWhisk's clients send one."""
+    if text[:4] not in _ARCHIVES:
+        return False
+    try:
+        return base64.b64decode(text, validate=True).startswith(_ARCHIVES[text[:4]])
+    except ValueError:
+        return False
+
+
+def _shown(execution: Code, code: bool) -> dict[str, JSON]:
+    doc: dict[str, JSON] = {"kind": execution.kind, "binary": execution.binary}
+    if execution.main != "main":
+        doc["main"] = execution.main
+    if code:
+        doc["code"] = execution.text
+    return doc
+
+
+def _inline_shown(execution: Inline, _code: bool) -> dict[str, JSON]:
+    return {"kind": execution.kind, "binary": False}
+
+
+CODE = Row(parse=_parsed, show=_shown)
+# An inline function is in no document: the code's parser refuses it.
+CODED: Mapping[str, Row] = {
+    **dict.fromkeys(RUNTIMES, CODE),
+    INLINE: Row(parse=_parsed, show=_inline_shown),
+}

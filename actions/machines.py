@@ -1,0 +1,75 @@
+"""State machines: their `exec`, read, lowered, checked and shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import composer
+from ..composer import CompositionError, InvalidNameError, Name
+from .composed import Composed
+from .errors import InvalidError
+from .kinds import MACHINE, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from ..composer import JSON
+
+STANDARD, EXPRESS = MACHINE_TYPES = ("STANDARD", "EXPRESS")
+
+
+def _parsed(doc: dict[str, JSON], _namespace: str, _kinds: Collection[str]) -> Composed:
+    definition, type = doc.get("definition"), doc.get("type", STANDARD)
+    if not isinstance(definition, str):
+        raise InvalidError(
+            "The request content was malformed:\n'exec.definition' must be the text of a state machine"
+        )
+    if type not in MACHINE_TYPES:
+        raise InvalidError(
+            f"The request content was malformed:\n'exec.type' must be {' or '.join(MACHINE_TYPES)}"
+        )
+    try:
+        program = composer.asl.lower(definition, type=type, hooks=HOOKS)
+    except CompositionError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error
+    return Composed(MACHINE, {"definition": definition, "type": type}, program)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        Name.parse(text)
+    except InvalidNameError:
+        return False
+    return True
+
+
+# What is stored names what was there when it was put.
+HOOKS = composer.asl.hooks(is_action=_is_name, is_integration=lambda _: True)
+
+
+def _check_integrations(machine: Composed, known: Callable[[str], bool]) -> None:
+    """Checks that a state machine asks for no integration that is not known here.
+
+    Raises:
+        InvalidError: naming it and where it stands.
+    """
+    definition, type = machine.document["definition"], machine.document["type"]
+    hooks = composer.asl.hooks(is_action=_is_name, is_integration=known)
+    found = composer.asl.diagnose(definition, type=type, hooks=hooks)
+    if composer.asl.errors(found):
+        why = composer.asl.refusal(definition, found)
+        raise InvalidError(f"The request content was malformed:\n{why}")
+
+
+def _shown(execution: Composed, code: bool) -> dict[str, JSON]:
+    about = execution.document if code else {"type": execution.document["type"]}
+    return {"kind": execution.kind, "binary": False, **about}
+
+
+def _is_express(execution: Composed) -> bool:
+    return bool(execution.document["type"] == EXPRESS)
+
+
+MACHINES: Mapping[str, Row] = {
+    MACHINE: Row(parse=_parsed, show=_shown, check=_check_integrations, express=_is_express)
+}
