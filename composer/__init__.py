@@ -95,7 +95,9 @@ from .program import Program
 from .redrive import RedriveError, redrive
 from .retries import RetryPolicy
 from .states import task_token, token_place
+from .stretches import Stretch
 from .timelines import Line, timeline
+from .transacting import decided, decision
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,
@@ -178,6 +180,7 @@ __all__ = [
     "Scope",
     "Sleeping",
     "Spawn",
+    "Stretch",
     "Success",
     "Template",
     "TimerFired",
@@ -199,6 +202,8 @@ __all__ = [
     "check_part",
     "compile",
     "copied",
+    "decided",
+    "decision",
     "do",
     "doloop",
     "doloop_nosave",

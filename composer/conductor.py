@@ -15,14 +15,16 @@ that a language has added, the program's dialect says: see `composer.dialect`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from . import history
 from .causes import Cancellation, Exhaustion, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke, Rebind
-from .compensations import REVERT_ALL, Compensating, Compensations, Doing
+from .compensations import REVERT_ALL, Compensations, Doing
 from .coordinator import Coordinating
-from .cursor import Context, Cursor, count_from_now
+from .cursor import Context, Cursor, count_from_now, stops
+from .errors import OverlongError
 from .events import (
     Accepted,
     Cancelled,
@@ -42,6 +44,7 @@ from .fiber import (
     Attempts,
     Cause,
     Deadline,
+    Failing,
     Fiber,
     Finalizer,
     Finalizing,
@@ -62,6 +65,7 @@ from .undoing import (
     doubt,
     in_a_step,
     left_undone,
+    resolve,
     undisturbed,
 )
 from .values import (
@@ -83,8 +87,9 @@ if TYPE_CHECKING:
 class Transition:
     """What an event has made of a fiber, by running so many instructions.
 
-    `stale` when the event answered another turn: nothing has changed. `events` is how many there are by
-    now in a history that numbers them.
+    `stale` when the event answered another turn: nothing has changed. `overlong` when the fiber has stopped
+    before an evaluation that takes more steps than `Limits.at_once`; it then has neither a wait nor an
+    outcome. `events` is how many there are by now in a history that numbers them.
     """
 
     fiber: Fiber
@@ -92,6 +97,7 @@ class Transition:
     entries: list[Entry]
     ran: int = 0
     stale: bool = False
+    overlong: bool = False
     events: int = 0
 
 
@@ -108,13 +114,26 @@ def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> T
         event: one that is not for the turn the fiber waits in is stale and changes nothing.
         context: the execution's id, the time, and the limits.
     """
-    dialect, cursor = program.dialect, Cursor(fiber, program.instructions, context)
+    cursor = Cursor(fiber, program.instructions, context)
+    try:
+        return _advanced(program.dialect, cursor, fiber, event)
+    except OverlongError:  # the same again, up to the last place where the fiber can stop
+        again = Cursor(fiber, program.instructions, context)
+        if cursor.places:
+            again.stop = cursor.places
+        else:
+            again.limits = replace(again.limits, at_once=None)
+        return _advanced(program.dialect, again, fiber, event)
+
+
+def _advanced(dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event) -> Transition:
     if not _receive(dialect, cursor, fiber, event):
-        return Transition(fiber, [], [], stale=True, events=context.events)
+        return Transition(fiber, [], [], stale=True, events=cursor.events)
     if cursor.exhausted:
         _stop(dialect, cursor)
     ran = _run(dialect, cursor) if cursor.wait is None and cursor.outcome is None else 0
-    return Transition(_fiber(cursor), cursor.commands, cursor.entries, ran, events=cursor.events)
+    made = _fiber(cursor), cursor.commands, cursor.entries, ran
+    return Transition(*made, overlong=cursor.stopped, events=cursor.events)
 
 
 def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
@@ -129,12 +148,15 @@ def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
 
 def _run(dialect: Dialect, cursor: Cursor) -> int:
     instructions, operations = cursor.instructions, dialect.operations
-    ran = 0
+    ran, sliced = 0, cursor.limits.at_once is not None
     while ran < cursor.limits.instructions:
+        if sliced and stops(cursor):
+            break
         instruction = instructions[cursor.pc]
         cursor.pc += 1
         cause = operations[type(instruction)](cursor, instruction)
         ran += 1 + cursor.work // WORK
+        cursor.spent += cursor.work
         cursor.work = 0
         if cause is not None:
             _unwind(dialect, cursor, cause)
@@ -169,6 +191,7 @@ def _fiber(cursor: Cursor) -> Fiber:
         outcome=cursor.outcome,
         log=cursor.log,
         event=cursor.event,
+        told=cursor.events if cursor.stopped else 0,
     )
 
 
@@ -184,7 +207,7 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
         return False
     match event:
         case Continued():
-            return wait is None
+            return wait is None and _continue(dialect, cursor)
         case Completed():
             return isinstance(wait, Invoking) and _complete(dialect, cursor, event)
         case Failed():
@@ -208,7 +231,7 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
         case Resumed():
             return isinstance(wait, Paused) and _resume(cursor, event)
         case Resolved():
-            return isinstance(wait, Paused) and wait.stuck and _resolve(cursor, event)
+            return isinstance(wait, Paused) and wait.stuck and resolve(cursor, event)
         case Rebound():
             if not isinstance(wait, Joining) or event.turn != fiber.turn:
                 return False
@@ -223,6 +246,13 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
             assert_never(event)
 
 
+def _continue(dialect: Dialect, cursor: Cursor) -> bool:
+    if cursor.frames and isinstance(frame := cursor.frames[-1], Failing):
+        cursor.pop()
+        _unwind(dialect, cursor, frame.failure)
+    return True
+
+
 def _resume(cursor: Cursor, event: Resumed) -> bool:
     given = history.NOTHING if event.params is None else event.params
     cursor.note(history.RESUMED, event.detail, given)
@@ -232,24 +262,6 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
         assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
         cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
-    return True
-
-
-def _resolve(cursor: Cursor, event: Resolved) -> bool:
-    """What it is stuck at counts as done: an undo, or a step after the pivot."""
-    depth = max(
-        at for at, frame in enumerate(cursor.frames) if isinstance(frame, (Compensating, Doing))
-    )
-    frame = cursor.frames[depth]
-    cursor.frames = cursor.frames[: depth + 1]
-    cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})}, event.value)
-    cursor.origin = None
-    if isinstance(frame, Compensating):
-        cursor.replace(frame, changed(frame, undoing=None))
-        cursor.pc = frame.to
-    else:
-        assert isinstance(frame, Doing)  # noqa: S101  one of the two
-        cursor.value, cursor.pc = {} if event.value is None else event.value, frame.done
     return True
 
 
@@ -334,7 +346,7 @@ def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(dialect: Dialect, cursor: Cursor, cause: Cause) -> None:  # noqa: C901  one case a frame
+def _unwind(dialect: Dialect, cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one case a frame
     while cursor.frames:
         frame = cursor.pop()
         match frame:
@@ -363,6 +375,9 @@ def _unwind(dialect: Dialect, cursor: Cursor, cause: Cause) -> None:  # noqa: C9
             case Deadline() if cause == Expiry(len(cursor.frames)):
                 cause = dialect.expired(cursor, frame)
             case OwnFrame():
+                if isinstance(cause, Failure) and stops(cursor):
+                    cursor.frames = (*cursor.frames, frame, Failing(cause))
+                    return
                 left = dialect.frames[type(frame)](cursor, frame, cause)
                 if left is None:
                     return

@@ -37,6 +37,8 @@ class Limits:
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
         evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
+        at_once: steps of these that all expressions of one transition take together; the fiber stops before
+            an evaluation that takes more, and a `Stretch` makes it. None for any number.
         events: of a history that numbers them; None for any number.
         signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
             not signed.
@@ -47,6 +49,7 @@ class Limits:
     value_bytes: int = 1 << 20
     instructions: int = 1_000
     evaluation_steps: int = 120_000
+    at_once: int | None = None
     events: int | None = 25_000
     signing: bytes = field(default=b"", repr=False)
 
@@ -59,7 +62,7 @@ class Cursor:
 
     __slots__ = (
         "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "instructions", "limits", "log", "now_ms",
-        "origin", "outcome", "pc", "steps", "turn", "value", "wait", "work",
+        "origin", "outcome", "pc", "places", "spent", "steps", "stop", "stopped", "turn", "value", "wait", "work",
     )  # fmt: skip
 
     def __init__(self, fiber: Fiber, instructions: Sequence[Instruction], context: Context) -> None:
@@ -78,10 +81,20 @@ class Cursor:
         self.outcome: Outcome | None = None
         self.exhausted = False
         self.work = 0  # steps of expressions that the instruction under way has taken
+        self.spent = 0  # steps that the instructions before it have taken
+        self.places = 0  # where the fiber could have stopped so far, see `stops`
+        self.stop: int | None = None  # the place where it stops, counted from 1
+        self.stopped = False
         self.log: Log = ()
         self.event, self.events = fiber.event, context.events
         self.commands: list[Command] = []
         self.entries: list[Entry] = []
+
+    @property
+    def at_once(self) -> int | None:
+        """Steps of expressions that the transition may still take; None for any number."""
+        most = self.limits.at_once
+        return None if most is None else most - self.spent - self.work
 
     def push(self, frame: Frame) -> None:
         self.frames = (*self.frames, frame)
@@ -230,6 +243,17 @@ class Context:
     limits: Limits
     generation: int = 0
     events: int = 0
+
+
+def stops(cursor: Cursor) -> bool:
+    """Counts a place where the fiber can stop: before an instruction, or before a language unwinds a frame.
+
+    True if the fiber stops here.
+    """
+    cursor.places += 1
+    if cursor.places == cursor.stop:
+        cursor.stopped = True
+    return cursor.stopped
 
 
 Told: TypeAlias = "tuple[str, dict[str, JSON]]"

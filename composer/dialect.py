@@ -146,6 +146,11 @@ class Dialect(Protocol):
     Laws:
         Pure: no clock, no chance, no I/O. What a method does depends on its arguments only, so that
         after a crash the same events make the same fiber.
+        An operation, and the unwinding of a frame by a failure, may stop for lack of steps: it counts the
+        steps that it evaluates in `cursor.work`, and raises OverlongError when it would take more than
+        `cursor.at_once`. The machine then leaves the fiber before it, and runs it again with any number
+        of steps; see `stretches`. Commands and forks are made again after a crash, and never raise it.
+        Any other method that raises it is run again at once.
         A method changes nothing but its cursor, writes history through `cursor.note`, and never unwinds
         by itself: it returns why to unwind.
         The names of its instructions are not those of the machine's; the names of its frames are those

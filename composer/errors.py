@@ -7,6 +7,7 @@
       InvalidNameError         an action name that OpenWhisk's grammar refuses
       ProgramError             a compiled program that is not one (wrong version, wrong shape)
       LimitError               something larger than a configured limit
+      OverlongError            an evaluation that takes more steps than the transition may take at once
 
 An action that fails is none of these: its failure is a value (`composer.Failure`) and travels as data.
 """
@@ -40,3 +41,7 @@ class ProgramError(Error):
 
 class LimitError(Error):
     """Something larger than a configured limit."""
+
+
+class OverlongError(Error):
+    """An evaluation that takes more steps than `Limits.at_once`. It never leaves `advance`, which stops first."""

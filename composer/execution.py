@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from . import history
 from .changes import Changes
 from .commands import Abandon, CancelMembers, Fork, Invoke, Rebind
 from .conductor import advance, reissue
-from .coordinator import Coordinating
-from .cursor import Context, Cursor, Limits, step_detail
+from .cursor import Context, Cursor, Limits
 from .dialect import AskedAgain, Ended, Iterations, MemberFailed, Redriven, Started
 from .events import Cancelled, Completed, Continued, Event, Joined, Resolved, Resumed
 from .fiber import (
@@ -35,8 +34,9 @@ from .history import Entry
 from .instructions import Each
 from .instructions import Fork as ForkInstruction
 from .joins import Join, Room, unbounded, width_of
-from .operations import inherited, items_of
+from .operations import inherited, items_of, note_again
 from .storing import has_only_begun, is_next, last_event, of_this_generation, told_by_history
+from .stretches import Stretch
 from .undoing import branch_frames
 from .values import CANCELLED, Failure, Outcome, Success, failure
 
@@ -60,6 +60,7 @@ class Execution:
     __slots__ = (
         "_held",
         "_joins",
+        "_overlong",
         "_ready",
         "events",
         "fibers",
@@ -80,6 +81,7 @@ class Execution:
         self._joins: dict[str, Join] = {}
         self._ready: deque[str] = deque()
         self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
+        self._overlong: dict[str, int] = {}  # when each fiber before a `Stretch` stopped, in ms
         self.room: Room = unbounded
 
     @classmethod
@@ -137,7 +139,7 @@ class Execution:
     def deliver(self, fiber: str, event: Event, now_ms: int) -> Changes:
         """Hands `event` to `fiber` and follows what comes of it."""
         changes = Changes()
-        self._deliver(fiber, event, changes, self._context(now_ms))
+        self._deliver([(fiber, event)], changes, self._context(now_ms))
         return self._settled(changes)
 
     def proceed(self, now_ms: int) -> Changes:
@@ -148,8 +150,17 @@ class Execution:
         while self._ready and share > 0:
             fiber = self._ready.popleft()
             if fiber in self.fibers:  # it may have been cancelled meanwhile
-                share -= self._deliver(fiber, Continued(), changes, context)
+                share -= self._deliver([(fiber, Continued())], changes, context)
         changes.stale = False
+        return self._settled(changes)
+
+    def stretched(self, stretch: Stretch, transition: Transition) -> Changes:
+        """Follows the transition of a stretch. Stale if the fiber, or a numbered history, has changed since."""
+        before, context, changes = stretch.fiber, stretch.context, Changes()
+        changes.stale = self.fibers.get(before.id) is not before or self.events != context.events
+        if not changes.stale:
+            self._keep(Continued(), before, transition, changes)
+            self._deliver(self._follow(transition, changes, context.now_ms), changes, context)
         return self._settled(changes)
 
     def cancel(self, now_ms: int) -> Changes:
@@ -169,12 +180,8 @@ class Execution:
                 changes.commands.append((fiber.id, Abandon(fiber.turn, fiber.wait.ticket)))
         for parent in self._joins:
             changes.entries += self._counted(parent, now_ms)
-        self._finish(
-            Fiber(id=ROOT, pc=NOWHERE, value=None),
-            Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated"),
-            changes,
-            now_ms,
-        )
+        ended = Failure(CANCELLED, about) if about else failure(CANCELLED, "terminated")
+        self._finish(Fiber(id=ROOT, pc=NOWHERE, value=None), ended, changes, now_ms)
         return self._settled(changes)
 
     def redrive(self, now_ms: int) -> Changes:
@@ -188,22 +195,14 @@ class Execution:
         self.fibers = {name: fiber.refreshed(now_ms) for name, fiber in self.fibers.items()}
         self.fibers[ROOT] = replace(self.fibers[ROOT], event=self.events)
         for name, command in self.pending(now_ms):
-            path = self.program.instructions[self.fibers[name].pc - 1].path  # type: ignore[union-attr]
-            detail = step_detail(path, command)
+            cursor = Cursor(self.fibers[name], self.program.instructions, self._context(now_ms))
             changes.commands.append((name, command))
-            changes.entries += self._scheduled_again(name, detail, now_ms)
+            note_again(cursor, command, self.program.dialect.told(AskedAgain(cursor)).events)
+            changes.entries += cursor.entries
+            self.events = cursor.events
+            self.fibers[name] = replace(self.fibers[name], event=cursor.event)
         changes.fibers = dict(self.fibers)
         return self._settled(changes)
-
-    def _scheduled_again(self, name: str, detail: dict[str, JSON], now_ms: int) -> list[Entry]:
-        """The entry of a step that a redrive asks for."""
-        cursor = Cursor(self.fibers[name], self.program.instructions, self._context(now_ms))
-        told = self.program.dialect.told(AskedAgain(cursor)).events
-        value = cursor.value if told else history.NOTHING
-        cursor.note(history.STEP_SCHEDULED, detail, value, told)
-        self.events = cursor.events
-        self.fibers[name] = replace(self.fibers[name], event=cursor.event)
-        return cursor.entries
 
     def pass_over(self, member: str, now_ms: int) -> Changes:
         """For a redrive, which keeps this failed member: the next one starts where it had ended.
@@ -237,7 +236,7 @@ class Execution:
             if isinstance(standing.wait, Paused) and fiber in (None, standing.id)
         ]
         for id in paused:
-            self._deliver(id, event or Resumed(), changes, context)
+            self._deliver([(id, event or Resumed())], changes, context)
         changes.stale = changes.stale or not paused
         return self._settled(changes)
 
@@ -269,21 +268,6 @@ class Execution:
         return any(isinstance(fiber.wait, Paused) for fiber in self.fibers.values())
 
     @property
-    def decided(self) -> bool:
-        """Whether a transaction of it may have committed, and not everybody knows yet."""
-        return any(frame.phase in ("deciding", "committing") for frame in self._coordinating)
-
-    def decision(self, transaction: str) -> Literal["commit", "abort", "undecided"]:
-        """What this has decided of a transaction of its own; of one that is not there it is to abort."""
-        found = (frame for frame in self._coordinating if frame.transaction == transaction)
-        return next((frame.decision for frame in found), "abort")
-
-    @property
-    def _coordinating(self) -> list[Coordinating]:
-        frames = (frame for fiber in self.fibers.values() for frame in fiber.frames)
-        return [frame for frame in frames if type(frame) is Coordinating]
-
-    @property
     def stuck(self) -> bool:
         """Whether a saga waits for an operator."""
         return bool(self.stuck_fibers)
@@ -295,9 +279,16 @@ class Execution:
         return [fiber.id for fiber in paused if fiber.wait.stuck]  # type: ignore[union-attr]
 
     @property
+    def stretch(self) -> Stretch | None:
+        """The evaluation to make next; it needs nothing of the execution, whatever happens meanwhile."""
+        for fiber, since_ms in self._overlong.items():
+            return Stretch(self.program, self.fibers[fiber], self._context(since_ms))
+        return None
+
+    @property
     def ready(self) -> bool:
         """Whether there is work that needs no event."""
-        return bool(self._ready)
+        return bool(self._ready or self._overlong)
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -328,13 +319,14 @@ class Execution:
             self._joins.clear()
             self._ready.clear()
             self._held.clear()
+            self._overlong.clear()
         changes.more = bool(self._ready)
         return changes
 
-    def _deliver(self, target: str, event: Event, changes: Changes, context: Context) -> int:
-        """Follows an event from fiber to fiber: a loop, for joins may nest. Counts instructions and new fibers."""
+    def _deliver(self, events: list[tuple[str, Event]], changes: Changes, context: Context) -> int:
+        """Follows events from fiber to fiber: a loop, for joins may nest. Counts instructions and new fibers."""
         ran, ready, numbers = 0, len(self._ready), self.program.dialect.numbers
-        work: deque[tuple[str, Event]] = deque(((target, event),))
+        work = deque(events)
         while work:
             name, event = work.popleft()
             if (before := self.fibers.get(name)) is None:
@@ -343,26 +335,37 @@ class Execution:
             if numbers:
                 context = self._context(context.now_ms)
             transition = advance(self.program, before, event, context)
-            self.events = transition.events
             changes.stale = changes.stale or transition.stale
             ran += transition.ran
-            after = self.fibers[name] = transition.fiber
             self._keep(event, before, transition, changes)
-            for command in transition.commands:
-                match command:
-                    case Fork():
-                        work += self._fork(after, command.items)
-                    case CancelMembers():
-                        work += self._cancelled(after, self._joins[name].cancel())
-                    case Rebind():
-                        work += self._rebound(after)
-                    case _:
-                        changes.commands.append((name, command))
-            if after.outcome is not None:
-                work += self._ended(after, after.outcome, changes, context.now_ms)
-            elif after.wait is None:
-                self._ready.append(name)
+            work += self._follow(transition, changes, context.now_ms)
         return ran + len(self._ready) - ready
+
+    def _follow(
+        self, transition: Transition, changes: Changes, now_ms: int
+    ) -> list[tuple[str, Event]]:
+        """Takes a transition over. Returns the events that it has for other fibers."""
+        after, work = transition.fiber, []
+        self.fibers[after.id], self.events = after, transition.events
+        for command in transition.commands:
+            match command:
+                case Fork():
+                    work += self._fork(after, command.items)
+                case CancelMembers():
+                    work += self._cancelled(after, self._joins[after.id].cancel())
+                case Rebind():
+                    work += self._rebound(after)
+                case _:
+                    changes.commands.append((after.id, command))
+        if not transition.stale:
+            self._overlong.pop(after.id, None)
+        if after.outcome is not None:
+            work += self._ended(after, after.outcome, changes, now_ms)
+        elif transition.overlong:
+            self._overlong[after.id] = now_ms
+        elif after.wait is None and not transition.stale:
+            self._ready.append(after.id)
+        return work
 
     def _keep(self, event: Event, before: Fiber, transition: Transition, changes: Changes) -> None:
         """What is to be stored of a transition: nothing yet of a fiber that has only begun.

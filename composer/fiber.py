@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 ROOT = "0"
 NOWHERE = -1  # where a fiber stands that has ended
 
-
 Cause: TypeAlias = Failure | Cancellation | Expiry | Exhaustion
 """Why frames are unwound."""
 
@@ -153,10 +152,17 @@ class OwnFrame:
         return cls(**doc)
 
 
+@frozen
+class Failing:
+    """Unwinding has stopped here, before a frame that takes long to unwind; it goes on with this failure."""
+
+    failure: Failure
+
+
 Frame: TypeAlias = (
     Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
     | Stamped | Coordinating | Compensations | Doing | Compensating
-    | Insisting | OwnFrame
+    | Insisting | OwnFrame | Failing
 )  # fmt: skip
 
 
@@ -237,6 +243,9 @@ class Fiber:
     outcome: Outcome | None = None
     log: Log = ()
     event: int = 0  # the number of its last event, where events are numbered
+    told: int = (
+        0  # the number of the execution's last event, if the fiber stands before a `Stretch`
+    )
 
     @property
     def due_ms(self) -> int | None:
@@ -298,6 +307,8 @@ class Fiber:
         doc: dict[str, JSON] = {"id": self.id, "turn": self.turn, "steps": self.steps}
         if self.event:
             doc["event"] = self.event
+        if self.told:
+            doc["told"] = self.told
         if self.outcome is not None:
             ended = {"origin": self.origin, "outcome": outcome_to_json(self.outcome, keep)}
             log = {"log": log_to_json(self.log, keep)} if self.log else {}
@@ -393,8 +404,9 @@ def _to_json(item: Frame | Wait, keep: Callable[[JSON], JSON]) -> dict[str, JSON
             return {**kind, "to": to, "errors": list(errors)}
         case Finalizing(cause) | Joining(cause):
             return {**kind, "cause": cause_to_json(cause)}
-        case Paused(failure, stuck):
-            return {**kind, "failure": outcome_to_json(failure, keep), "stuck": stuck}
+        case Paused() | Failing():
+            members: dict[str, JSON] = {name: getattr(item, name) for name in item.__match_args__}
+            return {**kind, **members, "failure": outcome_to_json(item.failure, keep)}
         case Compensations() | Doing() | Compensating():
             return {**kind, **_saga_to_json(item, keep)}
         case Coordinating():
@@ -417,7 +429,7 @@ def _from_json(doc: dict[str, JSON], load: Callable[[JSON], JSON], frame: FrameN
             members["errors"] = tuple(members["errors"])
         case "Finalizing" | "Joining":
             members["cause"] = cause_from_json(members["cause"])
-        case "Paused":
+        case "Paused" | "Failing":
             members["failure"] = outcome_from_json(members["failure"], load)
         case "Compensations" | "Compensating" | "Doing":
             members |= _saga_from_json(members, load)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import history, instructions
 from .commands import Fork, Invoke, Spawn
+from .cursor import step_detail
 from .errors import InvalidNameError
 from .fiber import (
     Attempts,
@@ -47,9 +48,9 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from .cursor import Cursor, Reaction
+    from .cursor import Cursor, Reaction, Told
     from .values import JSON
 
 MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
@@ -242,6 +243,12 @@ def _end(cursor: Cursor, _: instructions.End) -> Reaction:
 
 
 # --- waits -------------------------------------------------------------------------------------
+
+
+def note_again(cursor: Cursor, command: Invoke, told: Sequence[Told]) -> None:
+    """Writes down that a redrive asks again for a step, in the words of its language, if it has any."""
+    detail = step_detail(cursor.instructions[cursor.pc - 1].path, command)  # type: ignore[union-attr]
+    cursor.note(history.STEP_SCHEDULED, detail, cursor.value if told else history.NOTHING, told)
 
 
 def _asked(cursor: Cursor, i: instructions.Invoke, turn: int) -> Invoke:

@@ -8,6 +8,7 @@ the same steps up to there; where it does not, a redrive is refused rather than 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import history
@@ -49,7 +50,7 @@ def redrive(
     Raises:
         RedriveError: when it has not ended, has succeeded, or does not agree with the program.
     """
-    execution = Execution(id, program, limits)
+    execution = Execution(id, program, replace(limits, at_once=None))
     ended: dict[str, Fiber] = {}
     first = program.dialect.replayed(entries[0])
     frames = first.frames if isinstance(first, Started) else ()
@@ -71,7 +72,7 @@ def redrive(
             execution.events = _events(generations[number - 1])
             execution.redrive(generation[0]["at"])
         outcome = _replay(execution, generation, program, ended) or outcome
-    execution.events = _events(entries)
+    execution.events, execution.limits = _events(entries), limits
     if isinstance(outcome, Success):
         return execution, execution.settle(outcome, now_ms)
     if not execution.fibers:

@@ -61,7 +61,8 @@ def last_event(program: Program, fibers: Collection[Fiber]) -> int:
         and (forking := forks.get(type(fork := instructions[fiber.pc - 1]))) is not None
         and forking(fork, fiber.value).counted
     )
-    return max((fiber.event for fiber in fibers if not fiber.id.startswith(apart)), default=0)
+    own = [fiber for fiber in fibers if not fiber.id.startswith(apart)]
+    return max((max(fiber.event, fiber.told) for fiber in own), default=0)
 
 
 def is_next(fiber: Fiber, entry: dict[str, JSON]) -> bool:

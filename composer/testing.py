@@ -256,9 +256,12 @@ class Simulation:
                     self._recover()
                     return True
             self._dispatch(changes)
-            if not changes.more:
+            if changes.more:
+                changes = self._execution.proceed(self._now_ms)
+            elif (stretch := self._execution.stretch) is not None:
+                changes = self._execution.stretched(stretch, stretch.make())
+            else:
                 return True
-            changes = self._execution.proceed(self._now_ms)
 
     def _dies(self, commit: int, when: Literal["before", "after"]) -> bool:
         if self._crash != "every":

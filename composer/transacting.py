@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import history, instructions
 from .coordinator import MAX_PARTICIPANTS, Coordinating, Member
@@ -11,10 +11,27 @@ from .undoing import doubt
 from .values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from .cursor import Cursor, Reaction
+    from .fiber import Fiber
     from .values import JSON
+
+
+def decided(fibers: Iterable[Fiber]) -> bool:
+    """Whether a transaction of theirs may have committed, and not everybody knows yet."""
+    return any(frame.phase in ("deciding", "committing") for frame in _coordinating(fibers))
+
+
+def decision(fibers: Iterable[Fiber], transaction: str) -> Literal["commit", "abort", "undecided"]:
+    """What these fibers have decided of a transaction of theirs; of one that is not there it is to abort."""
+    found = (frame for frame in _coordinating(fibers) if frame.transaction == transaction)
+    return next((frame.decision for frame in found), "abort")
+
+
+def _coordinating(fibers: Iterable[Fiber]) -> list[Coordinating]:
+    frames = (frame for fiber in fibers for frame in fiber.frames)
+    return [frame for frame in frames if type(frame) is Coordinating]
 
 
 def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Failure:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .compensations import Log
     from .cursor import Cursor, Reaction
+    from .events import Resolved
     from .fiber import Cause, Frame
 
 
@@ -75,6 +76,24 @@ def take_logs(cursor: Cursor, logs: tuple[Log, ...]) -> None:
         cursor.replace(frame, changed(frame, doubt=frame.doubt or doubtful(log)))
     else:
         cursor.replace(frame, logged(frame, log))
+
+
+def resolve(cursor: Cursor, event: Resolved) -> bool:
+    """What it is stuck at counts as done: an undo, or a step after the pivot."""
+    depth = max(
+        at for at, frame in enumerate(cursor.frames) if isinstance(frame, (Compensating, Doing))
+    )
+    frame = cursor.frames[depth]
+    cursor.frames = cursor.frames[: depth + 1]
+    cursor.note(history.RESOLVED, {"how": event.how, **(event.detail or {})}, event.value)
+    cursor.origin = None
+    if isinstance(frame, Compensating):
+        cursor.replace(frame, changed(frame, undoing=None))
+        cursor.pc = frame.to
+    else:
+        assert isinstance(frame, Doing)  # noqa: S101  one of the two
+        cursor.value, cursor.pc = {} if event.value is None else event.value, frame.done
+    return True
 
 
 def left_undone(cursor: Cursor, frame: Doing, cause: Cause) -> None:

@@ -174,11 +174,11 @@ def nests_deeper(value: dict[str, JSON] | list[JSON], depth: int = MAX_DEPTH) ->
             member
             for container in level
             for member in (container.values() if type(container) is dict else container)
-            if type(member) is dict or type(member) is list
+            if (type(member) is dict or type(member) is list) and member
         ]
         if not level:
             return False
-    return any(level)
+    return True
 
 
 def _is_sound(value: JSON, depth: int) -> bool:

@@ -22,7 +22,7 @@ from ..actions.runtimes import (
 )
 from ..adapters import Channel, aws_services, objects_on_s3
 from ..composer import Limits
-from ..composer.states import ReadingBounds
+from ..composer.states import ReadingBounds, query_engine
 from .activities import Activities
 from .clock import RandomIds, SystemClock
 from .clouds import Clouds, listening, open_clouds
@@ -114,6 +114,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     clock = SystemClock()
     sandbox = open_sandbox(settings)
     async with AsyncExitStack() as stack:
+        query_engine()  # loads JSONata now: at its first use, the 60 ms would hold up other clients
         stack.enter_context(_rare_collections())
         record = await stack.enter_async_context(_recorded(settings, clock))
         store, namespaces = record.store, record.namespaces

@@ -69,8 +69,8 @@ class Settings:
         payload_bytes: of a call's parameters, and of a result.
         steps: of one execution.
         fork_width: branches of one fork.
-        evaluation_steps: that the expressions of one state of a state machine take together. Nobody else is
-            served meanwhile: about 2 microseconds a step.
+        evaluation_steps: that all expressions of one state of a state machine take together; a step takes
+            about 2 microseconds.
         nesting: compositions that invoke compositions.
         concurrent: calls of a namespace under way; None for as many as it likes.
         per_minute: calls of a namespace in a minute; None for as many as it likes.

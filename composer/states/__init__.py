@@ -6,6 +6,7 @@ from .compiled import state_of
 from .dialect import STATES
 from .errors import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError, exceeded, failed
 from .evaluation import EvaluationError, evaluate_field, expressions, flaws, members_of
+from .evaluation import engine as query_engine
 from .fields import InputSide, OutputSide, combined_by, result_path, selected_by
 from .functions import Chance
 from .intrinsics import Intrinsic
@@ -80,6 +81,7 @@ __all__ = [
     "most_items",
     "nanoseconds",
     "percentage",
+    "query_engine",
     "read_items",
     "read_manifest",
     "result_files",

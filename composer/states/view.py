@@ -7,6 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, final
 
+from ..errors import OverlongError
 from ..expressions.bounds import Budget
 from .evaluation import engine, evaluate_field, expression_in
 from .fields import unseen
@@ -42,6 +43,9 @@ class _Visits(Budget):
     def spend(self, nodes: int) -> None:
         self._cursor.work += nodes
         super().spend(nodes)
+        at_once = self._cursor.at_once
+        if at_once is not None and at_once < 0:
+            raise OverlongError
 
 
 @final
@@ -113,7 +117,8 @@ class View:
         states = {"input": self.raw, "context": self.context, **more}
         made: Bindings = engine().Bindings(
             states=states, variables=self.variables, chance=self._number,
-            now_ms=self._cursor.now_ms, steps=limit - self._cursor.work, limit=limit,
+            now_ms=self._cursor.now_ms, steps=limit - self._cursor.work,
+            at_once=self._cursor.at_once, limit=limit,
         )  # fmt: skip
         return made
 

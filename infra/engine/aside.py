@@ -2,7 +2,7 @@
 
 It is Python all the same, of which only one thread runs at a time: the event loop gets its turn after each
 `TURN_S`. Such work is done one piece after another, so that a hundred requests at once cost others no more
-of each turn than one.
+of each turn than one. Definitions and executions have a lane each, so they do not wait for each other.
 """
 
 from __future__ import annotations
@@ -22,25 +22,41 @@ T = TypeVar("T")
 
 LARGE_BYTES: Final = 16 << 10  # of a definition: it may take more than a few milliseconds to check
 TURN_S: Final = 0.001  # after which a thread lets another have its turn
+DEFINITIONS, EXECUTIONS = (
+    "definitions",
+    "executions",
+)  # lanes: each runs one piece of work at a time
 
 
 class Aside:
     """Runs functions beside the event loop. They must not change what others see."""
 
     def __init__(self) -> None:
-        self._turns = asyncio.Lock()
+        self._turns = {lane: asyncio.Lock() for lane in (DEFINITIONS, EXECUTIONS)}
+        self._running = 0
+        self._usual_s = 0.0
         self.done = 0
 
-    async def run(self, function: Callable[[], T]) -> T:
+    async def run(self, function: Callable[[], T], lane: str = DEFINITIONS) -> T:
         """What a function returns or raises; the loop goes on meanwhile."""
-        async with self._turns:
-            usual_s = sys.getswitchinterval()
-            sys.setswitchinterval(TURN_S)
+        async with self._turns[lane]:
+            self._begin()
             try:
                 return await asyncio.to_thread(function)
             finally:
-                sys.setswitchinterval(usual_s)
-                self.done += 1
+                self._end()
+
+    def _begin(self) -> None:
+        if not self._running:
+            self._usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(TURN_S)
+        self._running += 1
+
+    def _end(self) -> None:
+        self._running -= 1
+        if not self._running:
+            sys.setswitchinterval(self._usual_s)
+        self.done += 1
 
     async def weigh(self, given: JSON, function: Callable[[], T]) -> T:
         """As `run`, if what the function is given is large; else at once."""

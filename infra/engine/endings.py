@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...actions import ConflictError, NotFoundError
+from ...composer import decided
 
 if TYPE_CHECKING:
     from .bounds import Bounds, Family
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 
 def ended(inbox: Inbox, run: Run) -> None:
     """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
-    if run.execution.decided:
+    if decided(run.execution.fibers.values()):
         inbox.cancel(run)
     else:
         inbox.terminate(run)
@@ -70,7 +71,7 @@ class Endings:
                 f"Execution {id} is a part of {run.origin.root}: while the server is paused, "
                 "terminate that one, which ends this one, too."
             )
-        elif run.execution.decided:
+        elif decided(run.execution.fibers.values()):
             raise ConflictError(
                 f"Execution {id} has a transaction that is decided; it ends when all know of it."
             )

@@ -45,6 +45,7 @@ from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry
 from .resending import DeadLetters
+from .stretching import Stretching
 from .tick import Tick, tell
 from .timers import Elapsed, Timers
 from .tokens import Tokens
@@ -69,6 +70,7 @@ MAY_RUN = (
     "The server could not store this call in time, and cannot say whether it will: activation {id} "
     "may still run. Ask for that activation before you call again."
 )
+AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
 ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 
@@ -108,6 +110,8 @@ class Engine:
         self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
         self._tokens = Tokens(secret)
         limits = replace(settings.limits, signing=self._tokens.tasks)
+        if limits.at_once is None:
+            limits = replace(limits, at_once=AT_ONCE)
         settings = replace(settings, limits=limits)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
@@ -118,12 +122,13 @@ class Engine:
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
         self._alarms: Timers[str] = Timers(clock, self._shown)
         self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
+        self._tasks = asyncio.TaskGroup()
+        self._stretching = Stretching(self._parts, self._tick, self._tasks)
         self._inbox = Inbox(
             self._parts, self._tick, self._bounds, self._timers, self._alarms, self._waiters,
-            self._dispatch,
+            self._dispatch, self._stretching,
         )  # fmt: skip
         self._dispatch.completed = self._inbox.completed
-        self._tasks = asyncio.TaskGroup()
         self.recovery = self._recovery = Recovery(
             self._parts, self._tick, self._bounds, self._inbox, self._timers, self._tasks
         )
@@ -172,6 +177,7 @@ class Engine:
         self._alarms.stop()
         self._recovery.stop()
         self.endings.stop()
+        self._stretching.stop()
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
@@ -222,6 +228,7 @@ class Engine:
             "live": self._bounds.live,
             "recovery_left": self._recovery.left,
             "put_off": self._tick.waiting,
+            "evaluating": len(self._stretching),
             "waiters": len(self._waiters),
             **self.entities.gauges(),
             "dead_letters": len(self.letters),

@@ -58,13 +58,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...actions import Document
-    from ...composer import JSON, Event, Fiber, Outcome, Resolved, Resumed, Spawn
+    from ...composer import (
+        JSON,
+        Event,
+        Fiber,
+        Outcome,
+        Resolved,
+        Resumed,
+        Spawn,
+        Stretch,
+        Transition,
+    )
     from .beginnings import Beginning
     from .bounds import Bounds
     from .parts import Parts
     from .runs import Run
     from .starter import Starter
     from .starts import Work
+    from .stretching import Stretching
     from .tick import Tick
     from .timers import Timer, Timers
     from .waiters import Waiters
@@ -87,9 +98,11 @@ class Inbox:
         alarms: Timers[str],
         waiters: Waiters,
         starter: Starter,
+        stretching: Stretching,
     ) -> None:
         self._parts, self._tick, self._timers, self._alarms = parts, tick, timers, alarms
-        self._waiters, self._starter = waiters, starter
+        self._waiters, self._starter, self._stretching = waiters, starter, stretching
+        stretching.made = self._stretched
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._bounds, self._starts = bounds, Starts(parts, tick, bounds)
         self._share = Share(parts.clock, SHARE_US, SHARE_STARTS)
@@ -118,6 +131,18 @@ class Inbox:
         """Lets an execution do what it can without an event."""
         if self._runs.get(run.id) is run:
             self._do(run, partial(run.execution.proceed, run.now_ms(self._clock)))
+
+    def _stretched(self, run: Run, stretch: Stretch, made: Transition | Exception) -> None:
+        """Applies a stretch that a thread has made. One that is stale is made again."""
+
+        def follow() -> Changes:
+            if isinstance(made, Exception):
+                raise made
+            changes = run.execution.stretched(stretch, made)
+            changes.stale = False
+            return changes
+
+        self._do(run, follow)
 
     def cancel(self, run: Run) -> None:
         """Asks an execution to stop."""
@@ -256,6 +281,7 @@ class Inbox:
             due_ms = fiber.due_ms
             if due_ms is not None:
                 self._arm(run, fiber, due_ms)
+        self._stretching.look(run)
         if changes.more:
             self._tick.later(run.origin.namespace, partial(self.proceed, run))
         if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker

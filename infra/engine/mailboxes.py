@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from ...actions import INTERNAL_ERROR, Completion, Document, Invocation, UnavailableError
-from ...composer import Failure
+from ...composer import Failure, decision
 from ...transactions import (
     MALFORMED,
     Answer,
@@ -454,7 +454,9 @@ class Mailboxes:
         if saved is None or saved.execution.ended_ms is not None:
             return "abort"  # it would be there until everybody knows that it has committed
         run = await self._recovery.found(execution)
-        return "undecided" if run is None else run.execution.decision(vote.transaction.id)
+        if run is None:
+            return "undecided"
+        return decision(run.execution.fibers.values(), vote.transaction.id)
 
     def _decide(self, name: str, vote: Prepared, decision: str) -> None:
         box = self._boxes.get(name)

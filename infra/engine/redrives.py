@@ -78,10 +78,12 @@ class Redrives:
             raise RedriveError(f"execution {row.id} is still under way")
         body = orjson.loads(row.body)
         pinned = program or await self._recovery.program(body)
-        execution, changes = composer.redrive(
-            row.id, pinned, await slots.history(self._parts.store, row.id, 0), self._parts.settings.limits,
-            self._parts.clock.now_ms(),
+        replay = partial(
+            composer.redrive, row.id, pinned, await slots.history(self._parts.store, row.id, 0),
+            self._parts.settings.limits, self._parts.clock.now_ms(),
         )  # fmt: skip
+        # The replay evaluates all expressions of the execution again, which can take long.
+        execution, changes = await self._parts.aside.run(replay)
         run = await self._recovery.run(row, execution)
         run.redriven_ms = self._parts.clock.now_ms()
         work = [(run, changes)]

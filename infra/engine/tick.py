@@ -87,6 +87,9 @@ class Tick:
         self._effects: deque[Callable[[], None]] = deque()  # of what is committed
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
+        self.beside = (
+            0  # executions that wait for a thread; the tick does not rest before they are done
+        )
         self._committing = False
         self._trying = False  # whether an attempt to commit is under way
         self._doubtful = False  # whether one may have done what it was to do
@@ -278,7 +281,7 @@ class Tick:
                 effect()
             except Exception:
                 log.exception("what is committed was not carried out; it is after the next start")
-        if not (self._effects or self._work.is_set() or self._committing):
+        if not (self._effects or self._work.is_set() or self._committing or self.beside):
             self._rest.set()
 
     # --- committing --------------------------------------------------------------------------

@@ -340,9 +340,9 @@ def test_a_decision_can_be_asked_for():
     execution = simulation._execution
     id = execution.fibers["0"].frames[-1].transaction
 
-    assert execution.decision(id) == "undecided"
-    assert execution.decision("tx-other") == "abort"
-    assert not execution.decided
+    assert c.decision(execution.fibers.values(), id) == "undecided"
+    assert c.decision(execution.fibers.values(), "tx-other") == "abort"
+    assert not c.decided(execution.fibers.values())
     held = simulate(TRANSFER, {}, actions={"account": Bank(a=100, b=0)})
     assert isinstance(held.outcome, Success)
 
@@ -363,8 +363,8 @@ def test_a_decision_is_told_until_everybody_knows(kind, decision):
     execution = simulation._execution
     id = execution.fibers["0"].frames[-2].transaction
 
-    assert execution.decision(id) == decision
-    assert execution.decided is (decision == "commit")
+    assert c.decision(execution.fibers.values(), id) == decision
+    assert c.decided(execution.fibers.values()) is (decision == "commit")
 
 
 # --- other participants ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A toy language: it rings a number until somebody answers, three times at most, and says so in its own words."""
+"""A toy language: it thinks, then rings a number, three times at most, and says so in its own words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xingqiao.composer.commands import Invoke
+from xingqiao.composer.errors import OverlongError
 from xingqiao.composer.fiber import OwnFrame
 from xingqiao.composer.freezing import changed, frozen
 from xingqiao.composer.instructions import OwnInstruction
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RINGS = 3
+THOUGHT = 7  # steps of what it evaluates before it rings, and before it hangs up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,14 @@ def command(cursor, i, turn):
     return Invoke(turn, cursor.activation_of(turn), cursor.value, action=f"/_/{i.number}")
 
 
+def think(cursor):
+    cursor.work += THOUGHT
+    if cursor.at_once is not None and cursor.at_once < 0:
+        raise OverlongError
+
+
 def ring(cursor, i):
+    think(cursor)
     frame = cursor.frames[-1] if cursor.frames else None
     if type(frame) is not Ringing:
         cursor.push(Ringing(cursor.pc - 1, RINGS))
@@ -45,6 +54,8 @@ def ring(cursor, i):
 
 
 def unanswered(cursor, frame, cause):
+    if isinstance(cause, Failure):
+        think(cursor)
     if not isinstance(cause, Failure) or frame.left == 1:
         cursor.note("HungUp")
         return cause

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 from states.machines import lowered, machine, task
-from toy import TOY, Ring
+from toy import THOUGHT, TOY, Ring
 
 from xingqiao import composer
 from xingqiao.composer import (
@@ -24,7 +24,7 @@ from xingqiao.composer import (
     Program,
 )
 from xingqiao.composer.dialect import Dialect, Dialects
-from xingqiao.composer.fiber import Fiber, Frame, OwnFrame, Wait
+from xingqiao.composer.fiber import Failing, Fiber, Frame, Invoking, OwnFrame, Wait
 from xingqiao.composer.instructions import End, Fork, Instruction, Leave, Limit, OwnInstruction
 from xingqiao.composer.plain import PLAIN
 from xingqiao.composer.redrive import redrive
@@ -35,6 +35,7 @@ RING = (Ring(number="a", path="a"), Leave())
 BRANCHES = [machine({name: task("a", End=True)}) for name in ("S", "T")]
 CONTEXT = {"Execution": {"Id": "e", "Input": {"n": 1}}, "StateMachine": {"Id": "m"}}
 ID, INPUT = "e" * 32, {"n": 1}
+NOTHING = Limits(at_once=0)  # every evaluation takes too long
 ALL = Dialects(PLAIN, {**DIALECTS.languages, "toy": lambda: TOY}, DIALECTS.marks)
 
 
@@ -167,6 +168,43 @@ def test_a_crash_at_any_commit_changes_nothing(spoken):
             assert killed.outcome == whole.outcome
             if program is not spoken.two:  # which branch fails first is left to chance
                 assert killed.kinds() == whole.kinds()
+
+
+def test_what_is_evaluated_apart_from_the_execution_is_the_same(spoken):
+    for program in (spoken.one, spoken.bounded, spoken.two):
+        for answer in ({"ok": 1}, Fail("Broken", {"Error": "Broken"})):
+            runs = [
+                simulate(program, INPUT, actions={"a": answer}, limits=limits, crash=crash)
+                for limits, crash in ((Limits(), ()), (NOTHING, ()), (NOTHING, "every"))
+            ]
+
+            assert len({repr(run.outcome) for run in runs}) == 1
+            if program is not spoken.two:  # which branch fails first is left to chance
+                assert runs[0].kinds() == runs[1].kinds() == runs[2].kinds()
+
+
+@pytest.mark.parametrize(("at_once", "stands"), [(THOUGHT, False), (THOUGHT - 1, True)])
+def test_a_language_may_stop_before_what_it_evaluates(at_once, stands):
+    execution = Execution(ID, SPOKEN[-1].one, Limits(at_once=at_once))
+
+    begun = execution.begin(INPUT, 0)
+
+    assert bool(begun.commands) is not stands
+    assert (execution.stretch is not None) is stands
+
+
+def test_a_language_may_stop_while_it_unwinds():
+    execution = Execution(ID, SPOKEN[-1].one, NOTHING)
+    execution.begin(INPUT, 0)
+    execution.stretched(execution.stretch, execution.stretch.make())
+
+    execution.deliver("0", Failed(1, Failure("X", {})), 1)
+
+    fiber = execution.fibers["0"]
+    assert fiber.frames[-1] == Failing(Failure("X", {}))
+    assert read(written(fiber)) == fiber
+    execution.stretched(execution.stretch, execution.stretch.make())
+    assert execution.fibers["0"].wait == Invoking()
 
 
 def test_the_results_of_branches_are_in_order_of_the_branches(spoken):

@@ -270,7 +270,11 @@ class Coordinator(Node):
     def asked(self, transaction, id, host, key):
         """A participant is in doubt. One that is still being recovered is not asked."""
         execution = self.executions.get(id)
-        decision = "abort" if execution is None else execution.decision(transaction["id"])
+        decision = (
+            "abort"
+            if execution is None
+            else composer.decision(execution.fibers.values(), transaction["id"])
+        )
         if decision != "undecided":
             self.world.send(host, host.decided, key, transaction, decision)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import OverlongError
 from ...values import measured
 
 MAX_STEPS = 120_000  # of about 2 us each, unless the caller of an evaluation gives another number
@@ -19,6 +20,7 @@ MAX_TEXT = 32_768  # characters of an expression
 MANY = 64  # members that a native loop goes over in the time of one step
 FEW = 4  # members that a loop in Python goes over in that time
 WRITTEN = 8  # characters of JSON that are written in that time
+SEEN = 64  # characters of JSON that a copy of a value goes over in that time
 READ = 16  # characters of JSON that are read, or looked at as a value, in that time
 
 TOO_LONG = "Expression evaluation timeout: Check for infinite loop"
@@ -44,22 +46,26 @@ class QueryError(Exception):
 
 
 class Budget:
-    """Counts down what an evaluation may still do."""
+    """Counts down the steps that an evaluation may still take, of which it takes `at_once` now (None: all)."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_least", "left")
 
-    def __init__(self, steps: int = MAX_STEPS) -> None:
+    def __init__(self, steps: int = MAX_STEPS, at_once: int | None = None) -> None:
         self.left = steps
+        self._least = 0 if at_once is None else max(0, steps - at_once)
 
     def spend(self, steps: int) -> None:
         """Counts `steps` of them, before they are done.
 
         Raises:
             QueryError: when there are not so many left.
+            OverlongError: when there are, but more than `at_once`.
         """
         self.left -= steps
-        if self.left < 0:
-            raise QueryError(None, TOO_LONG)
+        if self.left < self._least:
+            if self.left < 0:
+                raise QueryError(None, TOO_LONG)
+            raise OverlongError
 
     def members(self, count: float) -> None:
         """Counts a list of so many members, before it is made or gone over."""

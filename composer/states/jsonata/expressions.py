@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NoReturn, final
 
+from ...errors import OverlongError
 from ...expressions import MISSING
 from ...freezing import frozen
-from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, QueryError
+from ...values import measured
+from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, QueryError
 from .library import Node, Parser
 from .machine import Machine
 from .messages import fault, told
@@ -51,7 +53,8 @@ class Bindings:
     """What expressions see: `$states`, variables, and what time and chance it is.
 
     `chance` draws a number of [0, 1). All expressions together may take so many `steps`; `spent` is what
-    they have taken. `limit` is what the error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
+    they have taken. `at_once` is how many of these steps they may take now, None for all. `limit` is what the
+    error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
     them is made ready once for all expressions.
     """
 
@@ -63,6 +66,7 @@ class Bindings:
         chance: Callable[[], float],
         now_ms: int,
         steps: int = MAX_STEPS,
+        at_once: int | None = None,
         limit: int | None = None,
     ) -> None:
         self.states = states
@@ -70,6 +74,7 @@ class Bindings:
         self.chance = chance
         self.now_ms = now_ms
         self.steps = steps
+        self.at_once = at_once
         self.limit = limit
         self.spent = 0
         self._ready: dict[tuple[str, ...], Any] = {}
@@ -93,8 +98,20 @@ class Bindings:
             }
         return made
 
+    def look(self, value: Any) -> None:
+        """Checks that a copy of a value is within the steps that may be taken now.
+
+        Raises:
+            OverlongError: the copy takes more.
+        """
+        if self.at_once is not None:
+            room = SEEN * max(0, self.at_once - self.spent)
+            if measured(value, room) > room:
+                raise OverlongError
+
     def _made(self, key: tuple[str, ...], value: Any) -> Any:
         if key not in self._ready:
+            self.look(value)
             self._ready[key] = with_nulls(value)
         return self._ready[key]
 
@@ -104,17 +121,25 @@ def evaluate(expression: Expression, bindings: Bindings) -> Any:
 
     Raises:
         QueryError: what went wrong: JSONata's code and text, or a bound of `bounds`.
+        OverlongError: it takes more steps than it may take now.
     """
     if expression.path is not None:
         found = _walked(expression.path, bindings)
+        if found is MISSING:
+            return found
         if found is not _walked:
-            return found if found is MISSING else without_nulls(found)
+            bindings.look(found)
+            return without_nulls(found)
     left = max(0, bindings.steps - bindings.spent)
-    machine = Machine(bindings.chance, bindings.now_ms, left)
+    at_once = None if bindings.at_once is None else bindings.at_once - bindings.spent
+    machine = Machine(bindings.chance, bindings.now_ms, left, at_once)
     try:
         value = machine.run(expression.tree, bindings.named(expression))
+        bindings.look(value)
         machine.budget.spend(machine.budget.written(value) // READ)
         return MISSING if value is None else without_nulls(value)
+    except OverlongError:
+        raise
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
         if bindings.limit is not None and machine.budget.left < 0:
             raise QueryError(None, EXHAUSTED.format(limit=bindings.limit)) from None

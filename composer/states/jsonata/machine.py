@@ -57,10 +57,16 @@ class Machine(Operators):
 
     parser = Silent
 
-    def __init__(self, chance: Callable[[], float], now_ms: int, steps: int = MAX_STEPS) -> None:
+    def __init__(
+        self,
+        chance: Callable[[], float],
+        now_ms: int,
+        steps: int = MAX_STEPS,
+        at_once: int | None = None,
+    ) -> None:
         self.chance = chance
         self.now_ms = now_ms
-        self.budget = Budget(steps)
+        self.budget = Budget(steps, at_once)
         self.depth = 0
 
     def run(self, tree: Node, variables: dict[str, Any]) -> Any:
