@@ -1,7 +1,7 @@
-"""What `xingqiao doctor` looks at: one check each for what a server needs of its machine.
+"""Checks of `xingqiao doctor`: one check for each requirement of a server on its machine.
 
-A check takes the settings and says what it has found: `ok`, `warn` or `fail`, a sentence, and a fix where
-there is something to fix. `CHECKS` is all of them, in the order in which they are shown.
+A check takes the settings and returns a finding: `ok`, `warn` or `fail`, a sentence, and a fix if there is
+something to fix. `CHECKS` lists all checks in the order of the output.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
 DELEGATE = (
-    "delegate a cgroup to the server (docs/operations.md); a server in a service or a container has "
-    "another group than this command, and says in its log at the start what it has found"
+    "delegate a cgroup to the server (docs/operations.md). A server in a service or a container has "
+    "a different cgroup than this command, and logs at its start which limits cgroups hold"
 )
-FILES = 4096  # connections, files of the store and workers' pipes: each takes a descriptor
+FILES = 4096  # each connection, file of the store and worker pipe takes a descriptor
 GRAVE = {"key", "store", "planted", "plant", "environment", "other_environment", "memory", "rights"}
-USUAL = {"connect", "listen"}  # which no isolation prevents
+USUAL = {"connect", "listen"}  # no isolation prevents these
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a check has found.
+    """Result of one check.
 
     Args:
-        check: its name.
-        state: of what it has looked at.
+        check: name of the check.
+        state: `ok`, `warn` or `fail`.
         text: one sentence.
-        fix: what to do; "" when there is nothing to do.
-        rows: more of it, as a table: what, and how it is.
+        fix: instruction; "" if there is nothing to fix.
+        rows: details as a table of (subject, state).
     """
 
     check: str
@@ -57,7 +57,7 @@ class Finding:
     rows: list[tuple[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """As a document."""
+        """The finding as a JSON document."""
         rows = [{"what": what, "is": how} for what, how in self.rows]
         return {
             "check": self.check,
@@ -69,7 +69,7 @@ class Finding:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Runs every check, one after the other."""
+    """Runs all checks, one after the other."""
     for check in CHECKS:
         yield check(settings)
 
@@ -92,13 +92,13 @@ def _probes(settings: Settings) -> Finding:
     try:
         found = asyncio.run(probe(settings))
     except Error as error:
-        fix = "see the check of the isolation"
+        fix = "fix the finding of the check `isolation` first"
         return Finding(check="probes", state="fail", text=str(error), fix=fix)
     rows = [(PROBES[name], "reached" if there else "refused") for name, there in found.items()]
     names = {name for name, there in found.items() if there}
-    text = f"User code reaches {len(names)} of the {len(found)} things that doctor tries."
+    text = f"User code succeeds in {len(names)} of {len(found)} attempts to leave its worker."
     if names & GRAVE:
-        fix = f"{INSTALL}; until then run only code that you trust"
+        fix = f"{INSTALL}; until then, run only code that you trust"
         return Finding(check="probes", state="fail", text=text, fix=fix, rows=rows)
     if names - USUAL:
         return Finding(check="probes", state="warn", text=text, fix=INSTALL, rows=rows)
@@ -123,29 +123,27 @@ def _limits(settings: Settings) -> Finding:
 
 def _node(settings: Settings) -> Finding:  # noqa: ARG001  every check takes them
     if NODE not in find_languages():
-        text = "Node.js 18 or newer is not found, so only actions in Python can run."
+        text = "Node.js 18 or newer is not installed, so only actions in Python can run."
         return Finding(check="nodejs", state="warn", text=text, fix="install nodejs and npm")
     if shutil.which("npm") is None:
-        text = "npm is not found, so actions cannot require openwhisk, redis or uuid."
+        text = "npm is not installed, so actions cannot require openwhisk, redis or uuid."
         return Finding(check="nodejs", state="warn", text=text, fix="install npm")
-    return Finding(check="nodejs", state="ok", text="Node.js and npm are found.")
+    return Finding(check="nodejs", state="ok", text="Node.js and npm are installed.")
 
 
 def _data(settings: Settings) -> Finding:
     data = settings.data
     if data is None or not data.is_dir():
-        text = f"The data directory {data} is not there yet: the first start makes it."
+        text = f"The data directory {data} does not exist yet: the first start creates it."
         return Finding(check="data", state="ok", text=text)
     if data.stat().st_uid != os.geteuid():
-        text = (
-            f"The data directory {data} belongs to another user than the one who runs this check."
-        )
+        text = f"The data directory {data} belongs to another user, not to the user of this check."
         fix = "run the server and this check as the directory's owner"
         return Finding(check="data", state="warn", text=text, fix=fix)
     if data.stat().st_mode & _OTHERS:
-        text = f"Other users of this machine can look into the data directory {data}."
+        text = f"Other users of this machine can open the data directory {data}."
         return Finding(check="data", state="warn", text=text, fix=f"chmod 700 {data}")
-    text = f"Nobody but its owner can look into the data directory {data}."
+    text = f"Only its owner can open the data directory {data}."
     return Finding(check="data", state="ok", text=text)
 
 
@@ -155,13 +153,13 @@ def _files(settings: Settings) -> Finding:
         [] if data is None or not data.is_dir() else sorted(map(str, _readable(data.iterdir())))
     )
     if opened:
-        text = f"Other users may read {len(opened)} files of the store, such as {opened[0]}."
+        text = f"Other users can read {len(opened)} files of the store, such as {opened[0]}."
         return Finding(check="files", state="fail", text=text, fix=f"chmod 600 {' '.join(opened)}")
-    return Finding(check="files", state="ok", text="No file of the store is readable by others.")
+    return Finding(check="files", state="ok", text="Other users can read no file of the store.")
 
 
 def _readable(paths: Iterable[Path]) -> Iterator[Path]:
-    """Files that others may read, where the directory does not keep them from that."""
+    """Files that other users can read, because mode of file and directory allow it."""
     for path in paths:
         found = path.lstat()
         above = path.parent.stat().st_mode
@@ -172,12 +170,12 @@ def _readable(paths: Iterable[Path]) -> Iterator[Path]:
 def _open_files(settings: Settings) -> Finding:  # noqa: ARG001  every check takes them
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < FILES:
-        text = f"This process may open {soft} files; many connections need at least {FILES}."
-        fix = f"ulimit -n {FILES} before the start, or LimitNOFILE={FILES} in the service's unit"
+        text = f"This process can open only {soft} files; many connections need {FILES} or more."
+        fix = f"run ulimit -n {FILES} before the start, or set LimitNOFILE={FILES} in the systemd unit"
         return Finding(check="open files", state="warn", text=text, fix=fix)
     said = "any number of" if soft == resource.RLIM_INFINITY else soft
     return Finding(
-        check="open files", state="ok", text=f"This process may open {said} files (at most {hard})."
+        check="open files", state="ok", text=f"This process can open {said} files (at most {hard})."
     )
 
 

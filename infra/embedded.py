@@ -1,11 +1,11 @@
-"""The engine in a program of your own: compositions run in this process, without a server.
+"""The engine embedded in your program: compositions run in this process, without a server.
 
     async with embedded() as engine:
         await engine.deploy("pipeline", pipeline)
         result = await engine.invoke("pipeline", {"build": 7})
 
-Functions marked `@composer.action` run here, trusted; inline functions and actions with code run in
-workers. With a directory, executions survive this process: the next to open it takes them up.
+Functions marked `@composer.action` run in this process, trusted; inline functions and actions with code run
+in workers. With a directory, executions survive this process: the next program that opens it resumes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FOREVER_S = 366 * 24 * 3600.0
 
 
 class ActionError(Error):
-    """An action that was invoked has failed: `failure` has its code and its error."""
+    """An invoked action has failed; `failure` has its code and its error."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(f"{failure.code}: {failure.error}")
@@ -49,14 +49,14 @@ class Embedded:
         self.engine = engine
 
     def register(self, function: ActionFunction) -> None:
-        """Makes a function of this program an action, for as long as this is open."""
+        """Registers a function of this program as an action, until the engine is closed."""
         self.engine.register(_name(function.name), function.function, function.annotations)
 
     async def deploy(self, name: str, composition: Composition) -> None:
-        """Makes a composition an action, and the actions that it defines where it names them.
+        """Deploys a composition as an action, with the actions that it defines inline.
 
         Raises:
-            RefusedError: when something in it is malformed.
+            RefusedError: a definition is malformed.
         """
         for defined, definition in composition.definitions():
             if isinstance(definition, ActionFunction):
@@ -67,10 +67,10 @@ class Embedded:
         await self.put(name, document)
 
     async def put(self, name: str, document: JSON) -> None:
-        """Creates or updates an action from its document, as the HTTP API takes it.
+        """Creates or updates an action from a document in the form of the HTTP API.
 
         Raises:
-            RefusedError: when it is malformed.
+            RefusedError: the document is malformed.
         """
         await self.engine.registry.put(Action, _name(name), document, overwrite=True)
 
@@ -78,8 +78,8 @@ class Embedded:
         """Runs an action to its end. Returns its result.
 
         Raises:
-            RefusedError: when there is none of this name, or it may not run now.
-            ActionError: when it has failed.
+            RefusedError: no action has this name, or a limit refuses the call.
+            ActionError: the action has failed.
         """
         _, outcome = await self.run(name, params)
         if isinstance(outcome, Failure):
@@ -87,10 +87,10 @@ class Embedded:
         return outcome.value
 
     async def run(self, name: str, params: dict[str, JSON] | None = None) -> tuple[str, Outcome]:
-        """Runs an action to its end. Returns the activation's id, and what came of it.
+        """Runs an action to its end. Returns the activation's id and the outcome.
 
         Raises:
-            RefusedError: when there is none of this name, or it may not run now.
+            RefusedError: no action has this name, or a limit refuses the call.
         """
         call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
         invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
@@ -98,7 +98,7 @@ class Embedded:
         return invoked.activation, invoked.ended.outcome
 
     async def history(self, id: str) -> list[dict[str, JSON]]:
-        """All history entries of a composition's execution, so far."""
+        """All history entries so far of a composition's execution."""
         entries: list[dict[str, JSON]] = []
         while True:
             after = entries[-1]["seq"] if entries else 0
@@ -108,7 +108,7 @@ class Embedded:
                 return entries
 
     async def start(self, name: str, params: dict[str, JSON] | None = None) -> str:
-        """Starts an action and does not wait. Returns the activation's id, once it is durable."""
+        """Starts an action without waiting. Returns the activation's id once the start is durable."""
         call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
         return (await self.engine.invoke(call)).activation
 
@@ -119,13 +119,13 @@ def _name(name: str) -> Name:
 
 @asynccontextmanager
 async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
-    """An engine in this process; it forgets everything when it is closed, unless it has a directory.
+    """Opens an engine in this process. Without a directory, its state is lost when it is closed.
 
-    Functions elsewhere may be reached as `XINGQIAO_EGRESS_ALLOW` says; secrets need a server. The directory's
-    store is sealed, as a server's is.
+    `XINGQIAO_EGRESS_ALLOW` controls access to functions on other hosts; secrets need a server. The
+    directory's store is encrypted in the same way as a server's.
 
     Raises:
-        StoreError: when the directory cannot be used, or its key is not there.
+        StoreError: the directory cannot be used, or its key is missing.
     """
     read = os.environ.get
     settings = Settings(
@@ -141,7 +141,7 @@ async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
 
 
 def _operations(service: Service, settings: Settings) -> Asking:
-    """What state machines ask of Step Functions' API, which is loaded when the first of them does."""
+    """The Step Functions API for state machines; it is loaded on the first call."""
 
     @cache
     def loaded() -> Asking:

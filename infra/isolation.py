@@ -1,4 +1,4 @@
-"""How workers are kept apart here: what is found, what is said of it, and what is refused without it."""
+"""Isolation of workers on this machine: the sandbox in use, warnings about gaps, and refusals."""
 
 from __future__ import annotations
 
@@ -29,30 +29,31 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 INSTALL = "install bubblewrap (apt install bubblewrap)"
-INSIST = "say --isolation process (XINGQIAO_ISOLATION=process)"
+INSIST = "give --isolation process (XINGQIAO_ISOLATION=process)"
 
 
 def open_sandbox(settings: Settings) -> Sandbox:
-    """The sandbox that settings ask for.
+    """The sandbox that the settings select.
 
     Raises:
-        SandboxError: when it cannot be had, or there are too few user ids for so many workers.
+        SandboxError: the sandbox is not available, or there are too few user ids for the workers.
     """
     hidden = [path.resolve() for path in (settings.data, settings.items_dir) if path is not None]
     users = Users(settings.worker_uids) if settings.worker_uids else None
     if users is not None and len(users.all) < 2 * settings.workers:  # some are ending
         raise SandboxError(
-            f"worker_uids has {len(users.all)} user ids: {settings.workers} workers need "
-            f"{2 * settings.workers}, because those that end keep theirs for a moment"
+            f"worker_uids has only {len(users.all)} user ids: {settings.workers} workers need "
+            f"{2 * settings.workers}, because a worker keeps its id for a moment after its end. Widen "
+            "XINGQIAO_WORKER_UIDS or lower --workers"
         )
     room = Room(processes=settings.worker_processes, disk_mb=settings.worker_disk_mb)
     return find_sandbox(settings.isolation, hidden, users, room)
 
 
 def home_of(settings: Settings, sandbox: Sandbox) -> Path | None:
-    """Where workers have their directories; None for the system's temporary directory.
+    """Parent of the workers' directories; None for the system's temporary directory.
 
-    Another user cannot reach into the data directory, unless mounts show it the way.
+    A worker with a user id of its own cannot enter the data directory, unless mounts expose it.
     """
     reached = sandbox.bubblewrap or sandbox.confinement.mounts or sandbox.confinement.users is None
     return settings.data.resolve() if settings.data is not None and reached else None
@@ -86,7 +87,7 @@ def limits_of(sandbox: Sandbox) -> str:
 
 
 def warn(settings: Settings, sandbox: Sandbox) -> None:
-    """Says in the log what is missing, and what to do about it: a line each."""
+    """Logs each gap in the isolation with its fix, one line each."""
     for text, fix in lacks(settings, sandbox):
         log.warning("%s: %s", text, fix)
     files = few_files()
@@ -95,20 +96,20 @@ def warn(settings: Settings, sandbox: Sandbox) -> None:
 
 
 def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[tuple[str, str]]:
-    """What isolation is missing, each with its fix."""
+    """Gaps in the isolation, as (text, fix)."""
     found = []
     if sandbox.bubblewrap is None and settings.isolation == "auto":
         text = (
-            "ISOLATION IS REDUCED, because bubblewrap does not work here: user code runs in plain "
+            "ISOLATION IS REDUCED: bubblewrap is missing or does not work, so user code runs in plain "
             f"processes with {kept(sandbox)}"
         )
         found.append((text, f"{INSTALL}, or {INSIST} to accept that"))
     if settings.isolation == "none":
         text = (
-            "ISOLATION IS OFF, because the settings say so: every action can do what this server's user "
-            "can, and read the operator's credentials and the store"
+            "ISOLATION IS OFF, as configured: every action has the rights of this server's user and can "
+            "read the operator's credentials and the store"
         )
-        found.append((text, "take --isolation none away unless you trust all code"))
+        found.append((text, "remove --isolation none unless you trust all code"))
     lacking = sandbox.confinement.lacking
     if lacking:
         text = f"user code runs as root, without root's privileges ({lacking})"
@@ -121,25 +122,23 @@ def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[tuple[str, str]]:
 
 
 def kept(sandbox: Sandbox) -> str:
-    """What keeps workers apart, in a few words."""
+    """Short list of the mechanisms that isolate workers."""
     confinement = sandbox.confinement
     parts = {
         "bubblewrap": sandbox.bubblewrap is not None,
-        "a user id each": confinement.users is not None,
-        "a file system view each": confinement.mounts,
+        "separate user ids": confinement.users is not None,
+        "separate file system views": confinement.mounts,
         f"Landlock {confinement.landlock}": confinement.landlock > 0,
-        "a filter of system calls": confinement.seccomp is not None,
+        "a system call filter": confinement.seccomp is not None,
     }
-    return (
-        ", ".join(name for name, there in parts.items() if there) or "nothing but their own process"
-    )
+    return ", ".join(name for name, there in parts.items() if there) or "separate processes only"
 
 
 def why_alone(settings: Settings, sandbox: Sandbox) -> str:
-    """Why there may be only one namespace besides the operator's; "" when there may be more."""
+    """Reason to allow only one namespace besides the operator's; "" if more are allowed."""
     if settings.isolation != "auto" or sandbox.bubblewrap is not None:
         return ""
     return (
-        "without bubblewrap, actions of several namespaces are not kept apart well enough: "
+        "without bubblewrap, actions of different namespaces are not isolated from each other well enough: "
         f"{INSTALL} on the server and start it again, or {INSIST} to accept plain processes"
     )

@@ -1,11 +1,11 @@
-"""The keys that a store is sealed with: where they come from, and that every store is sealed with them.
+"""Keys of a store: their sources, and the sealing (encryption) of the whole store with them.
 
 A server on a folder makes a key at its first start and keeps it in the file `key` of that folder. Keys can
 also come from the environment (`XINGQIAO_PARAMETER_KEYS`) or from a command, such as a client of a key
 management service (`XINGQIAO_KEY_COMMAND`). The first key seals, all keys open.
 
-A document in the store, the mark, is sealed like all else. It tells whether the store is sealed, whether the
-keys at hand open the store, and whether the store must be sealed anew with another first key.
+One document in the store, the mark, is sealed like all others. From the mark the server learns if the store is
+sealed, if its keys open the store, and if the store must be sealed again because the first key has changed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ log = logging.getLogger(__name__)
 MARK_KIND, MARK_KEY = "seal", "store"
 MARK = document_place(MARK_KIND, MARK_KEY)
 BEGUN, DONE = b"begun", b"done"
-COMMAND_S = 60  # seconds that the command may take
-ONCE_SEALED = {  # fields that were sealed each by itself, before whole stores were
+COMMAND_S = 60  # time limit of the key command, in seconds
+ONCE_SEALED = {  # fields that older versions sealed one by one
     b"document/entity/": FIELD,
     b"document/namespace/": CREDENTIALS,
     b"document/credential/": FIELD,
@@ -45,21 +45,20 @@ ONCE_SEALED = {  # fields that were sealed each by itself, before whole stores w
 
 
 async def sealed(store: Rewritable, settings: Settings) -> Store:
-    """A store, which is open, as the service uses it: sealed. At the first start its rows are sealed, too.
+    """Wraps an open store in its seal. At the first start it seals the existing rows.
 
     Raises:
-        SealError: when a key is malformed, the store is sealed and none of the keys opens it, or the
-            command fails.
-        StoreError: when the rows cannot be sealed.
+        SealError: a key is malformed, none of the keys opens the sealed store, or the command fails.
+        StoreError: the rows cannot be sealed.
     """
     keys = [*await asyncio.to_thread(given_keys, settings), *kept_keys(settings.data)]
     mark = await _mark(store)
     if not keys and mark is not None:
-        raise SealError(_missing(settings, "its key is not here"))
+        raise SealError(_missing(settings, "its key is missing"))
     if not keys and (settings.dynamodb is not None or settings.data is None):
         log.warning(
-            "table %s is not sealed: whoever reads the table reads keys, secrets and parameters. Set "
-            "XINGQIAO_PARAMETER_KEYS to a key (xingqiao key new makes one)",
+            "table %s is not encrypted: every reader of the table can read keys, secrets and parameters. "
+            "Set XINGQIAO_PARAMETER_KEYS to a key (`xingqiao key new` prints one)",
             settings.dynamodb,
         )
         return store
@@ -73,40 +72,40 @@ async def sealed(store: Rewritable, settings: Settings) -> Store:
 
 
 async def readable(store: Store, settings: Settings) -> Store:
-    """A store as it can be read, though not as a server uses it: nothing in it is changed.
+    """Wraps a store in its seal for reading; nothing in the store is changed.
 
     Raises:
-        SealError: when a key is malformed, or the store is sealed and none of the keys opens it.
+        SealError: a key is malformed, or none of the keys opens the sealed store.
     """
     mark = await _mark(store)
     if mark is None:
         return store
     keys = [*await asyncio.to_thread(given_keys, settings), *kept_keys(settings.data)]
     if not keys:
-        raise SealError(_missing(settings, "its key is not here"))
+        raise SealError(_missing(settings, "its key is missing"))
     seal = Seal(keys)
     _check(seal, mark, settings)
     return SealedStore(store, seal)
 
 
 async def rotate(store: Rewritable, settings: Settings) -> int:
-    """Puts a new key in place of the one in the folder's file. Returns how many rows were sealed anew.
+    """Replaces the key in the folder's file. Returns the number of rows that were sealed again.
 
-    Until every row is, the file has both keys: after a crash, the next start or rotation goes on.
+    The file holds both keys until every row is sealed: after a crash, the next start or rotation continues.
 
     Raises:
-        SealError: when the keys come from elsewhere, or none of them opens the store.
+        SealError: the keys come from another source, or none of them opens the store.
     """
     if settings.parameter_keys or settings.key_command:
         raise SealError(
-            "the keys come from XINGQIAO_PARAMETER_KEYS or XINGQIAO_KEY_COMMAND: put a new key before "
-            "the others there and restart the server, which then seals the store anew"
+            "this command cannot rotate keys from XINGQIAO_PARAMETER_KEYS or XINGQIAO_KEY_COMMAND: put a new "
+            "key before the others there and restart the server, which then encrypts the store again"
         )
     assert settings.data is not None  # noqa: S101  there is no rotation without a folder
     old, mark = kept_keys(settings.data), await _mark(store)
     if mark is not None:
         if not old:
-            raise SealError(_missing(settings, "its key is not here"))
+            raise SealError(_missing(settings, "its key is missing"))
         _check(Seal(old), mark, settings)
     file, keys = settings.data / KEY_FILE, [new_key(), *old]
     write_secret(file, "\n".join(keys))
@@ -116,13 +115,13 @@ async def rotate(store: Rewritable, settings: Settings) -> int:
 
 
 async def reseal(store: Rewritable, seal: Seal, keys: Sequence[str], mark: bytes | None) -> int:
-    """Seals every row that is not sealed with the first key. Returns how many that were.
+    """Seals every row that is not sealed with the first key. Returns the number of these rows.
 
     Args:
         store: the store below the seal.
-        seal: of these keys.
-        keys: for fields that were sealed by themselves, before whole stores were.
-        mark: as it was found in the store.
+        seal: seal with these keys.
+        keys: keys for fields that older versions sealed one by one.
+        mark: mark found in the store; None if there is none.
     """
     if mark is not None and seal.is_current(mark) and seal.opened(MARK, mark) == DONE:
         return 0
@@ -134,11 +133,11 @@ async def reseal(store: Rewritable, seal: Seal, keys: Sequence[str], mark: bytes
 
     await _put_mark(store, seal, BEGUN)
     if not await _is_new(store):
-        log.info("sealing the rows of the store; that may take a while")
+        log.info("encrypting the rows of the store; this may take a while")
     count = await store.rewrite(change)
     await _put_mark(store, seal, DONE)
     if count:
-        log.info("sealed %d rows of the store", count)
+        log.info("encrypted %d rows of the store", count)
     return count
 
 
@@ -146,16 +145,16 @@ def given_keys(settings: Settings) -> list[str]:
     """The keys from the command and from the environment.
 
     Raises:
-        SealError: when the command fails or has no output.
+        SealError: the command fails or prints nothing.
     """
     return [*_commanded(settings.key_command), *each(settings.parameter_keys)]
 
 
 def kept_keys(data: Path | None) -> list[str]:
-    """The keys in the file of a folder; none when there is no such file.
+    """The keys in the file of a folder; [] if the file does not exist.
 
     Raises:
-        SealError: when the file has no key in it, or something that is none.
+        SealError: the file is empty or holds a malformed key.
     """
     if data is None or not (data / KEY_FILE).exists():
         return []
@@ -167,7 +166,7 @@ def kept_keys(data: Path | None) -> list[str]:
         keys = []
     if not keys:
         raise SealError(
-            f"{data / KEY_FILE} is damaged: each line must be a key. Restore it from a backup"
+            f"the key file {data / KEY_FILE} is damaged (each line must be a key): restore it from a backup"
         )
     return keys
 
@@ -175,7 +174,9 @@ def kept_keys(data: Path | None) -> list[str]:
 def _made(file: Path) -> str:
     key = new_key()
     write_secret(file, key)
-    log.info("made %s: the store is sealed with it. Back it up, apart from the store", file)
+    log.info(
+        "created the key file %s, which encrypts the store: back it up, apart from the store", file
+    )
     return key
 
 
@@ -194,11 +195,11 @@ def _commanded(command: str) -> list[str]:
     if ended.returncode:
         raise SealError(
             f"XINGQIAO_KEY_COMMAND ended with exit code {ended.returncode}: "
-            f"{ended.stderr.strip()[-500:] or 'it has said nothing'}"
+            f"{ended.stderr.strip()[-500:] or 'its standard error is empty'}"
         )
     keys = ended.stdout.replace(",", " ").split()
     if not keys:
-        raise SealError("XINGQIAO_KEY_COMMAND has printed no key")
+        raise SealError("XINGQIAO_KEY_COMMAND printed no key: it must print one or more keys")
     return keys
 
 
@@ -209,7 +210,7 @@ async def _mark(store: Store) -> bytes | None:
 
 
 async def _is_new(store: Store) -> bool:
-    """Whether a store has never had a server: each server makes namespaces at its first start."""
+    """True if no server has used the store yet: each server creates namespaces at its first start."""
     return not [one async for one in store.documents("namespace", limit=1)]
 
 
@@ -222,20 +223,20 @@ def _check(seal: Seal, mark: bytes, settings: Settings) -> None:
     try:
         seal.opened(MARK, mark)
     except SealError:
-        raise SealError(_missing(settings, "none of the keys here opens the store")) from None
+        raise SealError(_missing(settings, "none of the given keys opens it")) from None
 
 
 def _missing(settings: Settings, why: str) -> str:
     where = f"table {settings.dynamodb}" if settings.dynamodb else f"the store in {settings.data}"
     file = "" if settings.data is None else f"put the file {settings.data / KEY_FILE} back, or "
     return (
-        f"{where} is sealed, and {why}: {file}set XINGQIAO_PARAMETER_KEYS or XINGQIAO_KEY_COMMAND to "
-        "the key. Without the key the store cannot be read; no new key is made in its place"
+        f"{where} is encrypted, and {why}: {file}provide the key with XINGQIAO_PARAMETER_KEYS or "
+        "XINGQIAO_KEY_COMMAND. Without its key the store cannot be read; no new key is made"
     )
 
 
 def _plain(keys: Sequence[str], place: bytes, body: bytes) -> bytes:
-    """A body without the seal of its one field."""
+    """Returns a body with its single sealed field decrypted."""
     for start, field in ONCE_SEALED.items():
         if place.startswith(start):
             doc = orjson.loads(body)

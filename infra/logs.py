@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 LINES: Final = 10_000  # lines kept for a reader that has stopped reading; later ones are counted
-PATIENCE_S: Final = 1.0  # how long the end of the process waits for the reader
+PATIENCE_S: Final = 1.0  # seconds that the end of the process waits for the reader
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, with every member given as `extra`."""
+    """Formats a record as one line of JSON, with all fields given as `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -44,8 +44,8 @@ class StreamThread(logging.Handler):
     """Writes log lines to a stream from a thread of its own.
 
     Args:
-        stream: where lines go; a write may block for any time.
-        lines: how many lines may wait. Further lines are dropped, and a line says how many.
+        stream: output stream; a write may block for any time.
+        lines: maximum number of waiting lines. Further lines are dropped and counted in a log line.
     """
 
     def __init__(self, stream: TextIO, lines: int = LINES) -> None:
@@ -80,7 +80,7 @@ class StreamThread(logging.Handler):
 
     def _write_all(self) -> None:
         while (line := self._waiting.get()) is not None:
-            # A reader that has gone away cannot be told, and its absence must not stop the server.
+            # The stream has lost its reader: nobody can be told, and the server must not stop.
             with suppress(OSError, ValueError):
                 self._stream.write("".join(f"{text}\n" for text in (line, *self._missed())))
                 self._stream.flush()
@@ -105,4 +105,4 @@ def set_up_logs(form: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
-    logging.getLogger("botocore").setLevel(logging.WARNING)  # it logs where it found credentials
+    logging.getLogger("botocore").setLevel(logging.WARNING)  # INFO shows the source of credentials

@@ -1,11 +1,10 @@
-"""Who there is: namespaces, their keys, and what each may use.
+"""Namespaces: their credentials and limits.
 
-A key is kept, and sealed with everything else that is stored: whoever signs requests as AWS' clients do
-shows nothing that a hash could be compared with. Before there were such clients only hashes were kept;
-a namespace of that time keeps its key when it is next shown.
+The store holds the key itself, sealed like everything else: clients that sign requests as AWS clients do
+never send the key, so a hash is not enough to check them. Older versions stored only the hash; for such a
+namespace the key is stored when a client next sends it.
 
-Beside its own key a namespace has any number of short-lived ones, which its actions are given to call
-back with: they are signed, not stored.
+A namespace also has short-lived keys, with which its actions call back. They are signed, not stored.
 """
 
 from __future__ import annotations
@@ -35,32 +34,34 @@ from ..composer import Error, check_part
 if TYPE_CHECKING:
     from ..actions import Clock, Store
 
-CREDENTIALS = "credentials"  # the member of a document that holds the key
+CREDENTIALS = "credentials"  # field of a document that holds the key
 KIND = "namespace"  # documents of namespaces, by uuid
 GUEST = "guest"
 OPERATOR = "whisk.system"
 KEY_CHARACTERS = 64
 MIN_KEY_CHARACTERS = 8
-GRACE_MS = 60_000  # that an action's key outlives its deadline
+GRACE_MS = 60_000  # an action's key stays valid for this time after its deadline
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _CREDENTIALS = re.compile(r"[\w.-]{1,128}:[!-~]{8,256}", re.ASCII)
 _MINTED = re.compile(r"action-([0-9a-f]{1,16})-([0-9a-f]{64})")
-_SESSION = re.compile(r"action-([0-9a-f]{1,16})")  # what a minted key is called where it signs
+_SESSION = re.compile(
+    r"action-([0-9a-f]{1,16})"
+)  # session token of a minted key in a signed request
 
 
 class IsolationError(Error):
-    """Namespaces that are not kept apart well enough; the text says what to do."""
+    """Namespaces are not isolated well enough from each other; the text says what to do."""
 
 
 class AuthError(Error):
-    """Credentials that cannot be used; the text says what they must be."""
+    """Credentials cannot be used; the text says what they must be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace, the hash of its key ("" once it is deleted), and what it may use besides defaults.
+    """A namespace, the hash of its key ("" once it is deleted), and its own limits.
 
-    `key` is None when only the hash is known.
+    `key` is None if only the hash is known.
     """
 
     name: str
@@ -74,7 +75,7 @@ class Namespace:
         return not self.key_hash
 
 
-LIMITS = {  # the first three as OpenWhisk's UserLimits spell them, and which quota each is
+LIMITS = {  # limit: its quota. The first three are spelled as in OpenWhisk's UserLimits
     "invocationsPerMinute": "per_minute",
     "concurrentInvocations": "concurrent",
     "firesPerMinute": "fires_per_minute",
@@ -84,32 +85,32 @@ LIMITS = {  # the first three as OpenWhisk's UserLimits spell them, and which qu
 
 
 class Namespaces:
-    """Knows the namespaces. Read them with `load` before anything else.
+    """Holds all namespaces. Call `load` first.
 
     Args:
-        store: where they are.
-        clock: the time.
-        quotas: of a namespace that has none of its own.
-        secret: of this service, for its actions' keys.
+        store: store of the namespaces.
+        clock: source of time.
+        quotas: quotas of a namespace without limits of its own.
+        secret: secret of this service, which signs its actions' keys.
     """
 
     def __init__(self, store: Store, clock: Clock, quotas: Quotas, secret: bytes) -> None:
         self._store, self._clock, self._defaults, self._secret = store, clock, quotas, secret
         self._changing = asyncio.Lock()
-        self._seen: set[str] = set()  # names of those whose key is not stored yet
+        self._seen: set[str] = set()  # names of namespaces whose key is not stored yet
         self._by_uuid: dict[str, Namespace] = {}
         self._by_name: dict[str, Namespace] = {}
         self._quotas: dict[str, Quotas] = {}
         self._alone = ""
 
     async def load(self, alone: str = "") -> None:
-        """Reads them from the store.
+        """Reads the namespaces from the store.
 
         Args:
-            alone: why there may be only one besides the operator's; "" when there may be more.
+            alone: reason to allow only one namespace besides the operator's; "" to allow more.
 
         Raises:
-            IsolationError: when there are more than there may be.
+            IsolationError: the store has more namespaces than allowed.
         """
         async for document in self._store.documents(KIND):
             doc = orjson.loads(document.body or b"")
@@ -118,7 +119,9 @@ class Namespaces:
         self._alone = alone
         users = [namespace.name for namespace in self.list() if namespace.name != OPERATOR]
         if alone and len(users) > 1:
-            raise IsolationError(f"there are {len(users)} namespaces ({', '.join(users)}): {alone}")
+            raise IsolationError(
+                f"the store has {len(users)} namespaces ({', '.join(users)}), but {alone}"
+            )
 
     def _take(self, namespace: Namespace) -> None:
         before = self._by_name.get(namespace.name)
@@ -128,10 +131,10 @@ class Namespaces:
         changes = {LIMITS[limit]: value for limit, value in namespace.limits.items()}
         self._quotas[namespace.name] = replace(self._defaults, **changes)
 
-    # --- who calls ---------------------------------------------------------------------------
+    # --- authentication ----------------------------------------------------------------------
 
     def authenticated(self, user: str, key: str) -> str | None:
-        """The name of the namespace whose uuid and key these are."""
+        """The name of the namespace with this uuid and key; None if they match no namespace."""
         found = self._by_uuid.get(user)
         if found is None:
             hmac.compare_digest(_hash(key), "")
@@ -144,10 +147,10 @@ class Namespaces:
         return found.name if self._minted(found, key) else None
 
     def signer(self, user: str, session: str | None = None) -> tuple[str, str | None] | None:
-        """The namespace of this uuid and the key that it signs with: None when only its hash is kept.
+        """The namespace with this uuid and its signing key (None if only the hash is stored).
 
-        `session` is what a minted key begins with; its whole is what signs, and it is over in time.
-        None when nobody can sign as these.
+        `session` is the start of a minted key; the whole minted key signs, until it expires. Returns None
+        if nobody can sign with this uuid and session.
         """
         found = self._by_uuid.get(user)
         if found is None or found.deleted:
@@ -161,17 +164,17 @@ class Namespaces:
 
     @property
     def unkept(self) -> bool:
-        """Whether there are keys to `keep`."""
+        """True if there are keys for `keep` to store."""
         return bool(self._seen)
 
     async def keep(self) -> None:
-        """Stores keys that were not: those shown since, where only the hash was, and unsealed ones."""
+        """Stores the keys that clients have sent for namespaces with only a stored hash."""
         async with self._changing:
             for name in sorted(self._seen):
                 try:
                     await self._store.commit([self._written(self._by_name[name])])
                 except UnavailableError:
-                    return  # after another answer
+                    return  # the next call tries again
                 self._seen.discard(name)
 
     def _minted(self, namespace: Namespace, key: str) -> bool:
@@ -181,7 +184,7 @@ class Namespaces:
         return hmac.compare_digest(match[2], self._signature(namespace, match[1]))
 
     def action_key(self, name: str, deadline_ms: int) -> str:
-        """Credentials for an action that runs in a namespace until a deadline."""
+        """Credentials for an action that runs in a namespace until a deadline (ms since the epoch)."""
         namespace = self._by_name.get(name)
         if namespace is None or namespace.deleted:
             return ""
@@ -193,13 +196,13 @@ class Namespaces:
         return hmac.new(self._secret, text.encode(), "sha256").hexdigest()
 
     def quotas(self, name: str) -> Quotas:
-        """What a namespace may use."""
+        """The quotas of a namespace."""
         return self._quotas.get(name, self._defaults)
 
-    # --- whom there is -----------------------------------------------------------------------
+    # --- administration ----------------------------------------------------------------------
 
     def list(self) -> list[Namespace]:
-        """All of them, in order of name."""
+        """All namespaces, in order of name."""
         found = [namespace for namespace in self._by_name.values() if not namespace.deleted]
         return sorted(found, key=lambda namespace: namespace.name)
 
@@ -207,62 +210,62 @@ class Namespaces:
         """The namespace of this name.
 
         Raises:
-            NotFoundError: when there is none.
+            NotFoundError: no namespace has this name.
         """
         found = self._by_name.get(name)
         if found is None or found.deleted:
-            raise NotFoundError(f"There is no namespace {name!r}.")
+            raise NotFoundError(f"The namespace {name!r} does not exist.")
         return found
 
     async def create(
         self, name: str, limits: dict[str, int], credentials: str | None = None
     ) -> str:
-        """Makes a namespace. Returns its credentials.
+        """Creates a namespace. Returns its credentials.
 
         Raises:
-            InvalidNameError, InvalidError, AuthError: when the name, a limit or credentials are none.
-            ConflictError: when there is one of this name, or has been, or there may be no more.
+            InvalidNameError, InvalidError, AuthError: the name, a limit or the credentials are malformed.
+            ConflictError: the name is or was in use, or no further namespace is allowed.
         """
         check_part(name)
         known = self._by_name.get(name)
         if known is not None:
-            past = "was deleted; its records are still kept" if known.deleted else "exists"
-            raise ConflictError(f"The namespace {name!r} {past}: take another name.")
+            past = "was deleted, but its records remain" if known.deleted else "already exists"
+            raise ConflictError(f"The namespace {name!r} {past}: choose another name.")
         others = {namespace.name for namespace in self.list()} - {OPERATOR}
         if self._alone and others and name != OPERATOR:
-            raise ConflictError(f"The namespace {name!r} is not made: {self._alone}.")
+            raise ConflictError(f"The namespace {name!r} is not created: {self._alone}.")
         return await self._put(name, credentials, _checked(limits))
 
     async def rotate(self, name: str, credentials: str | None = None) -> str:
-        """Gives a namespace new credentials, which are returned; the old are void."""
+        """Replaces the credentials of a namespace and returns the new ones; the old stop working."""
         return await self._put(name, credentials, self.get(name).limits)
 
     async def limit(self, name: str, limits: dict[str, int]) -> Namespace:
-        """Sets what a namespace may use.
+        """Replaces the limits of a namespace.
 
         Raises:
-            InvalidError: when a limit is none.
+            InvalidError: a limit is unknown or malformed.
         """
         namespace = replace(self.get(name), limits=_checked(limits))
         await self._commit(namespace)
         return namespace
 
     async def delete(self, name: str) -> None:
-        """Ends a namespace: its keys are void. Its name is not given again."""
+        """Deletes a namespace: its keys stop working and its name cannot be used again."""
         await self._commit(replace(self.get(name), key_hash="", key=None))
 
     async def _put(self, name: str, credentials: str | None, limits: dict[str, int]) -> str:
         credentials = new_credentials() if credentials is None else credentials
         if not _CREDENTIALS.fullmatch(credentials):
             raise AuthError(
-                "credentials must be uuid:key, the key of at least "
+                "the credentials must be UUID:KEY, with a key of at least "
                 f"{MIN_KEY_CHARACTERS} printable characters without spaces"
             )
         user, _, key = credentials.partition(":")
         taken = self._by_uuid.get(user)
         if taken is not None and taken.name != name:
             raise AuthError(
-                f"the uuid of these credentials is that of the namespace {taken.name!r}"
+                f"the uuid of these credentials belongs to the namespace {taken.name!r}: use another uuid"
             )
         namespace = Namespace(name=name, uuid=user, key_hash=_hash(key), key=key, limits=limits)
         if namespace != self._by_name.get(name):
@@ -293,15 +296,15 @@ class Namespaces:
 async def first_namespaces(
     namespaces: Namespaces, guest: str | None, operator: str | None
 ) -> tuple[str | None, str | None]:
-    """Makes the two that there must be: `guest`, and the operator's.
+    """Ensures that the namespaces `guest` and `whisk.system` (the operator's) exist.
 
     Args:
-        namespaces: that there are.
-        guest: credentials for it, in place of what it had; None for those, or for new ones.
+        namespaces: the existing namespaces.
+        guest: new credentials of `guest`; None keeps its credentials, or generates them.
         operator: the same for `whisk.system`.
 
     Returns:
-        The credentials of each that are new and were not given.
+        The generated credentials of `guest` and of `whisk.system`; None if they were given or exist.
     """
     shown = []
     for name, given in ((GUEST, guest), (OPERATOR, operator)):
@@ -317,7 +320,7 @@ async def first_namespaces(
 
 
 def new_credentials() -> str:
-    """`uuid:key`, which nobody can guess."""
+    """Random credentials, `uuid:key`."""
     key = "".join(secrets.choice(_ALPHABET) for _ in range(KEY_CHARACTERS))
     return f"{uuid.UUID(bytes=secrets.token_bytes(16), version=4)}:{key}"
 
@@ -325,12 +328,14 @@ def new_credentials() -> str:
 def _checked(limits: dict[str, int]) -> dict[str, int]:
     for limit, value in limits.items():
         if limit not in LIMITS:
-            raise InvalidError(f"There is no limit {limit!r}; there are {', '.join(LIMITS)}.")
+            raise InvalidError(f"The limit {limit!r} does not exist; use {', '.join(LIMITS)}.")
         if type(value) is not int or value < 0:
-            raise InvalidError(f"The limit '{limit}' must be a whole number, not {value!r:.100}.")
+            raise InvalidError(
+                f"The limit '{limit}' must be a whole number of 0 or more, not {value!r:.100}."
+            )
     return limits
 
 
 def _hash(key: str) -> str:
-    """Keys are long and random, so one round of SHA-256 keeps them."""
+    """Hash of a key. Keys are long and random, so one round of SHA-256 is enough."""
     return sha256(key.encode()).hexdigest()

@@ -1,18 +1,18 @@
-"""What the runs of an execution cost in money: list prices, without free tiers, discounts and taxes.
+"""Cost of an execution's runs in money: list prices, without free tiers, discounts and taxes.
 
-The built-in table was compiled on the date that it names, from what could be found then, and was not checked against a bill:
+The built-in table was compiled on the date in it from the sources below. No bill has confirmed it:
 
-- AWS Lambda: requests and GB-seconds of the first tier in us-east-1, as aws.amazon.com/lambda/pricing and guides that quote it have
-  them; regions whose GB-seconds cost more, as a table in open-source software has them that cites the same page. All other
-  regions are taken to cost what us-east-1 does.
+- AWS Lambda: requests and GB-seconds of the first tier in us-east-1, from aws.amazon.com/lambda/pricing and guides that quote
+  it; regions with dearer GB-seconds, from a table in open-source software that cites the same page. All other regions are
+  assumed to cost the same as us-east-1.
 - Step Functions, standard workflows: state transitions by region, aws.amazon.com/step-functions/pricing.
-- Azure Functions, consumption plan, East US: modal.com/blog/azure-function-pricing-guide (Azure's own page shows its prices
-  by script only).
+- Azure Functions, consumption plan, East US: modal.com/blog/azure-function-pricing-guide (Azure's own page loads its prices
+  by script).
 - Cloud Functions, first generation: invocations and GB-seconds, cloud.google.com/functions/pricing and
   modal.com/blog/google-cloud-function-pricing-guide.
 
-Prices change: `xingqiao execution cost ID --prices FILE` puts your own in place of these. What a cloud does not tell (memory,
-architecture, transitions) is listed as unknown, or assumed where the table says what to assume; then that is listed, too.
+Prices change: `xingqiao execution cost ID --prices FILE` replaces them with your own. A quantity that a cloud does not report
+(memory, architecture, transitions) is listed as unknown. If the table gives an assumption, the assumption is used and listed.
 """
 
 from __future__ import annotations
@@ -75,25 +75,25 @@ BUILT_IN: dict[str, JSON] = {
     },
 }
 _MISSING = {
-    "azure:durable": "the functions that the orchestration runs are not told",
-    "gcp:function": "GHz-seconds are not told",
+    "azure:durable": "the orchestration's own functions (not reported by the cloud)",
+    "gcp:function": "GHz-seconds (not reported by the cloud)",
 }
 
 
 class PricesError(Error):
-    """A file of prices that cannot be used; the text names the field, and says what it must be."""
+    """A price file cannot be used; the text names the field and the valid values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """A table of prices: of its date, by kind of action."""
+    """A table of prices by kind of action, with its date and currency."""
 
     date: str
     currency: str
     services: dict[str, dict[str, Any]]
 
     def of(self, kind: str, region: str) -> dict[str, Any] | None:
-        """The prices of a kind in a region; None when there are none."""
+        """The prices of a kind in a region; None if the table has none."""
         service = self.services.get(kind)
         if service is None:
             return None
@@ -105,28 +105,29 @@ LISTED = Prices(BUILT_IN["date"], BUILT_IN["currency"], BUILT_IN["services"])
 
 
 def read_prices(text: str) -> Prices:
-    """A table of one's own, over the built-in one, in TOML or JSON: `{"date", "currency", "services": {kind: {...}}}`.
+    """Reads a price table in TOML or JSON and merges it over the built-in one.
 
-    A kind has prices of a `request`, a `gb_second` (a number, or one by architecture) and a `transition`, by `regions` where they
-    differ; and what is to be assumed where the cloud does not tell: `memory_mb`, `transitions` of a run, `architecture`.
+    Shape: `{"date", "currency", "services": {kind: {...}}}`. A kind has prices of a `request`, a `gb_second` (a number, or
+    one by architecture) and a `transition`, also by `regions`; and assumptions for unreported quantities: `memory_mb`,
+    `transitions` of a run, `architecture`.
 
     Raises:
-        PricesError: naming the field that is malformed.
+        PricesError: a field is malformed; the text names it.
     """
     try:
         doc = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except ValueError as error:
-        raise PricesError(f"the file of prices is neither TOML nor JSON: {error}") from error
+        raise PricesError(f"the price table is neither valid TOML nor JSON: {error}") from error
     for name in ("date", "currency"):
         if not isinstance(doc.get(name), str):
-            raise PricesError(f'{name}: must be a text, such as {name} = "{BUILT_IN[name]}"')
+            raise PricesError(f'{name} must be a string, such as {name} = "{BUILT_IN[name]}"')
     if (
         doc["currency"] != LISTED.currency
         and doc.get("services", {}).keys() < LISTED.services.keys()
     ):
         raise PricesError(
-            f"currency: the built-in prices are in {LISTED.currency}: give prices of all of "
-            f"{', '.join(LISTED.services)} with another currency"
+            f"currency {doc['currency']} differs from the built-in prices' {LISTED.currency}: give prices "
+            f"for all of {', '.join(LISTED.services)}"
         )
     services = {**LISTED.services}
     for kind, given in _table("services", doc.get("services", {})).items():
@@ -142,38 +143,40 @@ def read_prices(text: str) -> Prices:
 
 
 def _is_everywhere(given: dict[str, JSON]) -> bool:
-    """Whether prices are given for everywhere: then the built-in ones of regions do not count any more."""
+    """True if a kind has prices without a region; these replace the built-in regional prices."""
     return any(name in given for name in RATES)
 
 
 def _table(where: str, value: JSON) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise PricesError(f"{where}: must be a table, not {value!r:.100}")
+        raise PricesError(f"{where} must be a table, not {value!r:.100}")
     return value
 
 
 def _check(where: str, given: JSON) -> None:
     for name, value in _table(where, given).items():
         if name not in _KNOWN:
-            raise PricesError(f"{where}.{name}: is not known; there are {', '.join(_KNOWN)}")
+            raise PricesError(
+                f"{where}.{name} is an unknown field; the fields are {', '.join(_KNOWN)}"
+            )
         if name == "architecture":
             if value not in (X86, ARM):
-                raise PricesError(f"{where}.{name}: must be {X86} or {ARM}, not {value!r:.100}")
+                raise PricesError(f"{where}.{name} must be {X86} or {ARM}, not {value!r:.100}")
             continue
         numbers = value.values() if name == "gb_second" and isinstance(value, dict) else [value]
         if name != "regions" and not all(type(n) in (int, float) and n >= 0 for n in numbers):
-            raise PricesError(f"{where}.{name}: must be a number of 0 or more, not {value!r:.100}")
+            raise PricesError(f"{where}.{name} must be a number of 0 or more, not {value!r:.100}")
 
 
-# --- what runs cost ----------------------------------------------------------------------------
+# --- cost of runs ------------------------------------------------------------------------------
 
 
 def priced(steps: Iterable[dict[str, Any]], prices: Prices = LISTED) -> dict[str, JSON]:
-    """What steps cost, by the usage that `engine.costs` tells.
+    """Computes the cost of steps from the usage that `engine.costs` measures.
 
     Returns:
         `{"date", "currency", "total", "steps": [{"step", "kind", "amount", "unknown", "assumed"}], "complete"}`: `amount` and
-        `total` are what is known; `complete` says whether that is all.
+        `total` cover the known quantities; `complete` is true if nothing is unknown.
     """
     found = [_priced(step, prices) for step in steps if step["cloud"] != HERE]
     return {
@@ -190,21 +193,21 @@ def _priced(step: dict[str, Any], prices: Prices) -> dict[str, Any]:
     rates = prices.of(kind, step.get("region", ""))
     amount, unknown, assumed = 0.0, [], []
     if rates is None:
-        unknown.append(f"there is no price for '{kind}'")
+        unknown.append(f"the price of '{kind}' (not in the price table)")
         rates = {}
     amount += requests * rates.get("request", 0)
     if "transition" in rates:
         if "transitions" in rates:
             amount += requests * rates["transitions"] * rates["transition"]
-            assumed.append(f"{rates['transitions']} state transitions a run")
+            assumed.append(f"{rates['transitions']} state transitions per run")
         else:
-            unknown.append("the number of state transitions is not told")
+            unknown.append("the number of state transitions (not reported by the cloud)")
     if "gb_second" in rates and requests:
         amount += _duration(step, rates, unknown, assumed)
     if kind in _MISSING and requests:
         unknown.append(_MISSING[kind])
     if not step.get("region") and LISTED.services.get(kind, {}).get("regions"):
-        assumed.append("the region is not told: the price of most regions")
+        assumed.append("the price of most regions (the region is not reported)")
     named = {name: step[name] for name in ("step", "kind", "requests")}
     return {**named, "amount": amount, "unknown": unknown, "assumed": assumed}
 
@@ -212,17 +215,20 @@ def _priced(step: dict[str, Any], prices: Prices) -> dict[str, Any]:
 def _duration(
     step: dict[str, Any], rates: dict[str, Any], unknown: list[str], assumed: list[str]
 ) -> float:
-    """What the time of a step's runs costs, as far as that is known."""
+    """Cost of the known run time of a step; notes go to `unknown` and `assumed`."""
     memory_mb = step.get("memory")
     if memory_mb is None and "memory_mb" in rates:
         memory_mb = rates["memory_mb"]
         assumed.append(f"{memory_mb} MB of memory")
     if memory_mb is None:
-        unknown.append("the memory is not told")
+        unknown.append("the memory size (not reported by the cloud)")
         return 0.0
     if step["untold"]:
-        text = f"the time of {step['untold']} of {step['requests']} runs is not told"
-        (unknown if step["untold"] < step["requests"] else assumed).append(text)
+        count = f"{step['untold']} of {step['requests']} runs"
+        if step["untold"] < step["requests"]:
+            unknown.append(f"the time of {count} (not reported by the cloud)")
+        else:
+            assumed.append(f"local time for {count} (not reported by the cloud)")
     rate = rates["gb_second"]
     if isinstance(rate, dict):
         architecture = rates.get("architecture", X86)

@@ -1,7 +1,7 @@
-"""What user code tries in order to leave its worker, and what it reaches here.
+"""Probes: attempts of user code to leave its worker, run for real on this machine.
 
-`xingqiao doctor` shows it, and the attacks of the tests measure it. Nothing does harm where it succeeds:
-it reads decoys, asks whether it might, or undoes what it has done.
+`xingqiao doctor` shows the results and the attack tests measure them. A probe that succeeds does no harm:
+it reads decoys, tests a permission, or reverts its change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..composer import JSON
     from .settings import Settings
 
-VARIABLE = "XINGQIAO_PROBED"  # of the server's environment
+VARIABLE = "XINGQIAO_PROBED"  # a decoy in the server's environment
 PROBES = {
     "key": "read the operator's credentials",
     "store": "read the store",
@@ -41,25 +41,25 @@ PROBES = {
     "home": "read the home directory of the server's user",
     "outside": "write to a directory of the server's user",
     "shadow": "read /etc/shadow",
-    "tmp_read": "read others' files in /tmp",
-    "tmp_write": "write to the /tmp that others see",
+    "tmp_read": "read other users' files in /tmp",
+    "tmp_write": "write to the /tmp that other users see",
     "environment": "read the server's environment",
     "other_environment": "read another worker's environment",
-    "inherited": "see the server's variables among its own",
-    "names": "see the server's command line",
-    "signal": "send the server a signal",
-    "other_signal": "send another worker a signal",
+    "inherited": "find the server's variables in its own environment",
+    "names": "read the server's command line",
+    "signal": "send a signal to the server",
+    "other_signal": "send a signal to another worker",
     "trace": "trace another worker",
     "memory": "read another worker's memory",
-    "namespace": "make a user namespace",
-    "mount": "mount something",
+    "namespace": "create a user namespace",
+    "mount": "mount a file system",
     "kernel": "load a BPF program, count events, use keyrings",
-    "gain": "gain rights from a setuid program",
-    "rights": "use rights of root",
+    "gain": "gain privileges from a setuid program",
+    "rights": "use privileges of root",
     "user": "act as the server's user",
-    "shared_memory": "leave shared memory behind",
-    "abstract": "connect to an abstract Unix socket of the server's",
-    "socket": "connect to a Unix socket by its path",
+    "shared_memory": "create System V shared memory",
+    "abstract": "connect to an abstract Unix socket of the server",
+    "socket": "connect to a Unix socket by path",
     "connect": "connect to a TCP service of this machine",
     "listen": "listen on a TCP port",
 }
@@ -166,7 +166,7 @@ TRIED = {
 
 
 def reached(probe, params):
-    """Whether a probe succeeds, in a process of its own."""
+    """True if a probe succeeds; it runs in a process of its own."""
     child = os.fork()
     if child == 0:
         try:
@@ -194,15 +194,18 @@ _OTHER = (
 
 
 class ProbeError(Error):
-    """The probes could not be run; the text says why."""
+    """The probes cannot be run; the text says why."""
 
 
 async def probe(settings: Settings) -> dict[str, bool]:
-    """By probe, whether user code reaches it under these settings. The data directory is a decoy.
+    """Runs all probes under these settings, with a decoy as the data directory.
+
+    Returns:
+        For each name of `PROBES`: True if user code succeeded.
 
     Raises:
-        SandboxError: when there can be no such sandbox.
-        ProbeError: when no worker can be started.
+        SandboxError: the configured sandbox is not available.
+        ProbeError: a worker cannot be started.
     """
     with _decoys() as (decoyed, targets):
         settings = decoyed(settings)
@@ -224,10 +227,10 @@ async def probe(settings: Settings) -> dict[str, bool]:
 
 
 async def run_code(pool: WorkerPool, namespace: str, code: str, params: dict[str, JSON]) -> Any:
-    """The result of a Python action, run in a namespace.
+    """Runs a Python action in a namespace. Returns the result.
 
     Raises:
-        ProbeError: when it fails.
+        ProbeError: the action fails.
     """
     done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
     document: JSON = {"exec": {"kind": "python:3", "code": code}}
@@ -239,22 +242,24 @@ async def run_code(pool: WorkerPool, namespace: str, code: str, params: dict[str
     pool.invoke(asked, done.set_result)
     outcome = (await done).outcome
     if isinstance(outcome, Failure):
-        raise ProbeError(f"user code cannot be run: {outcome.code}: {outcome.error}")
+        raise ProbeError(f"the probes cannot be run in a worker: {outcome.code}: {outcome.error}")
     return outcome.value
 
 
 def _working_in(directory: Path) -> int:
-    """The process whose current directory this is, as this process sees it."""
+    """The id of the process whose current directory this is, in this process's namespace."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (process / "cwd").readlink() == directory and (process / "exe").readlink():
                 return int(process.name)
-    raise ProbeError("the worker's process is not found in /proc")
+    raise ProbeError(
+        f"no process in /proc works in {directory}: check that /proc is mounted and readable"
+    )
 
 
 @contextlib.contextmanager
 def _decoys() -> Iterator[tuple[Callable[[Settings], Settings], dict[str, Any]]]:
-    """What is worth reaching: removed in the end."""
+    """Creates decoys (files, sockets, a variable) and removes them at the end."""
     name = f"xingqiao-probe-{secrets.token_hex(8)}"
     with contextlib.ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="xingqiao-probe-")))

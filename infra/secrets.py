@@ -1,6 +1,6 @@
-"""Named secrets of namespaces, which actions prove with who asks. They can be set, listed and deleted, never read.
+"""Secrets: credentials that actions use to sign in to other services, by namespace and name.
 
-They are sealed with everything else that is stored: see `infra/keys.py`.
+Secrets can be set, listed and deleted, never read. They are sealed with the whole store: see `infra/keys.py`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ EVERYBODY = "*"
 
 
 class SecretStore:
-    """Knows the secrets. Read them with `load` before anything else.
+    """Holds the secrets of all namespaces. Call `load` first.
 
     Args:
-        store: where they are.
-        clock: the time.
-        ambient: names of the namespaces that may use what this server itself runs with.
+        store: store of the secrets.
+        clock: source of time.
+        ambient: names of the namespaces whose actions may use the server's own credentials.
     """
 
     def __init__(self, store: Store, clock: Clock, ambient: frozenset[str]) -> None:
@@ -37,7 +37,7 @@ class SecretStore:
         self._secrets: dict[tuple[str, str], tuple[JSON, int]] = {}
 
     async def load(self) -> None:
-        """Reads them from the store."""
+        """Reads the secrets from the store."""
         async for document in self._store.documents(KIND):
             doc = orjson.loads(document.body or b"")
             namespace, _, name = document.key.partition("/")
@@ -50,7 +50,7 @@ class SecretStore:
         return is_among(self._ambient, namespace)
 
     def list(self, namespace: str) -> list[dict[str, JSON]]:
-        """Names of a namespace's secrets, of what type they are, and when they were set."""
+        """Names, types and dates of a namespace's secrets."""
         return [
             {"name": name, "type": _type(secret), "updated": updated_ms}
             for (owner, name), (secret, updated_ms) in sorted(self._secrets.items())
@@ -60,14 +60,17 @@ class SecretStore:
     async def put(
         self, namespace: str, name: str, secret: JSON, check: Callable[[JSON], object]
     ) -> None:
-        """Sets a secret, in place of what it was; `check` raises SecretError for one that is none.
+        """Sets or replaces a secret; `check` raises SecretError for a malformed secret.
 
         Raises:
-            InvalidError: when the name or the secret cannot be used.
+            InvalidError: the name or the secret is malformed.
         """
         check_part(name)
         if name == AMBIENT or "/" in name:
-            raise InvalidError(f"'{AMBIENT}' stands for what the server itself runs with")
+            raise InvalidError(
+                f"The name {name!r} cannot be used for a secret: '{AMBIENT}' stands for the server's own "
+                "credentials, and a name has no '/'."
+            )
         try:
             check(secret)
         except SecretError as error:
@@ -83,7 +86,7 @@ class SecretStore:
         """Deletes a secret.
 
         Raises:
-            NotFoundError: when there is none of this name.
+            NotFoundError: no secret has this name.
         """
         if (namespace, name) not in self._secrets:
             raise NotFoundError
@@ -97,5 +100,5 @@ def _type(secret: JSON) -> str:
 
 
 def is_among(named: frozenset[str], namespace: str) -> bool:
-    """Whether a setting that names namespaces names this one."""
+    """True if a setting that lists namespaces includes this one, by name or by `*`."""
     return EVERYBODY in named or namespace in named

@@ -1,4 +1,4 @@
-"""The service as a process: serves HTTP until it is told to stop, then stops in order."""
+"""The server process: serves HTTP until SIGINT or SIGTERM, then drains and stops."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 GONE = (
-    "another server has taken table {table} over, and conducts what was under way here: this one has "
-    "stopped. Give each server a table of its own, and start this one again when it is needed"
+    "this server has stopped, because another server has taken over table {table} and its running "
+    "executions. Give each server its own table before you start this server again"
 )
-BACKLOG = 2048  # connections that wait to be accepted
+BACKLOG = 2048  # connections waiting to be accepted
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, with signals left to us: executions are to be drained before connections close."""
+    """Uvicorn without signal handlers: executions must be drained before connections close."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
-        """Is ready. Connections are accepted elsewhere, within bounds."""
+        """Starts without sockets: `Acceptor` accepts connections, within bounds."""
         await self.lifespan.startup()
         self.servers: list[asyncio.base_events.Server] = []
         self.started = True
@@ -73,12 +73,12 @@ async def serve(
     """Serves until SIGINT or SIGTERM.
 
     Args:
-        settings: of the service.
-        started: told the URL and, at the first start, the credentials that are shown only once.
+        settings: settings of the service.
+        started: called with the URL and, at the first start, the generated credentials.
 
     Raises:
-        StoreError: when it cannot start, or its store has been taken over; the text says why.
-        SandboxError, AuthError, CertificateError, SettingsError: when it cannot start or listen; the text says why.
+        StoreError: the store cannot be opened, or another server has taken it over.
+        SandboxError, AuthError, CertificateError, SettingsError: the server cannot start or listen.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -117,17 +117,17 @@ async def serve(
 
 
 async def _drained(service: Service, grace_s: float) -> None:
-    """Begins nothing new, and waits for what is under way; not when another server conducts it."""
-    log.info("stopping: steps under way have %g s", grace_s)
+    """Starts nothing new and waits up to `grace_s` seconds for running steps."""
+    log.info("stopping: running steps have %g s to end", grace_s)
     service.activities.close()
     if not await service.engine.drain(grace_s):
-        log.warning("some steps are still under way; they run again after the next start")
+        log.warning("some steps are still running; they run again after the next start")
 
 
 def _warn_if_paused(service: Service, settings: Settings) -> None:
     if settings.paused:
         log.warning(
-            "the server is paused: %d executions are left as they are, and nothing starts, until "
+            "the server is paused: %d executions wait and no execution starts until "
             "`xingqiao service resume`", service.engine.recovery.left,
         )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _warn_if_paused(service: Service, settings: Settings) -> None:
 async def _first(
     tasks: asyncio.TaskGroup, serving: asyncio.Task[None], *signs: asyncio.Event
 ) -> None:
-    """Waits until one of the events is set, or the server ends by itself."""
+    """Waits until an event is set or the server ends by itself."""
     waiting = [tasks.create_task(sign.wait()) for sign in signs]
     await asyncio.wait((serving, *waiting), return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:
@@ -143,7 +143,7 @@ async def _first(
 
 
 def _api(service: Service, settings: Settings, census: Census) -> Api:
-    """The service as its endpoints see it, with figures of all its parts."""
+    """The service for its HTTP endpoints, with the metrics of all its parts."""
     bodies = Bodies(settings.reading_bytes, settings.unauthenticated_bytes)
     write = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
     edge = edge_metrics(census, bodies)
@@ -166,7 +166,7 @@ def _config(api: Api) -> uvicorn.Config:
 
 
 def _bounds(settings: Settings) -> Bounds:
-    """The bounds that settings ask for, as far as there are file descriptors for them."""
+    """The bounds in the settings, lowered to the available file descriptors."""
     wanted = {field.name: getattr(settings, field.name) for field in fields(Bounds)}
     proxies = frozenset(map(network_of, each(settings.proxies)))
     bounds = Bounds(**{**wanted, "proxies": proxies})
@@ -174,8 +174,8 @@ def _bounds(settings: Settings) -> Bounds:
     lowered = bounds.within(descriptors, settings.workers)
     if lowered.connections < bounds.connections:
         log.warning(
-            "connections are limited to %d, not %d: this process may open only %d files "
-            "(raise the hard limit, ulimit -Hn)",
+            "connections are limited to %d in place of %d, because this process can open only %d files: "
+            "raise the hard limit (ulimit -Hn)",
             lowered.connections, bounds.connections, descriptors,
         )  # fmt: skip
     return lowered
@@ -188,21 +188,21 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 
 
 def _renew(acceptor: Acceptor, settings: Settings) -> None:
-    """Reads the certificate and its key again, for connections from now on."""
+    """Reads certificate and key again; new connections use them."""
     try:
         acceptor.tls = _tls(settings)
     except CertificateError as error:
-        log.error("the certificate before is still used: %s", error)  # noqa: TRY400  no traceback
+        log.error("the new certificate is not used, the old one stays: %s", error)  # noqa: TRY400  no traceback
     else:
-        log.info("the certificate is read again from %s", settings.tls_cert)
+        log.info("reloaded the certificate from %s", settings.tls_cert)
 
 
 def _warn(settings: Settings) -> None:
-    """Says what of these settings shows keys to others."""
+    """Warns about settings that expose keys to others."""
     if settings.tls_cert is None and not _is_loopback(settings.host):
         log.warning(
             "listening on %s without TLS: keys and payloads cross the network in clear text. Give "
-            "--tls-cert and --tls-key, or listen on 127.0.0.1 behind a reverse proxy that has TLS",
+            "--tls-cert and --tls-key, or listen on 127.0.0.1 behind a reverse proxy with TLS",
             settings.host,
         )
 
@@ -210,7 +210,7 @@ def _warn(settings: Settings) -> None:
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:  # it is a name
+    except ValueError:  # a host name
         return host == "localhost"
 
 
@@ -221,11 +221,11 @@ def _listening(settings: Settings) -> socket.socket:
             family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
             backlog=BACKLOG,
         )
-    except OSError as error:  # its own text names numbers of errors
+    except OSError as error:  # its own text has error numbers
         raise SettingsError(
-            f"cannot listen on {settings.host}:{settings.port}: {_reason(error)}. Give another "
-            "address with --host, another port with --port (0 takes one that is free), or stop "
-            "the process that uses it"
+            f"the server cannot listen on {settings.host}:{settings.port}: {_reason(error)}. Give another "
+            "address with --host, another port with --port (0 picks a free one), or stop the process "
+            "that uses the port"
         ) from error
 
 
@@ -235,21 +235,21 @@ def _reason(error: OSError) -> str:
 
 
 def _given(settings: Settings) -> str | None:
-    """The credentials of `guest` that settings give, or the file that they name."""
+    """The credentials of `guest` from the settings, or from the file that they name."""
     if settings.auth_file is None:
         return settings.auth
     try:
         return settings.auth_file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         told = getattr(error, "strerror", None) or error
-        raise SettingsError(f"auth_file: {settings.auth_file} cannot be read: {told}") from error
+        raise SettingsError(f"the auth_file {settings.auth_file} cannot be read: {told}") from error
 
 
 async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:
-    """Those of `guest`, when they are new; the operator's go into a file that only they can read."""
+    """The generated credentials of `guest`. Writes the operator's to a file that only its owner reads."""
     guest, operator = await first_namespaces(namespaces, _given(settings), settings.operator)
     if settings.data is not None:
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # the store may lie elsewhere
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # the store may be a table
         file = settings.data / OPERATOR_FILE
         if operator is None and settings.operator is None and not file.exists():
             operator = await namespaces.rotate(OPERATOR)

@@ -1,4 +1,4 @@
-"""What can be set: by options of the command line, by `XINGQIAO_...` in the environment, or not at all."""
+"""Settings of the service: command-line options over `XINGQIAO_...` environment variables over defaults."""
 
 from __future__ import annotations
 
@@ -16,93 +16,94 @@ if TYPE_CHECKING:
 
 PREFIX = "XINGQIAO_"
 OPERATOR_FILE = "operator"  # in the data directory: the credentials of `whisk.system`
-KEY_FILE = "key"  # in the data directory: what the store is sealed with
+KEY_FILE = "key"  # in the data directory: the key of the store
 PORT = 3233  # OpenWhisk's
 MAX_PORT = 65535
 
 
 class SettingsError(Error):
-    """A setting that cannot be used; the text names it."""
+    """A setting cannot be used; the text names the setting and the valid values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be set, and what it is when it is not.
+    """All settings with their defaults.
 
     Args:
-        host: that the server listens on.
-        port: that it listens on; 0 for any that is free.
-        data: the directory of the store; None keeps everything in memory.
-        dynamodb: name of a DynamoDB table, which is the store then, made if there is none; credentials
-            and region are the SDK's usual. One server at a time uses it.
-        auth: `uuid:key` of the namespace `guest`; None for what the store has, or new ones.
-        auth_file: file that holds `auth`; not both.
-        tls_cert: PEM file of the certificate that connections are encrypted with; None for no TLS.
-        tls_key: PEM file of its private key; given with `tls_cert`, and only then.
-        operator: `uuid:key` of `whisk.system`, who makes namespaces; None for what the store has, or
-            new ones, which are kept in the file `operator` of the data directory.
+        host: address to listen on.
+        port: port to listen on; 0 for any free port.
+        data: directory of the store; None keeps everything in memory.
+        dynamodb: name of a DynamoDB table to use as the store; it is created if it does not exist. The SDK
+            finds credentials and region as usual. Only one server at a time uses the table.
+        auth: `uuid:key` of the namespace `guest`; None for the stored credentials, or new ones.
+        auth_file: file that holds `auth`; excludes `auth`.
+        tls_cert: PEM file of the TLS certificate; None for no TLS.
+        tls_key: PEM file of the certificate's private key; goes together with `tls_cert`.
+        operator: `uuid:key` of `whisk.system`, which creates namespaces; None for the stored credentials,
+            or new ones, which are written to the file `operator` of the data directory.
         api_host: URL of this server for its actions; None for the address that it listens on.
-        parameter_keys: keys, separated by commas, that the store is sealed with: 32 bytes each, in url-safe
-            base64. The first seals, all open. Without any, the file `key` of the data directory has one.
-        key_command: command whose output is such keys; they come before those of `parameter_keys`. It is run
+        parameter_keys: keys of the store, separated by commas: 32 bytes each, in url-safe base64. The first
+            key encrypts, all keys decrypt. If empty, the file `key` of the data directory holds the key.
+        key_command: command that prints such keys; they come before the keys of `parameter_keys`. It runs
             once, at the start, without a shell.
-        egress_allow: networks and hosts, separated by commas, that actions elsewhere may be reached at
-            although they are not public.
-        ambient_namespaces: whose actions may use the credentials that this server itself runs with,
-            separated by commas; `*` is for all.
-        ambient_services: of those, whose state machines may ask any service of AWS with them.
-        aws_completions: URL of a queue on SQS, of this server only, to which functions on AWS Lambda whose mode
-            is `event` answer; "" when there is none.
-        items_dir: directory whose directories are buckets of this machine, for the item readers and result writers of
-            distributed Maps, of the namespaces in `ambient_namespaces`; None when there are none.
-        items_url: URL of a host that speaks as S3 does, which is asked for all other buckets; "" for AWS.
-        items_bytes: that a distributed Map may read.
-        aws_region, aws_account: that the names of state machines say they are in.
-        isolation: of workers: `auto`, `process` or `bubblewrap`; `none` where all code is trusted.
-        cgroups: for workers: `auto` makes them where this server may, `off` never does.
-        workers: processes at most.
-        worker_uids: FIRST-LAST: user ids of which each worker has one of its own, where the server is root;
-            "" to let workers run as the server's own user.
-        worker_processes: processes and threads of a worker.
-        worker_disk_mb: megabytes of a worker's files.
+        egress_allow: networks and hosts, separated by commas, that actions on other hosts may use although
+            they are not public.
+        ambient_namespaces: namespaces, separated by commas, whose actions may use the server's own
+            credentials; `*` for all.
+        ambient_services: namespaces among these whose state machines may call any AWS service with the
+            server's own credentials.
+        aws_completions: URL of an SQS queue, for this server only, on which AWS Lambda functions with mode
+            `event` report their results; "" for none.
+        items_dir: directory whose subdirectories are local buckets, for the item readers and result writers
+            of distributed Maps in the `ambient_namespaces`; None for none.
+        items_url: URL of an S3-compatible host for all other buckets; "" for AWS.
+        items_bytes: maximum number of bytes that a distributed Map reads.
+        aws_region, aws_account: region and account in the ARNs of state machines.
+        isolation: isolation of workers: `auto`, `process`, `bubblewrap`; or `none` if all code is trusted.
+        cgroups: `auto` gives each worker a cgroup where the server can make one; `off` never does.
+        workers: maximum number of worker processes.
+        worker_uids: FIRST-LAST, a range of user ids; each worker gets its own if the server is root. "" to run
+            workers as the server's user.
+        worker_processes: maximum processes and threads of a worker.
+        worker_disk_mb: maximum megabytes of a worker's files.
         worker_idle_s: seconds after which an idle worker ends.
-        payload_bytes: of a call's parameters, and of a result.
-        steps: of one execution.
-        fork_width: branches of one fork.
-        evaluation_steps: that all expressions of one state of a state machine take together; a step takes
-            about 2 microseconds.
-        nesting: compositions that invoke compositions.
-        concurrent: calls of a namespace under way; None for as many as it likes.
-        per_minute: calls of a namespace in a minute; None for as many as it likes.
-        fires_per_minute: of triggers of a namespace; None for as many as it likes.
-        live: executions of a namespace at the same time, each with its branches: nested and asynchronous ones count,
-            and those that only wait.
-        descendants: executions and branches below one execution at the same time.
-        paused: whether the server begins without taking anything up or starting anything, until it is told to.
-        dead_letters: that are kept of a namespace; when there are more, the oldest go.
-        retention_days: that records of activations and ended executions are kept; 0 for ever.
-        prewarmed: workers of each kind that wait for code.
-        node_modules: directory in which modules for Node.js are installed; the data directory if None.
-        synchronous: `FULL`, or `NORMAL`: faster, but the last commits go if the machine loses power.
-        grace_s: seconds that steps under way have to end when the server stops.
-        log: `text` or `json`.
-        metrics_key: that a scraper shows as `Authorization: Bearer KEY` to read /metrics; "" for none:
-            then only the operator's credentials read it.
-        url_bytes: of a request's path and query.
-        header_bytes: of all headers of a request together.
-        header_count: headers of a request.
-        header_s: seconds that the headers of a request may take to arrive.
-        body_s: seconds that a request's body, or the client's reading of a response, may be late.
-        least_rate: bytes per second that both must keep up with.
+        payload_bytes: maximum bytes of a call's parameters, and of a result.
+        steps: maximum steps of one execution.
+        fork_width: maximum branches of one fork.
+        evaluation_steps: maximum evaluation steps of all expressions in one state of a state machine. A
+            step takes about 2 microseconds.
+        nesting: maximum depth of compositions that invoke compositions.
+        concurrent: maximum concurrent calls of a namespace; None for no limit.
+        per_minute: maximum calls of a namespace per minute; None for no limit.
+        fires_per_minute: maximum trigger fires of a namespace per minute; None for no limit.
+        live: maximum live executions and branches of a namespace, including nested, asynchronous and waiting
+            ones.
+        descendants: maximum live executions and branches below one execution.
+        paused: True to start without recovering or running executions until `service resume`.
+        dead_letters: maximum dead letters of a namespace; the oldest are dropped.
+        retention_days: days to keep records of activations and ended executions; 0 keeps them forever.
+        prewarmed: number of idle workers of each kind to keep ready.
+        node_modules: directory for installed Node.js modules; the data directory if None.
+        synchronous: `FULL`; or `NORMAL`, which is faster but can lose the last commits in a power failure.
+        grace_s: seconds that running steps have to end when the server stops.
+        log: log format, `text` or `json`.
+        metrics_key: bearer token with which a scraper reads /metrics; "" to require the operator's
+            credentials.
+        url_bytes: maximum bytes of a request's path and query.
+        header_bytes: maximum bytes of all headers of a request together.
+        header_count: maximum number of headers of a request.
+        header_s: maximum seconds for the headers of a request to arrive.
+        body_s: maximum seconds that the sending of a body or the reading of a response may stall.
+        least_rate: minimum bytes per second of both.
         idle_s: seconds that a connection stays open between two requests.
-        handshake_s: seconds that a TLS handshake may take.
-        connections: that are open at the same time; fewer if there are too few file descriptors.
-        unfinished: connections that have not sent a whole request.
-        unfinished_per_address: the same, of one client address.
-        proxies: addresses of reverse proxies, separated by commas, that `unfinished_per_address` does
-            not apply to.
-        reading_bytes: of all request bodies that are being read at the same time.
-        unauthenticated_bytes: the same, of requests whose sender is not authenticated yet.
+        handshake_s: maximum seconds of a TLS handshake.
+        connections: maximum open connections; lowered if there are too few file descriptors.
+        unfinished: maximum connections that have not sent a complete request.
+        unfinished_per_address: the same limit for one client address.
+        proxies: addresses of reverse proxies, separated by commas, which `unfinished_per_address` does not
+            apply to.
+        reading_bytes: maximum bytes of all request bodies being read at the same time.
+        unauthenticated_bytes: the same limit for requests that are not authenticated yet.
     """
 
     host: str = "127.0.0.1"
@@ -175,7 +176,7 @@ class Settings:
                 )
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if value is not None and not value >= least:  # what is no number is not, either
+            if value is not None and not value >= least:  # also refuses NaN
                 raise SettingsError(f"{name} must be at least {least}, not {value}")
         for name, (form, what) in _FORMS.items():
             value = getattr(self, name)
@@ -188,17 +189,17 @@ class Settings:
 
     def _check_together(self) -> None:
         if self.auth is not None and self.auth_file is not None:
-            raise SettingsError("auth and auth_file are both given: give one")
+            raise SettingsError("auth and auth_file are both given: remove one of them")
         for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
             if getattr(self, name) is not None and getattr(self, other) is None:
-                raise SettingsError(f"{name} is given without {other}: TLS needs both")
+                raise SettingsError(f"{name} is given without {other}: TLS needs both, add {other}")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **given: Any) -> Settings:
-        """Settings from the environment, under those that are given and not None.
+        """Settings from the environment; arguments that are not None take precedence.
 
         Raises:
-            SettingsError: naming the one that cannot be used.
+            SettingsError: a setting cannot be used; the text names it.
         """
         found = {
             field.name: _read(field.name, environment[PREFIX + field.name.upper()])
@@ -207,7 +208,7 @@ class Settings:
         }
         options = {name: value for name, value in given.items() if value is not None}
         for name, other in (("auth", "auth_file"), ("auth_file", "auth")):
-            if name in options:  # it stands in place of either
+            if name in options:  # an option replaces either variable
                 found.pop(other, None)
         return cls(**{**found, **options})
 
@@ -222,7 +223,7 @@ _FORMS = {
     "metrics_key": (re.compile(r"([!-~]{16,256})?"), "at least 16 printable characters"),
     "dynamodb": (
         re.compile(r"[A-Za-z0-9_.-]{3,255}"),
-        "the name of a table, 3 to 255 letters, digits or any of _.-",
+        "a table name of 3 to 255 letters, digits or any of _.-",
     ),
     "items_url": (
         re.compile(r"(https?://[A-Za-z0-9.-]+(:\d+)?/?)?"),
@@ -233,7 +234,7 @@ _FORMS = {
         "FIRST-LAST, such as 60706-61183",
     ),
 }
-_SECRET = {"metrics_key"}  # what no error shows
+_SECRET = {"metrics_key"}  # errors never show these values
 _CHOICES = {
     "isolation": ("auto", "none", "process", "bubblewrap"),
     "synchronous": ("FULL", "NORMAL"),
@@ -290,12 +291,12 @@ _PATHS = {"data", "items_dir", "node_modules", "auth_file", "tls_cert", "tls_key
 
 
 def each(text: str) -> list[str]:
-    """The parts of a setting that are separated by commas."""
+    """Splits a setting at commas, without spaces and empty parts."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def write_secret(file: Path, text: str) -> None:
-    """Writes a file that nobody but its owner can read, in place of what it was."""
+    """Writes or replaces a file that only its owner can read."""
     new = file.with_name(f"{file.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:

@@ -1,4 +1,4 @@
-"""Fields that older versions sealed each by itself, with Fernet, before whole stores were sealed."""
+"""Single fields that older versions encrypted with Fernet, before whole stores were sealed."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ CREDENTIALS = "credentials"
 
 
 class VaultError(Error):
-    """A field cannot be opened; the text says why and what to do."""
+    """A field cannot be decrypted; the text says why and what to do."""
 
 
 def opened(keys: Sequence[str], key: str, doc: dict[str, JSON], field: str) -> dict[str, JSON]:
-    """A document with its one field in clear; a document without a sealed field is returned as it is.
+    """Returns a document with one field decrypted, or unchanged if the field is not sealed.
 
     Args:
-        keys: one of which has sealed it.
-        key: what the document is stored under, which was sealed with the field.
+        keys: candidate keys; one of them has sealed the field.
+        key: key of the document in the store, which was sealed with the field.
         doc: the document.
-        field: that may be sealed.
+        field: name of the field that may be sealed.
 
     Raises:
-        VaultError: when none of the keys has sealed it, or it was sealed under another name.
+        VaultError: none of the keys has sealed the field, or it was sealed for another document.
     """
     kept = doc.get(field)
     if not isinstance(kept, dict):
@@ -42,9 +42,11 @@ def opened(keys: Sequence[str], key: str, doc: dict[str, JSON], field: str) -> d
         made = json.loads(fernet.decrypt(kept["sealed"].encode()))
     except InvalidToken:
         raise VaultError(
-            f"the {field} of {key} were sealed with a key of XINGQIAO_PARAMETER_KEYS that is not here: "
-            "set it as it was"
+            f"the {field} of {key} cannot be decrypted, because their key is missing in "
+            "XINGQIAO_PARAMETER_KEYS: add the earlier key to it"
         ) from None
     if made["of"] != key:
-        raise VaultError(f"the {field} of {key} are those of {made['of']}")
+        raise VaultError(
+            f"the {field} of {key} belong to {made['of']}: the store was changed; restore it from a backup"
+        )
     return {**doc, field: made[field]}

@@ -1,4 +1,4 @@
-"""The command line: `xingqiao`. A thin face of the HTTP API, and of the engine for `serve` and `run`."""
+"""The command line `xingqiao`: a client of the HTTP API; `serve` and `run` start the engine itself."""
 
 from .main import main
 

@@ -18,28 +18,39 @@ if TYPE_CHECKING:
 OK, ACCEPTED = 200, 202
 WEB = click.Choice(["true", "false", "yes", "no", "raw"], case_sensitive=False)
 TYPE = click.Choice(["standard", "express"], case_sensitive=False)
-WAIT_MS = 20_000  # of one look at an activation
+WAIT_MS = 20_000  # time that one request waits for the end of an activation
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExamples:\n  xingqiao deploy pipeline.py\n"
+    "  xingqiao deploy orders.asl.json --type express"
+)
 @click.argument("file", type=FILE)
-@click.option("--name", help="Name to deploy under, when the file defines one thing.")
-@click.option("--type", "type_", type=TYPE, help="Type of the state machine in FILE [standard].")
+@click.option(
+    "--name",
+    help="Name to deploy under, if FILE defines one thing [default: the variable or file].",
+)
+@click.option(
+    "--type", "type_", type=TYPE, help="Type of the state machine in FILE [default: standard]."
+)
 @as_json
 @connected
 def deploy(
     client: Client, file: Path, name: str | None, type_: str | None, *, as_json: bool
 ) -> None:
-    """Deploy what FILE defines: compositions and actions (.py, .json or .zip), or a state machine (.asl.json).
+    """Deploy the compositions, actions or state machine in FILE.
 
-    A .py file is run to find its compositions, each deployed under its variable's name, with the
-    actions that they define; or else, if it has a function `main`, it is itself an action.
+    FILE is a .py, .js, .zip, .json (a composition) or .asl.json (a state machine) file. A .py file is run
+    to find its compositions; each is deployed under the name of its variable, with the actions that it
+    defines. A .py file without compositions but with a function `main` becomes one action.
     """
     deployed = []
     documents = files.read(file, name).documents()
     if type_ is not None:
         if not files.is_machine(file):
-            raise click.UsageError(f"--type is of state machines: {file} is no *.asl.json")
+            raise click.UsageError(
+                f"--type applies only to state machines, and {file} is not an .asl.json file"
+            )
         for document in documents.values():
             document["exec"]["type"] = type_.upper()
     for action_name, document in documents.items():
@@ -52,18 +63,21 @@ def deploy(
 
 
 def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
-    """Puts one of several actions; what is wrong with it says which it is."""
+    """Deploys one of several actions; an error names the action."""
     try:
         return client.put_action(name, document, overwrite=True)
     except ApiError as error:
         raise ApiError(f"{name}: {error}") from error
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExamples:\n  xingqiao invoke pipeline -r -p build 7\n"
+    "  xingqiao invoke pipeline -b -p build '{\"id\": 7}' -P defaults.json"
+)
 @click.argument("name")
 @parameters
-@click.option("--blocking", "-b", is_flag=True, help="Wait until it has ended.")
-@click.option("--result", "-r", is_flag=True, help="Wait, and show the result only.")
+@click.option("--blocking", "-b", is_flag=True, help="Wait until the action has ended.")
+@click.option("--result", "-r", is_flag=True, help="Wait, and show only the result.")
 @as_json
 @connected
 def invoke(  # noqa: PLR0913  its options
@@ -75,11 +89,15 @@ def invoke(  # noqa: PLR0913  its options
     result: bool,
     as_json: bool,
 ) -> int:
-    """Invoke the action NAME. Exits with 1 when it is waited for and has failed."""
+    """Invoke the action NAME.
+
+    Without --blocking or --result the command prints the activation's id and does not wait. With one of
+    them the exit code is 1 if the action fails.
+    """
     if not (blocking or result):
         _, answer = client.invoke(name, params, blocking=False, result=False)
         id = answer["activationId"]
-        output.write_json(answer) if as_json else output.done(f"{name} has the activation {id}")
+        output.write_json(answer) if as_json else output.done(f"{name} is invoked: activation {id}")
         return 0
     record = _ended(client, name, params)
     shown = record["response"]["result"] if result else record
@@ -88,7 +106,7 @@ def invoke(  # noqa: PLR0913  its options
 
 
 def _ended(client: Client, name: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The record of an invocation, once it has ended, however long that takes."""
+    """Invokes an action and waits for its end without a limit. Returns the activation record."""
     began = time.monotonic()
     with output.waiting(f"{name} ...") as tell:
         status, answer = client.invoke(name, params, blocking=True, result=False)
@@ -103,7 +121,7 @@ def _ended(client: Client, name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 @click.group()
 def action() -> None:
-    """Actions: create, update, invoke, get, list, delete."""
+    """Manage actions: create, update, invoke, get, list, delete."""
 
 
 action.add_command(invoke)
@@ -115,7 +133,10 @@ action.add_command(invoke)
 @as_json
 @connected
 def list_(client: Client, package: str | None, *, as_json: bool, **page: int) -> None:
-    """List the actions of the namespace, or of PACKAGE (/NAMESPACE/PACKAGE for another's)."""
+    """List the actions of the namespace or of PACKAGE.
+
+    Write /NAMESPACE/PACKAGE for the package of another namespace.
+    """
     if package is None:
         found = client.ask("GET", "actions", **page)
     else:
@@ -127,12 +148,14 @@ def list_(client: Client, package: str | None, *, as_json: bool, **page: int) ->
         (_shown(doc), _kind(doc), doc["version"], output.instant(doc["updated"])) for doc in found
     ]
     output.table(
-        ("name", "kind", "version", "updated"), rows, "no actions yet: xingqiao deploy FILE"
+        ("name", "kind", "version", "updated"),
+        rows,
+        "no actions yet: deploy one with xingqiao deploy FILE",
     )
 
 
 def _shown(doc: dict[str, Any]) -> str:
-    """The name, with its package."""
+    """Name of an action, with its package."""
     package = doc["namespace"].partition("/")[2]
     return f"{package}/{doc['name']}" if package else str(doc["name"])
 
@@ -141,11 +164,14 @@ def _kind(doc: dict[str, Any]) -> str:
     return str(next((n["value"] for n in doc["annotations"] if n["key"] == "exec"), ""))
 
 
-@action.command()
+@action.command(
+    epilog="\b\nExamples:\n  xingqiao action get pipeline limits\n"
+    "  xingqiao action get resize --save resize.py"
+)
 @click.argument("name")
 @click.argument("field", required=False)
-@click.option("--save", type=FILE, help="Write its code, or its composition, to this file.")
-@click.option("--url", "show_url", is_flag=True, help="Show the URL that it has on the web.")
+@click.option("--save", type=FILE, help="File to write the action's code or composition to.")
+@click.option("--url", "show_url", is_flag=True, help="Show the action's URL.")
 @as_json
 @connected_by_host
 def get(  # noqa: PLR0913  its options
@@ -157,18 +183,20 @@ def get(  # noqa: PLR0913  its options
     show_url: bool,
     as_json: bool,
 ) -> None:
-    """Show the action NAME, or one FIELD of it."""
+    """Show the action NAME, or only its FIELD."""
     found = client.ask_action("GET", name)
     if save is not None:
         save.write_bytes(files.content(found["exec"]))
-        output.done(f"{name} is in {save}")
+        output.done(f"{name} is saved in {save}")
         return
     if show_url:
         click.echo(_web_url(client, found))
         return
     if field is not None:
         if field not in found:
-            raise click.UsageError(f"{name} has no field {field!r}; it has {', '.join(found)}")
+            raise click.UsageError(
+                f"{name} has no field {field!r}; its fields are {', '.join(found)}"
+            )
         found = found[field]
     output.write_json(found) if as_json else output.document(found)
 
@@ -182,21 +210,28 @@ def _web_url(client: Client, doc: dict[str, Any]) -> str:
 
 
 def _definition(command: Any) -> Any:
-    """The arguments and options of create and update, as if each were written above the command."""
+    """Gives a command the arguments and options that create and update share."""
     definition = (
         click.argument("name"),
         click.argument("file", required=False),
-        click.option("--kind", help="Kind of the code [by the file's name]."),
-        click.option("--main", help="Function that is called [main]."),
-        click.option("--sequence", is_flag=True, help="FILE is a list of actions: a,b,c."),
-        click.option("--copy", is_flag=True, help="FILE is the name of an action to copy."),
-        click.option("--web", type=WEB, help="Make it callable from the web: true, raw or false."),
-        click.option("--web-secure", help="Callers show this in X-Require-Whisk-Auth, or `true`."),
-        click.option("--timeout", "-t", type=int, help="Milliseconds that it may take."),
-        click.option("--memory", "-m", type=int, help="Megabytes that it may use."),
-        click.option("--logsize", "-l", "logs", type=int, help="Megabytes that it may log."),
-        click.option("--concurrency", "-c", type=int, help="Runs at once in one worker: 1."),
-        click.option("--del-annotation", multiple=True, help="Annotation to remove."),
+        click.option("--kind", help="Kind of the code, such as python:3 [default: by file name]."),
+        click.option("--main", help="Function to call [default: main]."),
+        click.option("--sequence", is_flag=True, help="Read FILE as a list of actions: a,b,c."),
+        click.option("--copy", is_flag=True, help="Read FILE as the name of an action to copy."),
+        click.option("--web", type=WEB, help="Web access to the action [default: false]."),
+        click.option(
+            "--web-secure",
+            help="Secret that callers must send in X-Require-Whisk-Auth; `true` requires credentials.",
+        ),
+        click.option(
+            "--timeout", "-t", type=int, help="Time limit in milliseconds [default: 60000]."
+        ),
+        click.option("--memory", "-m", type=int, help="Memory limit in megabytes [default: 256]."),
+        click.option("--logsize", "-l", "logs", type=int, help="Log limit in MB [default: 10]."),
+        click.option(
+            "--concurrency", "-c", type=int, help="Runs at once in one worker; only 1 is possible."
+        ),
+        click.option("--del-annotation", multiple=True, help="Annotation to remove. Repeatable."),
         click.option("--docker", hidden=True),
         click.option("--native", is_flag=True, hidden=True),
         noted,
@@ -208,29 +243,45 @@ def _definition(command: Any) -> Any:
     return command
 
 
-@action.command()
+@action.command(
+    epilog="\b\nExamples:\n  xingqiao action create resize resize.py -t 10000 -p width 200\n"
+    "  xingqiao action create both resize,thumbnail --sequence"
+)
 @_definition
 @connected
 def create(client: Client, name: str, file: str | None, **given: Any) -> None:
-    """Create the action NAME from FILE (.py, .js, .zip or .json)."""
+    """Create the action NAME from FILE.
+
+    FILE is code (.py, .js or .zip) or a composition (.json). Parameters become defaults of the action.
+    """
     _refuse_containers(given)
     if file is None:
-        raise click.UsageError("FILE is missing: an action is made of code or of a composition")
+        raise click.UsageError(
+            "FILE is missing: give code (.py, .js, .zip) or a composition (.json)"
+        )
     _put(client, name, file, overwrite=False, **given)
 
 
-@action.command()
+@action.command(
+    epilog="\b\nExamples:\n  xingqiao action update resize resize.py\n"
+    "  xingqiao action update resize --web true -t 30000"
+)
 @_definition
 @connected
 def update(client: Client, name: str, file: str | None, **given: Any) -> None:
-    """Update the action NAME: its code if there is a FILE, and whatever options say."""
+    """Update the action NAME, or create it.
+
+    FILE replaces the code. An option that is not given keeps its value.
+    """
     _refuse_containers(given)
     _put(client, name, file, overwrite=True, **given)
 
 
 def _refuse_containers(given: dict[str, Any]) -> None:
     if given["docker"] or given["native"]:
-        raise click.UsageError("--docker: there are no containers here; give code (.py, .js, .zip)")
+        raise click.UsageError(
+            "--docker and --native: Xingqiao runs no containers; give code (.py, .js, .zip) instead"
+        )
 
 
 def _put(
@@ -245,7 +296,7 @@ def _put(
 
 
 def _document(client: Client, file: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """What the options and the file make."""
+    """The document of an action, from the options and the file."""
     document: dict[str, Any] = {}
     if given["copy"] and file is not None:
         copied = client.ask_action("GET", file)
@@ -267,7 +318,7 @@ LIMITS = ("timeout", "memory", "logs", "concurrency")
 
 
 def _web(given: dict[str, Any]) -> dict[str, Any]:
-    """The annotations that `--web` and `--web-secure` stand for."""
+    """Annotations for `--web` and `--web-secure`."""
     web, secret = given["web"], given["web_secure"]
     notes: dict[str, Any] = {}
     if web is not None:
@@ -291,6 +342,9 @@ def _executed(file: str, given: dict[str, Any]) -> dict[str, Any]:
 @as_json
 @connected
 def delete(client: Client, name: str, *, as_json: bool) -> None:
-    """Delete the action NAME. Executions of it that are under way go on."""
+    """Delete the action NAME.
+
+    Running executions of the action continue.
+    """
     gone = client.ask_action("DELETE", name)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")

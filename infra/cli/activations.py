@@ -16,32 +16,45 @@ if TYPE_CHECKING:
 
     from .client import Client
 
-LOOK_S = 0.5  # between two looks of `poll`
+LOOK_S = 0.5  # seconds between two requests of `poll`
 SHOWN, PAGE = 30, 200
 CAUSING = ("sequence", "composition")
 
 
 @click.group()
 def activation() -> None:
-    """Activations, the records of what has run: list, get, logs, result, poll, cancel."""
+    """Show records of runs: list, get, logs, result, poll, cancel.
+
+    An activation is one run of an action, or one firing of a trigger.
+    """
 
 
-@activation.command("list")
-@click.argument("name", required=False)
-@click.option("--status", help="success, application error, ..., or 0 to 3.")
-@click.option(
-    "--kind", help="Kind of action that ran: python:3, nodejs:20, sequence, composition, trigger."
+@activation.command(
+    "list", epilog="\b\nExample:\n  xingqiao activation list resize --status 'application error'"
 )
-@click.option("--cause", help="Activation that they are steps of.")
-@click.option("--since", type=int, help="Milliseconds since the epoch.")
-@click.option("--upto", type=int, help="Milliseconds since the epoch.")
-@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
-@click.option("--skip", type=click.IntRange(0), default=0)
-@click.option("--full", "-f", is_flag=True, help="Whole records.")
+@click.argument("name", required=False)
+@click.option(
+    "--status",
+    help="Status: success, application error, action developer error, whisk internal error, or 0 to 3.",
+)
+@click.option(
+    "--kind", help="Kind of the action: python:3, nodejs:20, sequence, composition or trigger."
+)
+@click.option("--cause", metavar="ID", help="Activation whose steps to list.")
+@click.option("--since", type=int, help="Earliest start, in milliseconds since the epoch.")
+@click.option("--upto", type=int, help="Latest start, in milliseconds since the epoch.")
+@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True,
+              help="Maximum number of activations to list.")  # fmt: skip
+@click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
+              help="Number of activations to leave out at the start.")  # fmt: skip
+@click.option("--full", "-f", is_flag=True, help="Show complete records.")
 @as_json
 @connected
 def list_(client: Client, *, as_json: bool, full: bool, **query: Any) -> None:
-    """List activations, the newest first, those of the action NAME if it is given."""
+    """List activations, the newest first.
+
+    With NAME the list contains only the activations of that action.
+    """
     found = client.ask("GET", "activations", docs=full or None, **query)
     if as_json:
         output.write_json(found)
@@ -70,14 +83,14 @@ def _kind(doc: dict[str, Any]) -> str:
 
 
 def _of_one(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments of a command about one activation."""
-    last = click.option("--last", "-l", is_flag=True, help="The last one, in place of ID.")
+    """Gives a command the arguments that choose one activation."""
+    last = click.option("--last", "-l", is_flag=True, help="Use the latest activation as ID.")
     return click.argument("id", required=False)(last(as_json(connected(command))))
 
 
 def _record(client: Client, id: str | None, *, last: bool) -> dict[str, Any]:
     if last == (id is not None):
-        raise click.UsageError("give either an ID or --last")
+        raise click.UsageError("the activation is not clear: give either ID or --last")
     if id is None:
         found = client.ask("GET", "activations", limit=1)
         if not found:
@@ -89,12 +102,12 @@ def _record(client: Client, id: str | None, *, last: bool) -> dict[str, Any]:
 
 @activation.command()
 @click.argument("id", required=False)
-@click.option("--last", "-l", is_flag=True, help="The last one, in place of ID.")
-@click.option("--tree", is_flag=True, help="Show the whole tree of activations below this one.")
+@click.option("--last", "-l", is_flag=True, help="Use the latest activation as ID.")
+@click.option("--tree", is_flag=True, help="Show the tree of activations below this activation.")
 @as_json
 @connected
 def get(client: Client, id: str | None, *, last: bool, tree: bool, as_json: bool) -> None:
-    """Show the record ID."""
+    """Show the record of the activation ID."""
     record = _record(client, id, last=last)
     if tree:
         made = _tree(client, record)
@@ -104,7 +117,7 @@ def get(client: Client, id: str | None, *, last: bool, tree: bool, as_json: bool
 
 
 def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
-    """A record in short, with what it has caused as `components`, in order."""
+    """A short record, with the activations that it caused, in order, as `components`."""
     short = {
         "activationId": record["activationId"],
         "name": record["name"],
@@ -128,7 +141,7 @@ def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
 @click.argument("id")
 @connected
 def cancel(client: Client, id: str) -> None:
-    """Ask the run ID, which has not ended, to stop."""
+    """Ask the running activation ID to stop."""
     client.ask("DELETE", f"activations/{id}")
     output.done(f"{id} is asked to stop")
 
@@ -136,7 +149,10 @@ def cancel(client: Client, id: str) -> None:
 @activation.command()
 @_of_one
 def logs(client: Client, id: str | None, *, last: bool, as_json: bool) -> None:
-    """Show what ID has written; of a composition, the ids of its steps."""
+    """Show the log of the activation ID.
+
+    The log of a composition contains the ids of its steps.
+    """
     lines = _record(client, id, last=last)["logs"]
     if as_json:
         output.write_json(lines)
@@ -148,22 +164,27 @@ def logs(client: Client, id: str | None, *, last: bool, as_json: bool) -> None:
 @activation.command()
 @_of_one
 def result(client: Client, id: str | None, *, last: bool, as_json: bool) -> None:
-    """Show the result of ID."""
+    """Show the result of the activation ID."""
     made = _record(client, id, last=last)["response"]["result"]
     output.write_json(made) if as_json else output.document(made)
 
 
 @activation.command()
 @click.argument("name", required=False)
-@click.option("--exit", "seconds", type=click.IntRange(1), help="Seconds after which to end.")
+@click.option(
+    "--exit", "seconds", type=click.IntRange(1), help="Seconds to poll [default: no end]."
+)
 @as_json
 @connected
 def poll(client: Client, name: str | None, seconds: int | None, *, as_json: bool) -> None:
-    """Show activations with their logs as they end, until interrupted."""
+    """Poll for activations and show their logs, until interrupted.
+
+    With NAME the command shows only the activations of that action.
+    """
     seen: set[str] = set()
     since_ms = int(time.time() * 1000)
     until = None if seconds is None else time.monotonic() + seconds
-    with output.waiting("polling for activations; Ctrl-C ends it"):
+    with output.waiting("polling for activations; press Ctrl-C to stop"):
         while until is None or time.monotonic() < until:
             found = client.ask(
                 "GET", "activations", name=name, since=since_ms, docs=True, limit=200

@@ -1,4 +1,4 @@
-"""`xingqiao bundle`: what a cloud deploys and runs without this server."""
+"""`xingqiao bundle`: writes a folder that a cloud deploys and runs without a Xingqiao server."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from . import files, output
 from .options import FILE
 
 
-@click.command()
+@click.command(epilog="\b\nExample:\n  xingqiao bundle pipeline.py --target aws --out bundle")
 @click.argument("file", type=FILE)
-@click.option("--target", type=click.Choice(TARGETS), required=True, help="The cloud.")
+@click.option("--target", type=click.Choice(TARGETS), required=True, help="Target cloud.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="The folder to write.")  # fmt: skip
-@click.option("--name", help="Name of the bundle [FILE's].")
+              help="Folder to write.")  # fmt: skip
+@click.option("--name", help="Name of the bundle [default: the name of FILE].")
 def bundle(file: Path, target: str, out: Path, name: str | None) -> None:
-    """Write the folder that deploys the compositions in FILE to a cloud, with their actions.
+    """Write a folder that deploys FILE to a cloud.
 
-    There the cloud's own functions conduct them; no server of ours is asked. Nothing is deployed yet:
-    the last lines say how.
+    The folder contains the compositions in FILE and their actions. Functions of the cloud run the compositions;
+    no Xingqiao server is needed. The command deploys nothing; its last lines show how to deploy.
     """
     contents = files.read(file)
     actions = contents.documents()

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from ..stores import Files
 
 FAULTY = 1
-SHOWN = 50  # faults, to people
+SHOWN = 50  # faults in the output for people
 
 
 @click.command()
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Data directory of the server [.xingqiao, or XINGQIAO_DATA].",
+    help="Data directory of the server [default: XINGQIAO_DATA, then .xingqiao].",
 )
 @click.option(
     "--accept-loss",
     is_flag=True,
-    help="Give up commits that are missing, so that the server starts again without them.",
+    help="Give up missing commits, so that the server starts again without them.",
 )
 @as_json
 def check(data: Path | None, *, accept_loss: bool, as_json: bool) -> int:
-    """Check the store of a server that is stopped.
+    """Check the store of a stopped server.
 
-    Reads everything in the data directory: the pages of the database, whether commits are missing,
-    and every execution, activation and entity. Nothing is changed without --accept-loss. The exit
-    code is 1 when something is wrong.
+    The command reads the whole data directory: the pages of the database, the sequence of commits, and
+    every execution, activation and entity. It changes nothing unless --accept-loss is given. The exit
+    code is 1 if it finds a fault.
     """
     from ..settings import Settings  # noqa: PLC0415  no other command needs it
 
@@ -86,6 +86,6 @@ def _show(directory: Path, files: Files, found: Findings) -> None:
     for fault in faults[:SHOWN]:
         output.failed(fault)
     if len(faults) > SHOWN:
-        output.failed(f"and {len(faults) - SHOWN} more: --json shows all")
+        output.failed(f"{len(faults) - SHOWN} more faults: --json lists all")
     if not faults:
-        output.done(f"{directory} is whole")
+        output.done(f"no faults in {directory}")

@@ -1,4 +1,4 @@
-"""The service as its command line sees it: a client of its HTTP API."""
+"""Client of the HTTP API, which the commands use."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAMESPACES = "/api/v1/namespaces"
-NO_CONTENT, NOT_FOUND = 204, 404
+NO_CONTENT, UNAUTHORIZED, NOT_FOUND = 204, 401, 404
 ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
+HINT = ". Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
-MARGIN_S = 15.0  # over what we ask the server to wait
+MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
 
 
 class ApiError(Error):
-    """The server refuses, with a `status`, or cannot be reached; the text says what it said."""
+    """The server refused a request (with a `status`) or cannot be reached; the text says why."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text if status is None else f"{text} ({status})")
@@ -33,7 +34,7 @@ class ApiError(Error):
 
     @property
     def is_missing(self) -> bool:
-        """Whether what was asked for is not there."""
+        """True if the requested resource does not exist."""
         return self.status == NOT_FOUND
 
 
@@ -41,13 +42,12 @@ class Client:
     """A connection to a server, for one namespace.
 
     Args:
-        url: of the server.
-        auth: `uuid:key`.
-        ca: PEM file of the certificates that the server's must be signed by, or be; None for those
-            that this machine trusts.
+        url: URL of the server.
+        auth: credentials, `uuid:key`.
+        ca: PEM file of the trusted certificates; None for the certificates that this machine trusts.
 
     Raises:
-        ApiError: when `ca` cannot be read.
+        ApiError: `ca` cannot be read.
     """
 
     def __init__(self, url: str, auth: str, ca: str | None = None) -> None:
@@ -67,41 +67,43 @@ class Client:
         self._http.close()
 
     def ask(self, method: str, path: str, *, body: Any = None, **query: Any) -> Any:
-        """Asks for a path of the namespace. Returns the answer's JSON, that of a failed action too.
+        """Sends a request for a path of the namespace. Returns the JSON of the response.
+
+        A failed action's response is returned too.
 
         Raises:
-            ApiError: when the server refuses or cannot be reached.
+            ApiError: the server refused the request or cannot be reached.
         """
         return self._ask(method, f"{NAMESPACES}/_/{quote(path)}", body, query)[1]
 
     def entity(
         self, method: str, collection: str, name: str, *, body: Any = None, **query: Any
     ) -> Any:
-        """As `ask`, for what has a name: `name`, `package/name`, or in full `/namespace/name`."""
+        """Like `ask`, for a named resource: `name`, `package/name`, or in full `/namespace/name`."""
         return self._ask(method, _path(collection, name), body, query)[1]
 
     def keyed(
         self, method: str, type: str, key: str, *, body: Any = None, **query: Any
     ) -> tuple[int, Any]:
-        """As `ask`, for an entity. Returns the status, too: 202 when a call has not ended yet."""
+        """Like `ask`, for an entity. Returns the status too: 202 if a call has not ended yet."""
         path = f"{_path(ENTITIES, type)}/keys/{_segment(key)}"
         return self._ask(method, path, body, query)
 
     def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
-        """As `entity`, for an action."""
+        """Like `entity`, for an action."""
         return self.entity(method, ACTIONS, name, body=body, **query)
 
     def collection(self, collection: str, namespace: str | None, **query: Any) -> Any:
-        """Those of a namespace, which may be written `/namespace`; of the caller's own when None."""
+        """A page of a collection of a namespace (`/namespace`; the caller's own if None)."""
         owner = quote((namespace or "_").strip("/"))
         return self._ask("GET", f"{NAMESPACES}/{owner}/{collection}", None, query)[1]
 
     def get(self, path: str) -> Any:
-        """As `ask`, for any path of the server."""
+        """Like `ask`, for any path of the server."""
         return self._ask("GET", path, None, {})[1]
 
     def send(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """As `ask`, for any path of the server, with a body."""
+        """Like `ask`, for any path of the server, with a body."""
         return self._ask(method, path, body, query)[1]
 
     def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
@@ -110,32 +112,38 @@ class Client:
         try:
             response = self._http.request(method, path, json=body, params=asked)
         except httpx.HTTPError as error:
-            raise ApiError(f"{self.url} cannot be reached: {error}") from error
+            why = str(error).rstrip(".")
+            raise ApiError(f"the server at {self.url} cannot be reached: {why}{HINT}") from error
         if response.status_code == NO_CONTENT:
             return NO_CONTENT, None
         try:
             document = response.json()
         except ValueError:
-            raise ApiError(f"{self.url} answered {response.status_code} and no JSON") from None
+            raise ApiError(
+                f"the response of {self.url} ({response.status_code}) is not JSON: "
+                "check that --url names a Xingqiao server"
+            ) from None
         failed_action = "x-openwhisk-activation-id" in response.headers
         if response.is_error and not failed_action:
             text = document.get("error", document) if isinstance(document, dict) else document
             gone = response.status_code == NOT_FOUND
             what = f"{_shown(path)}: {text}" if gone else str(text)
+            if response.status_code == UNAUTHORIZED:
+                what = f"{what}: check XINGQIAO_AUTH, --auth-file or .wskprops"
             raise ApiError(what, response.status_code)
         return response.status_code, document
 
     def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
-        """Invokes an action. Returns the status and the answer; 202 with an id when it is not done."""
+        """Invokes an action. Returns status and response; 202 with an id if it has not ended yet."""
         query = {"blocking": blocking, "result": result}
         return self._ask("POST", _path(ACTIONS, name), params, query)
 
     def put_action(self, name: str, document: Any, *, overwrite: bool) -> Any:
-        """Creates or updates an action. Returns it as it is then."""
+        """Creates or updates an action. Returns the stored action."""
         return self.ask_action("PUT", name, body=document, overwrite=overwrite)
 
     def activation(self, id: str, *, wait_ms: int = 0) -> dict[str, Any] | None:
-        """The record of an activation; None when there is none, even after waiting for its end."""
+        """The record of an activation, or None if it has not ended after `wait_ms`."""
         try:
             record: dict[str, Any] = self.ask("GET", f"activations/{id}", wait=wait_ms)
         except ApiError as error:
@@ -156,18 +164,18 @@ class Client:
 
 
 def _path(collection: str, name: str) -> str:
-    """The path of a name."""
+    """URL path of a named resource."""
     namespace, _, rest = name[1:].partition("/") if name.startswith("/") else ("_", "", name)
     return f"{NAMESPACES}/{quote(namespace)}/{collection}/{quote(rest)}"
 
 
 def _shown(path: str) -> str:
-    """What a path of the caller's namespace asks for, as one reads it: `actions/package/name`."""
+    """Readable form of a path in the caller's namespace: `actions/package/name`."""
     return unquote(path).removeprefix(f"{NAMESPACES}/_/")
 
 
 def _segment(text: str) -> str:
-    """Any text as one segment of a path; of dots alone it would be taken for a place in it."""
+    """Any text as one segment of a path. `.` and `..` alone would change the path: they are escaped."""
     return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
@@ -181,13 +189,13 @@ def _trusting(ca: str) -> ssl.SSLContext:
 def connect(
     url: str | None, auth: str | None, auth_file: str | None = None, ca: str | None = None
 ) -> Client:
-    """A client, from options, the environment, or OpenWhisk's `.wskprops`.
+    """Makes a client from options, the environment, or OpenWhisk's `.wskprops`, in that order.
 
     Raises:
-        ApiError: when there are no credentials, the URL is none, or a file cannot be read.
+        ApiError: there are no credentials, the URL is not valid, or a file cannot be read.
     """
     if auth and auth_file:
-        raise ApiError("--auth and --auth-file are both given: give one")
+        raise ApiError("--auth and --auth-file are both given: remove one of them")
     told = wskprops.read()
     url = url or os.environ.get("XINGQIAO_URL") or _host(told.get("APIHOST")) or URL
     auth = auth or credentials_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
@@ -195,20 +203,20 @@ def connect(
     ca = ca or os.environ.get("XINGQIAO_CA") or None
     if not auth:
         raise ApiError(
-            "no credentials: set XINGQIAO_AUTH to uuid:key, or give --auth-file FILE "
-            "(the server shows them at its first start)"
+            "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
+            "(the server prints the credentials at its first start)"
         )
     try:
         return Client(url.rstrip("/"), auth, ca)
     except httpx.InvalidURL as error:
-        raise ApiError(f"{url} is no URL: {error}") from error
+        raise ApiError(f"{url} is not a valid URL: {error}") from error
 
 
 def credentials_in(file: str | None) -> str | None:
-    """The credentials that a file holds; None when there is no file.
+    """The credentials that a file holds; None if no file is named.
 
     Raises:
-        ApiError: when it cannot be read.
+        ApiError: the file cannot be read.
     """
     if not file:
         return None
@@ -216,7 +224,7 @@ def credentials_in(file: str | None) -> str | None:
         return Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         told = getattr(error, "strerror", None) or error
-        raise ApiError(f"the file of credentials {file} cannot be read: {told}") from error
+        raise ApiError(f"the credentials file {file} cannot be read: {told}") from error
 
 
 def _host(apihost: str | None) -> str | None:

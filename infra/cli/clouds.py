@@ -1,4 +1,4 @@
-"""`xingqiao adapter ...` and `secret ...`: whether functions elsewhere can be reached, and as whom."""
+"""`xingqiao adapter ...` and `secret ...`: access to functions on clouds, and its credentials."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ AVAILABLE = "available"
 
 @click.group()
 def adapter() -> None:
-    """Functions on clouds: which kinds there are, and whether they can be reached."""
+    """Check access to functions on clouds: list, check."""
 
 
 @adapter.command("list")
 @as_json
 @connected
 def list_(client: Client, *, as_json: bool) -> None:
-    """List the kinds of actions that run elsewhere, and what is missing for those that cannot."""
+    """List the kinds of actions that run on clouds.
+
+    The status of a kind is `available`, or names the missing software.
+    """
     found = client.ask("GET", "adapters")
     if as_json:
         output.write_json(found)
@@ -36,14 +39,15 @@ def list_(client: Client, *, as_json: bool) -> None:
     output.table(("kind", "status"), ((doc["kind"], doc["status"]) for doc in found), "")
 
 
-@adapter.command()
+@adapter.command(epilog="\b\nExample:\n  xingqiao adapter check resize thumbnail")
 @click.argument("names", nargs=-1)
 @as_json
 @connected
 def check(client: Client, names: tuple[str, ...], *, as_json: bool) -> int:
-    """Check that the functions of the actions NAMES, or of all, can be reached, without running them.
+    """Check access to cloud functions without running them.
 
-    Exits with 1 when one cannot.
+    NAMES are actions whose functions run on a cloud [default: all such actions of the namespace]. The
+    exit code is 1 if a function cannot be reached.
     """
     asked = names or _remote(client)
     found = []
@@ -55,12 +59,12 @@ def check(client: Client, names: tuple[str, ...], *, as_json: bool) -> int:
     if as_json:
         output.write_json(found)
     elif not asked:
-        output.console().print("no action runs elsewhere")
+        output.console().print("no action runs on a cloud")
     return 0 if all(answer["ok"] for answer in found) else 1
 
 
 def _remote(client: Client) -> list[str]:
-    """The actions of the namespace that run elsewhere."""
+    """Names of the namespace's actions that run on a cloud."""
     kinds = {doc["kind"] for doc in client.ask("GET", "adapters")}
     names, skip = [], 0
     while page := client.ask("GET", "actions", limit=200, skip=skip):
@@ -84,24 +88,35 @@ def _tell(name: str, answer: dict[str, Any]) -> None:
 
 @click.group()
 def secret() -> None:
-    """Secrets that actions prove with who asks: set, list, delete. They are never shown."""
+    """Manage credentials for other services: set, list, delete.
+
+    Actions use secrets to sign in to other services. No command shows the value of a secret.
+    """
 
 
-@secret.command("set")
+@secret.command(
+    "set",
+    epilog="\b\nExamples:\n  xingqiao secret set wsk --file credentials.txt\n"
+    '  echo \'{"type": "bearer", "token": "..."}\' | xingqiao secret set partner',
+)
 @click.argument("name")
-@click.option("--file", type=FILE, help="File with the secret [standard input, or a prompt].")
+@click.option(
+    "--file", type=FILE, help="File with the secret [default: standard input, or a prompt]."
+)
 @connected
 def set_(client: Client, name: str, file: Path | None) -> None:
-    """Set the secret NAME: a text `id:key`, or a JSON object with a `type` (docs/clouds.md).
+    """Set the secret NAME.
 
-    It is read from a file, from standard input, or asked for; never from the command line, which others
-    can see.
+    A secret is a text `id:key`, or a JSON object with a `type` (see docs/clouds.md). The command reads
+    it from a file, from standard input or from a prompt; never from the command line, which other
+    users of the machine can read.
     """
     if file is not None:
         try:
             text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"--file {file}: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise click.UsageError(f"--file: {file} cannot be read: {why}") from error
     elif sys.stdin.isatty():
         text = click.prompt(f"Secret '{name}'", hide_input=True)
     else:
@@ -112,32 +127,37 @@ def set_(client: Client, name: str, file: Path | None) -> None:
 
 def _meant(text: str) -> Any:
     if not text:
-        raise click.UsageError("the secret is empty")
+        raise click.UsageError("the secret is empty: give a text id:key or a JSON object")
     if not text.startswith("{"):
         return text
     try:
         return json.loads(text)
     except ValueError:
-        raise click.UsageError("the secret begins as a JSON object, and is none") from None
+        raise click.UsageError("the secret starts with '{' but is not valid JSON") from None
 
 
 @secret.command("list")
 @as_json
 @connected
 def list_secrets(client: Client, *, as_json: bool) -> None:
-    """List the names of secrets, of which type they are, and when they were set."""
+    """List the names, types and dates of secrets."""
     found = client.ask("GET", "secrets")
     if as_json:
         output.write_json(found)
         return
     rows = ((doc["name"], doc["type"], output.instant(doc["updated"])) for doc in found)
-    output.table(("name", "type", "set"), rows, "no secrets yet: xingqiao secret set NAME")
+    output.table(
+        ("name", "type", "set"), rows, "no secrets yet: set one with xingqiao secret set NAME"
+    )
 
 
 @secret.command()
 @click.argument("name")
 @connected
 def delete(client: Client, name: str) -> None:
-    """Delete the secret NAME. Actions that name it fail until it is set again."""
+    """Delete the secret NAME.
+
+    Actions that name the secret fail until it is set again.
+    """
     client.ask("DELETE", f"secrets/{name}")
     output.done(f"secret '{name}' is deleted")

@@ -19,18 +19,21 @@ _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red"
 
 
 @click.command()
-@click.option("--data", type=click.Path(path_type=Path), help="Data directory [.xingqiao].")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Data directory [default: .xingqiao]."
+)
 @click.option(
     "--isolation",
     type=click.Choice(["auto", "process", "bubblewrap", "none"]),
-    help="Isolation of user code to check [auto].",
+    help="Isolation of user code to check [default: auto].",
 )
 @as_json
 def doctor(data: Path | None, isolation: str | None, *, as_json: bool) -> int:
-    """Check what a server needs of this machine: isolation, Node.js, file modes, limits.
+    """Check that this machine is ready for a server.
 
-    Give the same options and XINGQIAO_... variables as to `xingqiao serve`. Each check ends as ok, warn or
-    fail, with a fix. The exit code is 1 when one fails. No server needs to run, and one may.
+    The checks cover isolation, Node.js, file modes and limits. Give the same options and XINGQIAO_...
+    variables as to `xingqiao serve`. Each check ends as ok, warn or fail; warn and fail show a fix. The
+    exit code is 1 if a check fails. A server may be running or not.
     """
     from ..doctor import examine  # noqa: PLC0415  it needs what runs actions
     from ..settings import Settings  # noqa: PLC0415
@@ -53,4 +56,5 @@ def _show(finding: Finding) -> None:
     if finding.fix:
         output.console().print(Text(f"  fix: {finding.fix}"))
     if finding.rows:
-        output.table(("user code can", ""), [(f"  {what}", how) for what, how in finding.rows], "")
+        rows = [(f"  {what}", how) for what, how in finding.rows]
+        output.table(("user code tries to", "result"), rows, "")

@@ -16,29 +16,33 @@ if TYPE_CHECKING:
 
     from .client import Client
 
-Place: TypeAlias = tuple[str, str]  # a type and a key
+Place: TypeAlias = tuple[str, str]  # type and key
 
 OK, ACCEPTED = 200, 202
 ENTITIES = "entities"
-WAIT_MS = 20_000  # of one look at a call that has not ended
+WAIT_MS = 20_000  # time that one request waits for the end of a call
 SHOWN = 30
 
 
 @click.group()
 def entity() -> None:
-    """Entities (stateful functions): list, get, call, signal, delete."""
+    """Manage entities: list, get, call, signal, delete.
+
+    An entity is the state of a stateful function for one key.
+    """
 
 
-@entity.command("list")
+@entity.command("list", epilog="\b\nExample:\n  xingqiao entity list account --prefix eu- --docs")
 @click.argument("type", required=False)
-@click.option("--prefix", help="Prefix of the keys.")
-@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
-@click.option("--after", metavar="KEY", help="Show keys after this one.")
-@click.option("--docs", is_flag=True, help="Show the states, too.")
+@click.option("--prefix", help="Prefix of the keys [default: any].")
+@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True,
+              help="Maximum number of entries to list.")  # fmt: skip
+@click.option("--after", metavar="KEY", help="List only the keys after KEY.")
+@click.option("--docs", is_flag=True, help="Show the states too.")
 @as_json
 @connected
 def list_(client: Client, type: str | None, *, as_json: bool, **query: Any) -> None:
-    """List the entities of TYPE by key; without TYPE, the types of the namespace."""
+    """List the entities of TYPE, or all entity types."""
     if type is None:
         _list_types(client, query, as_json=as_json)
         return
@@ -57,13 +61,16 @@ def list_(client: Client, type: str | None, *, as_json: bool, **query: Any) -> N
             row.append(json.dumps(doc["state"], ensure_ascii=False))
     output.table(columns, rows, "no entities")
     if "next" in page:
-        click.echo(f"there may be more: --after {json.dumps(page['next'], ensure_ascii=False)}")
+        shown = json.dumps(page["next"], ensure_ascii=False)
+        click.echo(f"there may be more; continue with --after {shown}")
 
 
 def _list_types(client: Client, query: dict[str, Any], *, as_json: bool) -> None:
     for option in ("prefix", "after", "docs"):
         if query[option]:
-            raise click.UsageError(f"--{option} is about keys: give a TYPE as well")
+            raise click.UsageError(
+                f"--{option} needs a TYPE: give the type of the entities as well"
+            )
     found = client.ask("GET", ENTITIES, limit=query["limit"])
     if as_json:
         output.write_json(found)
@@ -83,22 +90,28 @@ def _type(doc: dict[str, Any]) -> str:
 @as_json
 @connected
 def get(client: Client, type: str, key: str, *, as_json: bool) -> None:
-    """Show the entity KEY of TYPE as it was last changed: nobody is waited for."""
+    """Show the entity KEY of TYPE without waiting for calls."""
     _, found = client.keyed("GET", type, key)
     output.write_json(found) if as_json else output.document(found)
 
 
 def _operation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command what names an operation: as `place` an entity, as `body` what it is asked."""
+    """Gives a command an operation: the entity as `place`, the request as `body`."""
 
     @click.argument("type")
     @click.argument("key")
     @click.argument("operation")
     @parameters
-    @click.option("--read", is_flag=True, help="Read only: the state is not changed.")
-    @click.option("--expected-version", type=click.IntRange(0), help="Fails if it has another.")
     @click.option(
-        "--token", help="Token of this request: with the same token the operation is done once."
+        "--read", is_flag=True, help="Read only: the operation does not change the state."
+    )
+    @click.option(
+        "--expected-version",
+        type=click.IntRange(0),
+        help="Version that the entity must have; otherwise the operation fails [default: any].",
+    )
+    @click.option(
+        "--token", help="Idempotency key: requests with the same token run the operation once."
     )
     @wraps(command)
     def with_operation(
@@ -114,38 +127,46 @@ def _operation(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_operation
 
 
-@entity.command()
+@entity.command(epilog="\b\nExample:\n  xingqiao entity call account alice deposit -p amount 5")
 @_operation
 @as_json
 @connected
 def call(client: Client, *, place: Place, body: dict[str, Any], as_json: bool) -> int:
-    """Have the entity KEY of TYPE do OPERATION, and show its result. Exits with 1 if it fails."""
+    """Call OPERATION of the entity KEY of TYPE; show the result.
+
+    The exit code is 1 if the operation fails.
+    """
     succeeded, result = _ended(client, "POST", place, body)
     output.write_json(result) if as_json else output.document(result)
     return 0 if succeeded else 1
 
 
-@entity.command()
+@entity.command(
+    epilog="\b\nExample:\n  xingqiao entity signal account alice close -p fee 1 --after 3600"
+)
 @_operation
 @click.option(
-    "--after", type=click.IntRange(0), metavar="SECONDS", help="Seconds to wait before it is sent."
+    "--after",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Seconds before the signal is sent [default: 0].",
 )
 @click.option(
     "--until",
     metavar="INSTANT",
-    help="Instant before which it is not sent: ISO 8601, or epoch seconds.",
+    help="Instant at which the signal is sent: ISO 8601, or seconds since the epoch [default: now].",
 )
 @as_json
 @connected
 def signal(
     client: Client, *, place: Place, body: dict[str, Any], as_json: bool, **when: Any
 ) -> None:
-    """Have the entity KEY of TYPE do OPERATION, now or later, and wait for nothing.
+    """Signal OPERATION to the entity KEY of TYPE; do not wait.
 
-    One for later is an execution: `xingqiao execution cancel` calls it off.
+    A signal for later is an execution: `xingqiao execution cancel ID` cancels it.
     """
     _, answer = client.keyed("POST", *place, body=body, signal=True, **when)
-    told = f"{_shown(place)} has the activation {answer['activationId']}"
+    told = f"{_shown(place)} is signalled: activation {answer['activationId']}"
     output.write_json(answer) if as_json else output.done(told)
 
 
@@ -155,7 +176,10 @@ def signal(
 @as_json
 @connected
 def delete(client: Client, type: str, key: str, *, as_json: bool) -> int:
-    """Delete the entity KEY of TYPE when its turn has come. Exits with 1 if it is locked."""
+    """Delete the entity KEY of TYPE after the calls before it.
+
+    The exit code is 1 if the entity is locked.
+    """
     place = (type, key)
     deleted, result = _ended(client, "DELETE", place, None)
     if as_json:
@@ -168,7 +192,7 @@ def delete(client: Client, type: str, key: str, *, as_json: bool) -> int:
 
 
 def _ended(client: Client, method: str, place: Place, body: Any) -> tuple[bool, Any]:
-    """Whether a call has succeeded, once it has ended, however long that takes; and its result."""
+    """Waits for the end of a call without a limit. Returns True if it succeeded, and its result."""
     with output.waiting(f"{_shown(place)} ..."):
         status, answer = client.keyed(method, *place, body=body)
         while status == ACCEPTED:

@@ -1,4 +1,4 @@
-"""`xingqiao execution ...`: what an operator needs at three in the morning."""
+"""`xingqiao execution ...`: inspects, stops and repairs executions of compositions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,25 @@ STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "timed_out", "c
 
 @click.group()
 def execution() -> None:
-    """Executions of compositions: list, get, history, cost, cancel, terminate, resume, redrive."""
+    """Manage executions: list, get, history, cost, cancel, redrive.
+
+    An execution is one run of a composition or of a state machine.
+    """
 
 
-@execution.command("list")
-@click.option("--status", type=click.Choice(STATUSES))
-@click.option("--name", help="Name of the action.")
-@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True)
-@click.option("--skip", type=click.IntRange(0), default=0)
-@click.option("--since", type=int, help="Milliseconds since the epoch.")
-@click.option("--upto", type=int, help="Milliseconds since the epoch.")
+@execution.command(
+    "list", epilog="\b\nExample:\n  xingqiao execution list --status failed --limit 5"
+)
+@click.option(
+    "--status", type=click.Choice(STATUSES), help="Status of the executions [default: any]."
+)
+@click.option("--name", help="Name of the action [default: any].")
+@click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True,
+              help="Maximum number of executions to list.")  # fmt: skip
+@click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
+              help="Number of executions to leave out at the start.")  # fmt: skip
+@click.option("--since", type=int, help="Earliest start, in milliseconds since the epoch.")
+@click.option("--upto", type=int, help="Latest start, in milliseconds since the epoch.")
 @as_json
 @connected_or_offline
 def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> None:
@@ -62,7 +71,11 @@ def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> 
 @as_json
 @connected
 def get(client: Client, id: str, *, as_json: bool) -> None:
-    """Show how the execution ID stands, and what each of its fibers waits for."""
+    """Show the status of the execution ID and of its fibers.
+
+    A fiber is one line of control; a fork starts several. The table shows the event that each fiber
+    waits for.
+    """
     found = client.ask("GET", f"executions/{id}")
     output.write_json(found) if as_json else _tell(found)
 
@@ -82,11 +95,11 @@ def _tell(found: dict[str, Any]) -> None:
     if found["fibers"]:
         output.console().print()
         rows = [(f["fiber"], f["waits"], _for(f)) for f in found["fibers"]]
-        output.table(("fiber", "waits for", "which"), rows, "")
+        output.table(("fiber", "waits for", "details"), rows, "")
 
 
 def _for(fiber: dict[str, Any]) -> str:
-    """What a fiber waits for, exactly."""
+    """Details of the event that a fiber waits for."""
     parts = [fiber[key] for key in ("action", "function", "path", "kind") if fiber.get(key)]
     if "code" in fiber:
         parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
@@ -101,7 +114,10 @@ def _for(fiber: dict[str, Any]) -> str:
 @as_json
 @connected
 def history(client: Client, id: str, *, as_json: bool) -> None:
-    """Show what has happened to the execution ID, as a timeline; with --json one entry a line."""
+    """Show the history of the execution ID as a timeline.
+
+    With --json the command prints one history entry per line.
+    """
     entries = client.history(id)
     if as_json:
         for entry in entries:
@@ -110,17 +126,18 @@ def history(client: Client, id: str, *, as_json: bool) -> None:
         output.history(entries)
 
 
-@execution.command()
+@execution.command(epilog="\b\nExample:\n  xingqiao execution cost ID --prices prices.toml")
 @click.argument("id")
 @click.option(
-    "--prices", type=FILE, help="TOML or JSON file of prices that replace the built-in ones."
+    "--prices", type=FILE, help="TOML or JSON file of prices that replace the built-in prices."
 )
 @as_json
 @connected
 def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None:
-    """Show what the steps of the execution ID cost, in time and in money.
+    """Show the cost of the execution ID in time and money.
 
-    Money is at list prices, without free tiers and discounts. What a cloud does not tell is listed as unknown.
+    Amounts are list prices, without free tiers and discounts. Data that a cloud does not report is marked
+    as unknown and not included.
     """
     table = _prices(prices)
     found = client.ask("GET", f"executions/{id}/cost")
@@ -146,9 +163,9 @@ def _prices(file: Path | None) -> Prices | None:
     try:
         return read_prices(file.read_text("utf-8"))
     except OSError as error:
-        raise click.UsageError(f"--prices {file}: cannot be read: {error.strerror}") from error
+        raise click.UsageError(f"--prices: {file} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, PricesError) as error:
-        raise click.UsageError(f"--prices {file}: {error}") from error
+        raise click.UsageError(f"--prices: {file}: {error}") from error
 
 
 def _show_money(money: dict[str, Any]) -> None:
@@ -159,7 +176,7 @@ def _show_money(money: dict[str, Any]) -> None:
         (step["step"], step["kind"], step["requests"], f"{step['amount']:.9f}", _notes(step))
         for step in money["steps"]
     ]
-    rest = "" if money["complete"] else "and what is unknown"
+    rest = "" if money["complete"] else "unknown parts not included"
     rows.append(("total", "", "", f"{money['total']:.9f}", rest))
     output.console().print(f"\nlist prices of {money['date']}, without free tiers and discounts")
     output.table(("step", "kind", "requests", currency, ""), rows, "")
@@ -176,16 +193,17 @@ def _ms(value: float) -> str:
 
 def _untold(share: dict[str, Any]) -> str:
     count = share["untold"]
-    return f"no bill of {count}: counted by how long they took from here" if count else ""
+    steps = "1 step" if count == 1 else f"{count} steps"
+    return f"{steps} without a reported bill: local time counted" if count else ""
 
 
 @execution.command()
 @click.argument("id")
-@click.option("--terminate", is_flag=True, help="End it at once: no finalizer runs.")
+@click.option("--terminate", is_flag=True, help="End the execution at once, without finalizers.")
 @as_json
 @connected
 def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
-    """Cancel the execution ID: steps under way are abandoned, finalizers run."""
+    """Cancel the execution ID: abandon running steps, run finalizers."""
     _told(client.ask("POST", f"executions/{id}/cancel", terminate=terminate), as_json=as_json)
 
 
@@ -194,9 +212,10 @@ def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
 @as_json
 @connected_or_offline
 def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> None:
-    """End the execution ID and all it has started, at once: no finalizer runs.
+    """End the execution ID at once, without finalizers.
 
-    With --data it ends them in the store of a stopped server, whatever their namespace.
+    All executions below it end too. With --data the command changes the store of a stopped server, in any
+    namespace.
     """
     if data is None:
         _told(client.ask("POST", f"executions/{id}/cancel", terminate=True), as_json=as_json)
@@ -205,7 +224,7 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
     if as_json:
         output.write_json(ended)
     else:
-        output.done(f"{id} and {ended['below']} executions below it are ended")
+        output.done(f"terminated {id} and {ended['below']} executions below it")
 
 
 @execution.command()
@@ -213,18 +232,21 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
 @as_json
 @connected
 def resume(client: Client, id: str, *, as_json: bool) -> None:
-    """Let the paused execution ID try again."""
+    """Resume the paused execution ID: retry the failed step."""
     _told(client.ask("POST", f"executions/{id}/resume"), as_json=as_json)
 
 
-@execution.command()
+@execution.command(epilog="\b\nExample:\n  xingqiao execution redrive ID --file pipeline.py")
 @click.argument("id")
-@click.option("--file", type=FILE, help="Go on with the composition in this file.")
-@click.option("--name", help="Composition of the file to take, if it has several.")
+@click.option("--file", type=FILE, help="File with a corrected composition to continue with.")
+@click.option("--name", help="Composition to use, if the file has several [default: the last].")
 @as_json
 @connected
 def redrive(client: Client, id: str, file: Path | None, name: str | None, *, as_json: bool) -> None:
-    """Take the failed execution ID up again from the steps that failed; what is done stays done."""
+    """Redrive the failed execution ID from its failed steps.
+
+    Steps that succeeded do not run again.
+    """
     body = None
     if file is not None:
         body = {"composition": files.composition(file, name).to_json()}

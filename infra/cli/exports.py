@@ -1,4 +1,4 @@
-"""`xingqiao export`: a composition in another language, for who runs that."""
+"""`xingqiao export`: converts a composition to another language."""
 
 from __future__ import annotations
 
@@ -17,25 +17,31 @@ if TYPE_CHECKING:
 PLACE = "{name}"
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExample:\n  xingqiao export pipeline.py --to asl \\\n"
+    "    --resource 'arn:aws:lambda:us-east-1:111111111111:function:{name}'"
+)
 @click.argument("file", type=FILE)
 @click.option("--to", type=click.Choice(["asl"]), required=True,
-              help="The language: asl, the States Language of AWS Step Functions.")  # fmt: skip
+              help="Target language; `asl` is the States Language of AWS Step Functions.")  # fmt: skip
 @click.option("--resource", metavar="PATTERN",
-              help="What an action is there, with {name} for its own name: "
-              "arn:aws:lambda:us-east-1:111111111111:function:{name} [its name, for a server of ours].")  # fmt: skip
-@click.option("--name", help="Composition of the file to take, if it has several [the last].")
+              help="Pattern of a task's resource; {name} stands for the action's name "
+              "[default: the action's name, for a Xingqiao server].")  # fmt: skip
+@click.option("--name", help="Composition to export, if FILE has several [default: the last].")
 def export(file: Path, to: str, resource: str | None, name: str | None) -> None:  # noqa: ARG001  there is one
-    """Write the composition in FILE in another language; nothing is deployed.
+    """Convert the composition in FILE to another language.
 
-    When a part of it has no counterpart there, all such parts are listed and the command exits with 1.
+    The result is printed; nothing is deployed. If the language lacks a counterpart for some parts, the
+    command lists all these parts and exits with 1.
     """
     composition = files.composition(file, name)
     if resource is None:
         output.document(asl.export(composition))
         return
     if PLACE not in resource:
-        raise click.UsageError(f"--resource must have {PLACE} in it, for the name of an action")
+        raise click.UsageError(
+            f"--resource: the pattern {resource!r} must contain {PLACE}, the place of an action's name"
+        )
     output.document(asl.export(composition, resource=partial(_named, resource)))
 
 

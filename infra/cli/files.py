@@ -1,4 +1,4 @@
-"""A user's files: what there is to deploy or to run in them."""
+"""Reading of a user's files: the compositions, actions and state machines that they define."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ MACHINE_SUFFIX = ".asl.json"
 
 
 class FileError(Error):
-    """A file that cannot be used; the text names it and says why."""
+    """A file cannot be used; the text names the file and the reason."""
 
 
 @dataclass(slots=True)
 class Contents:
-    """What a file defines.
+    """Definitions in a file.
 
     actions: documents of actions, by name.
     functions: functions marked `@composer.action`, by name.
-    compositions: by name; the last is the file's own.
+    compositions: compositions, by name; the last is the main one.
     """
 
     actions: dict[str, dict[str, JSON]] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Contents:
     compositions: dict[str, Composition] = field(default_factory=dict)
 
     def documents(self) -> dict[str, dict[str, JSON]]:
-        """Documents of everything, to be deployed in this order.
+        """Documents of all definitions by name, in the order of deployment.
 
         Raises:
-            CaptureError: when a function's source cannot travel.
+            CaptureError: the source of a function cannot be captured.
         """
         functions = {name: function.definition() for name, function in self.functions.items()}
         compositions = {
@@ -55,31 +55,31 @@ class Contents:
         return {**self.actions, **functions, **compositions}
 
     def main(self, path: Path, name: str | None) -> tuple[str, Composition]:
-        """The composition of this name, or the last one, with its name.
+        """Name and composition: the one of this name, or the last one.
 
         Raises:
-            FileError: when there is none.
+            FileError: the file has no such composition.
         """
         if name is None and self.compositions:
             name = list(self.compositions)[-1]
         if name not in self.compositions:
             wanted = "composition" if name is None else f"composition {name!r}"
-            has = f"; it has {', '.join(self.compositions)}" if self.compositions else ""
-            raise FileError(f"{path}: it has no {wanted}{has}")
+            has = f"; it defines {', '.join(self.compositions)}" if self.compositions else ""
+            raise FileError(f"{path} defines no {wanted}{has}")
         return name, self.compositions[name]
 
 
 def composition(path: Path, name: str | None) -> Composition:
-    """The composition of this name in a file, or its last one.
+    """The composition of this name in a file, or the file's last one.
 
     Raises:
-        FileError: when there is none.
+        FileError: the file has no such composition, or cannot be read.
     """
     return read(path).main(path, name)[1]
 
 
 def content(runtime: dict[str, JSON]) -> bytes:
-    """What the file of an action held, from its `exec`."""
+    """Content of the file that an action was made from, restored from its `exec`."""
     if runtime["kind"] == MACHINE:
         return str(runtime["definition"]).encode()
     if "code" not in runtime:
@@ -90,10 +90,10 @@ def content(runtime: dict[str, JSON]) -> bytes:
 
 
 def executed(path: Path, kind: str | None, main: str | None) -> dict[str, JSON]:
-    """The `exec` of an action made of one file, whose code is not run here.
+    """The `exec` of an action made from one file. The file's code is not run.
 
     Raises:
-        FileError: when it cannot be read.
+        FileError: the file cannot be read.
     """
     if path.suffix == ".json":
         (document,) = read(path, "it").documents().values()
@@ -103,35 +103,35 @@ def executed(path: Path, kind: str | None, main: str | None) -> dict[str, JSON]:
         binary = path.suffix == ".zip"
         code = base64.b64encode(content).decode() if binary else content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: {error}") from error
+        raise FileError(f"{path} cannot be read: {_why(error)}") from error
     made: dict[str, JSON] = {"kind": kind or _kind(path), "code": code, "binary": binary}
     return made if main is None else {**made, "main": main}
 
 
 def _kind(path: Path) -> str:
-    """The kind of code in a file: by its name, or by what is in an archive."""
+    """Kind of the code in a file, from its name or from the files in an archive."""
     if path.suffix == ".zip":
         try:
             with zipfile.ZipFile(path) as archive:
                 names = archive.namelist()
         except zipfile.BadZipFile as error:
-            raise FileError(f"{path}: {error}") from error
+            raise FileError(f"{path} is not a valid zip archive: {error}") from error
         return NODE if {"package.json", "index.js"} & set(names) else PYTHON
     return NODE if path.suffix in (".js", ".mjs", ".cjs") else PYTHON
 
 
 def read(path: Path, name: str | None = None) -> Contents:
-    """What a file defines: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.js` or `.zip`.
+    """Reads a file: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.js` or `.zip`.
 
     Args:
-        path: of the file.
-        name: of what it defines, when that is one thing; else names stand in it, or its own is taken.
+        path: the file.
+        name: name of the definition, if there is one; None for the name in the file, or of the file.
 
     Raises:
-        FileError: when it defines nothing, or cannot be read.
+        FileError: the file defines nothing, or cannot be read.
     """
     if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
+        raise FileError(f"{path} does not exist or is not a file: check the path")
     if path.suffix in (".zip", ".js"):
         return Contents(actions={name or path.stem: {"exec": executed(path, None, None)}})
     if is_machine(path):
@@ -140,35 +140,45 @@ def read(path: Path, name: str | None = None) -> Contents:
     if path.suffix == ".json":
         return Contents(compositions={name or path.stem: _composition(path)})
     if path.suffix != ".py":
-        raise FileError(f"{path}: only .py, .js, .zip, .json and .asl.json files can be used")
+        raise FileError(
+            f"{path} has an unknown file type: give a .py, .js, .zip, .json or .asl.json file"
+        )
     return _python(path, name)
 
 
 def is_machine(path: Path) -> bool:
-    """Whether a file is of a state machine, by its name."""
+    """True if the name of a file is that of a state machine."""
     return path.name.endswith(MACHINE_SUFFIX)
 
 
 def definition(path: Path) -> str:
-    """The text of a state machine, as it is.
+    """The unchanged text of a state machine.
 
     Raises:
-        FileError: when it cannot be read.
+        FileError: the file cannot be read.
     """
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: {error}") from error
+        raise FileError(f"{path} cannot be read: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
 
 
 def _composition(path: Path) -> Composition:
     try:
         document = json.loads(path.read_text("utf-8"))
         if isinstance(document, dict) and "StartAt" in document:
-            raise FileError(f"{path}: a state machine's file must be called *{MACHINE_SUFFIX}")
+            raise FileError(
+                f"{path} contains a state machine: rename the file so that it ends in {MACHINE_SUFFIX}"
+            )
         return composer.parse(document)
-    except (ValueError, CompositionError) as error:
+    except CompositionError as error:
         raise FileError(f"{path}: {error}") from error
+    except ValueError as error:
+        raise FileError(f"{path} is not valid JSON: {error}") from error
 
 
 def _python(path: Path, name: str | None) -> Contents:
@@ -179,7 +189,7 @@ def _python(path: Path, name: str | None) -> Contents:
             contents.functions[value.name] = value
         elif isinstance(value, Composition) and variable[0] != "_":
             if value.type == "action" and value.arguments["action"] is not None:
-                _collect(value, contents)  # it says what an action is, and nothing else
+                _collect(value, contents)  # it only defines an action
             elif value.type != "step":
                 contents.compositions[variable] = value
     if name is not None and contents.compositions:
@@ -191,7 +201,8 @@ def _python(path: Path, name: str | None) -> Contents:
     if not (contents.functions or contents.compositions or contents.actions):
         if not callable(getattr(module, "main", None)):
             raise FileError(
-                f"{path}: it has no composition, no @composer.action and no function 'main'"
+                f"{path} defines nothing to deploy: add a composition, an @composer.action or a "
+                "function 'main'"
             )
         document = {"exec": {"kind": "python:3", "code": path.read_text("utf-8")}}
         contents.actions[name or path.stem] = document
@@ -199,16 +210,16 @@ def _python(path: Path, name: str | None) -> Contents:
 
 
 def _check_names(path: Path, contents: Contents) -> None:
-    """A composition that is called as an action of its file would take its place, and call itself."""
+    """Refuses a composition with the name of an action: it would replace the action and call itself."""
     for twice in contents.compositions.keys() & {*contents.functions, *contents.actions}:
         raise FileError(
-            f"{path}: two things are called {twice!r}, a composition and an action: rename the "
-            "variable or the action"
+            f"{path}: a composition and an action have the same name {twice!r}: rename the variable or "
+            "the action"
         )
 
 
 def _collect(composition: Composition, contents: Contents) -> None:
-    """Takes the actions in that a composition defines where it names them."""
+    """Adds the actions that a composition defines inline."""
     for name, definition in composition.definitions():
         if isinstance(definition, ActionFunction):
             contents.functions[definition.name] = definition

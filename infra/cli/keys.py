@@ -1,4 +1,4 @@
-"""`xingqiao key ...`: the keys that a server's store is sealed with."""
+"""`xingqiao key ...`: the keys that encrypt a server's store."""
 
 from __future__ import annotations
 
@@ -17,36 +17,42 @@ if TYPE_CHECKING:
 
 @click.group()
 def key() -> None:
-    """Keys that a server's store is sealed with: new, rotate."""
+    """Manage the keys that encrypt a server's store: new, rotate."""
 
 
 @key.command()
 def new() -> None:
-    """Print a new key, for XINGQIAO_PARAMETER_KEYS or a key management service."""
+    """Print a new key.
+
+    Use the key in XINGQIAO_PARAMETER_KEYS or in a key management service. Nothing is stored.
+    """
     from ..stores import new_key  # noqa: PLC0415  stores are the server's
 
     print(new_key())
 
 
 @key.command()
-@click.option("--data", type=click.Path(path_type=Path), help="Directory of the store [.xingqiao].")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Directory of the store [default: .xingqiao]."
+)
 def rotate(data: Path | None) -> None:
-    """Make a new key and seal the whole store with it. The server must be stopped.
+    """Replace the key of a stopped server's store.
 
-    The new key replaces the one in the file `key` of the directory; the old key opens nothing that is left
-    there. Backups made before need the old key: keep it with them.
+    The whole store is encrypted again with a new key, which replaces the key in the file `key` of the
+    directory. The old key then opens nothing in the store. Older backups still need the old key: keep
+    it with them.
 
     If the keys come from XINGQIAO_PARAMETER_KEYS or XINGQIAO_KEY_COMMAND, put a new key before the others
-    and restart the server instead; it seals the store anew at its start.
+    and restart the server instead; it encrypts the store again when it starts.
     """
     from ..settings import KEY_FILE, Settings  # noqa: PLC0415  stores are the server's
     from ..stores import FILE, StoreError  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, data=data)
     if settings.data is None or not (settings.data / FILE).exists():
-        raise StoreError(f"there is no store in {settings.data}: name its directory with --data")
+        raise StoreError(f"{settings.data} contains no store: name its directory with --data")
     count = asyncio.run(_rotated(settings))
-    output.done(f"sealed {count} rows with a new key, which is in {settings.data / KEY_FILE}")
+    output.done(f"encrypted {count} rows with the new key in {settings.data / KEY_FILE}")
 
 
 async def _rotated(settings: Settings) -> int:

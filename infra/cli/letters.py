@@ -1,4 +1,4 @@
-"""`xingqiao dead-letter ...`: calls that nobody waited for, and that failed for good."""
+"""`xingqiao dead-letter ...`: calls without a waiting caller that failed permanently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @click.group("dead-letter")
 def dead_letter() -> None:
-    """Signals, asynchronous calls and rules' calls that failed for good: list, get, retry, delete."""
+    """Manage calls that failed permanently: list, get, retry, delete.
+
+    A dead letter is a signal, an asynchronous call or a rule's call that failed after all its retries.
+    """
 
 
 @dead_letter.command("list")
@@ -41,7 +44,7 @@ def list_(client: Client, *, as_json: bool, **query: Any) -> None:
 @click.argument("id")
 @connected
 def get(client: Client, id: str) -> None:
-    """Show the dead letter ID as JSON, with the parameters of its call."""
+    """Show the dead letter ID and its parameters as JSON."""
     output.write_json(client.ask("GET", f"dead-letters/{id}"))
 
 
@@ -50,16 +53,17 @@ def get(client: Client, id: str) -> None:
 @as_json
 @connected
 def retry(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
-    """Send dead letters again: a call is made anew, an execution goes on from where it failed.
+    """Retry each dead letter ID.
 
-    Look at mayHaveRun first: what has run, or may have, runs again.
+    A call is made again; an execution continues from the step that failed. Look at `mayHaveRun` first
+    (xingqiao dead-letter get ID): if it is true, side effects can happen twice.
     """
     for id in ids:
         found = client.ask("POST", f"dead-letters/{id}/retry")
         if as_json:
             output.write_json(found)
         else:
-            output.done(f"dead letter {id} is sent again: activation {found['activationId']}")
+            output.done(f"dead letter {id} is retried: activation {found['activationId']}")
 
 
 @dead_letter.command()
@@ -67,7 +71,7 @@ def retry(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
 @as_json
 @connected
 def delete(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
-    """Delete dead letters: they are not sent again."""
+    """Delete each dead letter ID; deleted calls cannot be retried."""
     for id in ids:
         found = client.ask("DELETE", f"dead-letters/{id}")
         if as_json:

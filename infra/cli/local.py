@@ -1,4 +1,4 @@
-"""`xingqiao run` and `xingqiao show`: what needs no server."""
+"""`xingqiao run` and `xingqiao show`: commands that need no server."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from ...composer import Composition
 
 
-@click.command()
+@click.command(epilog="\b\nExample:\n  xingqiao run pipeline.py -p build 7")
 @click.argument("file", type=FILE)
 @parameters
-@click.option("--name", help="Composition of the file to take, if it has several [the last].")
+@click.option("--name", help="Composition to run, if FILE has several [default: the last].")
 @as_json
 def run(file: Path, params: dict[str, Any], name: str | None, *, as_json: bool) -> int:
-    """Run the composition in FILE here, without a server; show its result and its history.
+    """Run the composition in FILE here, without a server.
 
-    Its actions run in workers, as they would on a server.
+    The command prints the history and the result. Actions run in worker processes, as on a server. The
+    exit code is 1 if the composition fails.
     """
     outcome, entries = asyncio.run(_run(file, name, params))
     failed = isinstance(outcome, Failure)
@@ -54,15 +55,26 @@ async def _run(
         return outcome, await service.history(id)
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExamples:\n  xingqiao show pipeline.py --dot | dot -Tsvg\n  xingqiao show pipeline"
+)
 @click.argument("what", metavar="FILE|NAME")
-@click.option("--name", help="Composition of the file to take, if it has several [the last].")
-@click.option("--dot", "form", flag_value="dot", help="Graphviz' language.")
-@click.option("--mermaid", "form", flag_value="mermaid", default=True, help="Mermaid's [default].")
-@click.option("--url", help="URL of the server.")
+@click.option("--name", help="Composition to draw, if FILE has several [default: the last].")
+@click.option("--dot", "form", flag_value="dot", help="Draw in the language of Graphviz.")
+@click.option(
+    "--mermaid", "form", flag_value="mermaid", default=True, help="Draw in Mermaid [default]."
+)
+@click.option(
+    "--url",
+    help="URL of the server, for NAME "
+    "[default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
+)
 @proving
 def show(what: str, name: str | None, form: str, **server: str | None) -> None:
-    """Draw the composition or the state machine in FILE, or the deployed one called NAME."""
+    """Draw a composition or a state machine.
+
+    FILE is a .py, .json or .asl.json file; any other argument is the NAME of a deployed action.
+    """
     path = Path(what)
     drawn: Composition | str
     if files.is_machine(path):
@@ -85,5 +97,5 @@ def _deployed(name: str, **server: str | None) -> Composition | str:
     if runtime["kind"] == MACHINE:
         return str(runtime["definition"])
     if "composition" not in runtime:
-        raise files.FileError(f"{name} is no composition: it is of kind {runtime['kind']}")
+        raise files.FileError(f"{name} is not a composition: its kind is {runtime['kind']}")
     return composer.parse(runtime["composition"])

@@ -1,4 +1,4 @@
-"""The `xingqiao` command: its commands, and how it ends."""
+"""The `xingqiao` command: the table of its commands, and its exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DISTRIBUTION = "xingqiao"
-COMMANDS = {  # and the modules that they are in
+COMMANDS = {  # command: the module that defines it
     "serve": "serve",
     "check": "check",
     "doctor": "doctor",
@@ -50,12 +50,12 @@ NAMED = {
     "list": "get",
     "api-host": "api_host",
     "dead-letter": "dead_letter",
-}  # functions of another name than their command
+}  # functions whose name differs from their command's
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 class _Commands(click.Group):
-    """Commands whose modules are loaded when they are asked for: a server needs no client's."""
+    """A group that loads a command's module on first use: `serve` never loads the client."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -74,15 +74,15 @@ class _Commands(click.Group):
 )
 @click.version_option(version(DISTRIBUTION), prog_name="xingqiao")
 def cli() -> None:
-    """Composes serverless functions: deploy compositions, invoke them, see where they stand.
+    """Compose serverless functions: deploy compositions, invoke them, follow their executions.
 
-    Start a server with `xingqiao serve`; it shows its credentials once. Give them to the other
-    commands as XINGQIAO_AUTH. `xingqiao run FILE` needs no server.
+    Start a server with `xingqiao serve`; it prints its credentials once. Set XINGQIAO_AUTH to the
+    credentials for the other commands. `xingqiao run FILE` needs no server.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs a command and ends the process: 0 done, 1 failed, 2 misused."""
+    """Runs a command and ends the process. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted."""
     try:
         ended = cli.main(arguments, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         hint = f" (see {where} --help)" if where else ""
-        _problem(error.format_message() + hint)
+        _problem(error.format_message().rstrip(".") + hint)
         sys.exit(MISUSED)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(INTERRUPTED)
@@ -102,6 +102,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _problem(text: str) -> None:
-    from .output import problem  # noqa: PLC0415  nothing that goes well needs it
+    from .output import problem  # noqa: PLC0415  only errors need it
 
     problem(text)

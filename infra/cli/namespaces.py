@@ -1,4 +1,4 @@
-"""`xingqiao namespace ...`. Namespaces are made by the operator, who can read the data directory."""
+"""`xingqiao namespace ...`. Only the operator, who can read the data directory, makes namespaces."""
 
 from __future__ import annotations
 
@@ -32,22 +32,27 @@ LIMITS = {
 
 @click.group()
 def namespace() -> None:
-    """Namespaces: list, get, create, rotate, limit, delete."""
+    """Manage namespaces: list, get, create, rotate, limit, delete."""
 
 
 def operated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command a client with the operator's credentials."""
 
-    @click.option("--url", help="URL of the server [XINGQIAO_URL; else http://127.0.0.1:3233].")
+    @click.option(
+        "--url",
+        help="URL of the server [default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
+    )
     @click.option(
         "--operator",
         metavar="UUID:KEY",
-        help="Credentials [XINGQIAO_OPERATOR, which others on this machine cannot read].",
+        help="The operator's credentials [default: XINGQIAO_OPERATOR, then the file in --data]. Other "
+        "users of this machine can read them in the list of processes: prefer XINGQIAO_OPERATOR.",
     )
     @click.option(
         "--data",
         type=click.Path(path_type=Path),
-        help="Directory of the server, which has the operator's credentials [.xingqiao].",
+        help="Data directory of the server, which holds the operator's credentials "
+        "[default: XINGQIAO_DATA, then .xingqiao].",
     )
     @trusting
     @wraps(command)
@@ -66,10 +71,10 @@ def operated(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _credentials(data: Path | None) -> str:
-    """The operator's credentials, from the environment or the server's directory.
+    """The operator's credentials, from the environment or the server's data directory.
 
     Raises:
-        ApiError: when there are none.
+        ApiError: the credentials are missing.
     """
     told = os.environ.get("XINGQIAO_OPERATOR")
     if told and data is None:
@@ -79,24 +84,38 @@ def _credentials(data: Path | None) -> str:
         return file.read_text("utf-8").strip()
     except OSError as error:
         raise ApiError(
-            f"the operator's credentials are not in {file} ({error.strerror}): give --data with "
-            "the server's directory, --operator uuid:key, or set XINGQIAO_OPERATOR"
+            f"the operator's credentials cannot be read from {file} ({error.strerror}): give --data "
+            "with the server's data directory, give --operator UUID:KEY, or set XINGQIAO_OPERATOR"
         ) from error
 
 
 def _limits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command options for limits, and what they make as `limits`."""
+    """Gives a command options for limits, and the limits from them as `limits`."""
 
-    @click.option("--per-minute", type=click.IntRange(0), help="Invocations in a minute.")
-    @click.option("--concurrent", type=click.IntRange(0), help="Invocations under way.")
-    @click.option("--fires-per-minute", type=click.IntRange(0), help="Fires of triggers.")
+    @click.option(
+        "--per-minute",
+        type=click.IntRange(0),
+        help="Maximum invocations per minute [default: the server's].",
+    )
+    @click.option(
+        "--concurrent",
+        type=click.IntRange(0),
+        help="Maximum invocations at the same time [default: the server's].",
+    )
+    @click.option(
+        "--fires-per-minute",
+        type=click.IntRange(0),
+        help="Maximum trigger fires per minute [default: the server's].",
+    )
     @click.option(
         "--live",
         type=click.IntRange(0),
-        help="Executions and branches that exist at the same time.",
+        help="Maximum live executions and branches [default: the server's].",
     )
     @click.option(
-        "--descendants", type=click.IntRange(0), help="Executions and branches below one execution."
+        "--descendants",
+        type=click.IntRange(0),
+        help="Maximum executions and branches below one execution [default: the server's].",
     )
     @wraps(command)
     def with_limits(*args: Any, **options: Any) -> Any:
@@ -108,22 +127,37 @@ def _limits(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @namespace.command("list")
-@click.option("--all", "everybody", is_flag=True, help="All of them; for the operator.")
-@click.option("--data", type=click.Path(path_type=Path), help="Directory of the server.")
-@click.option("--operator", metavar="UUID:KEY", help="The operator's credentials.")
+@click.option(
+    "--all",
+    "everybody",
+    is_flag=True,
+    help="List all namespaces; needs the operator's credentials.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Data directory of the server, for --all [default: XINGQIAO_DATA, then .xingqiao].",
+)
+@click.option(
+    "--operator",
+    metavar="UUID:KEY",
+    help="The operator's credentials, for --all [default: XINGQIAO_OPERATOR, then the file in --data].",
+)
 @as_json
 @connected
 def list_(
     client: Client, *, everybody: bool, data: Path | None, operator: str | None, as_json: bool
 ) -> None:
-    """List the namespaces of these credentials, or with --all those there are."""
+    """List the namespaces that the credentials give access to."""
     if not everybody:
         found = client.get("/api/v1/namespaces")
-        output.write_json(found) if as_json else output.table(("namespace",), zip(found), "none")
+        output.write_json(found) if as_json else output.table(
+            ("namespace",), zip(found), "no namespaces"
+        )
         return
     with connect(client.url, operator or _credentials(data), ca=client.ca) as asking:
         docs = asking.get(OPERATED)
-    output.write_json(docs) if as_json else output.table(COLUMNS, map(_row, docs), "none")
+    output.write_json(docs) if as_json else output.table(COLUMNS, map(_row, docs), "no namespaces")
 
 
 COLUMNS = ("namespace", "uuid", "limits")
@@ -139,7 +173,10 @@ def _row(doc: dict[str, Any]) -> Iterable[str]:
 @as_json
 @connected
 def get(client: Client, name: str | None, *, as_json: bool) -> None:
-    """Show all that has a name in the namespace."""
+    """Show the actions, packages, triggers and rules of a namespace.
+
+    NAME is the name of the namespace [default: the namespace of the credentials].
+    """
     found = client.get(f"/api/v1/namespaces/{(name or '_').strip('/')}")
     if as_json:
         output.write_json(found)
@@ -149,16 +186,16 @@ def get(client: Client, name: str | None, *, as_json: bool) -> None:
         for what in COLLECTIONS
         for doc in found[what]
     ]
-    output.table(("", "name", "version"), rows, "it is empty")
+    output.table(("", "name", "version"), rows, "the namespace is empty")
 
 
-@namespace.command()
+@namespace.command(epilog="\b\nExample:\n  xingqiao namespace create team-a --per-minute 600")
 @click.argument("name")
 @_limits
 @as_json
 @operated
 def create(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -> None:
-    """Create the namespace NAME, and show its credentials, this once."""
+    """Create the namespace NAME and show its credentials once."""
     made = client.send("PUT", f"{OPERATED}/{name}", {"limits": limits})
     _show_credentials(made, as_json=as_json)
 
@@ -168,7 +205,10 @@ def create(client: Client, name: str, limits: dict[str, int], *, as_json: bool) 
 @as_json
 @operated
 def rotate(client: Client, name: str, *, as_json: bool) -> None:
-    """Give NAME new credentials, and show them, this once. The old ones are void."""
+    """Replace the credentials of the namespace NAME.
+
+    The new credentials are shown once. The old credentials stop working at once.
+    """
     _show_credentials(client.send("POST", f"{OPERATED}/{name}/rotate"), as_json=as_json)
 
 
@@ -176,17 +216,20 @@ def _show_credentials(made: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.write_json(made)
         return
-    output.done(f"{made['name']} has these credentials, shown only now:")
+    output.done(f"credentials of the namespace {made['name']}, shown only once:")
     click.echo(f"  export XINGQIAO_AUTH={made['auth']}")
 
 
-@namespace.command()
+@namespace.command(epilog="\b\nExample:\n  xingqiao namespace limit team-a --concurrent 50")
 @click.argument("name")
 @_limits
 @as_json
 @operated
 def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -> None:
-    """Set what NAME may use, in place of what it might; without options, no limits of its own."""
+    """Replace the limits of the namespace NAME.
+
+    A limit that is not given falls back to the server's default; without options all do.
+    """
     made = client.send("PUT", f"{OPERATED}/{name}", {"limits": limits}, overwrite=True)
     output.write_json(made) if as_json else output.table(COLUMNS, [_row(made)], "")
 
@@ -194,11 +237,16 @@ def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -
 @namespace.command()
 @click.argument("name")
 @click.confirmation_option(
-    prompt="All that has a name in it is deleted, and its key is void. Go on?"
+    prompt="Its actions, packages, triggers and rules are deleted and its credentials stop working. "
+    "Continue?",
+    help="Delete without asking for confirmation.",
 )
 @as_json
 @operated
 def delete(client: Client, name: str, *, as_json: bool) -> None:
-    """Delete the namespace NAME, with all that has a name in it."""
+    """Delete the namespace NAME and everything in it.
+
+    The namespace's actions, packages, triggers and rules are deleted, and its credentials stop working.
+    """
     gone = client.send("DELETE", f"{OPERATED}/{name}")
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")

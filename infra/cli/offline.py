@@ -1,4 +1,4 @@
-"""What an operator does with the store of a server that does not run."""
+"""Operations on the store of a stopped server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def listed(data: Path, query: dict[str, Any]) -> Any:
-    """Executions of all namespaces, as the API lists those of one."""
+    """Executions of all namespaces, in the form of the API's list of one namespace."""
     return asyncio.run(_listed(data, query))
 
 
 def terminated(data: Path, id: str) -> dict[str, Any]:
-    """Ends an execution and all below it. Returns how many those were."""
+    """Ends an execution and all executions below it. Returns their number as `below`."""
     return asyncio.run(_terminated(data, id))
 
 

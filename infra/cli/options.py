@@ -1,4 +1,4 @@
-"""Options that several commands share, and how parameters are read."""
+"""Options that several commands share, and the reading of parameters."""
 
 from __future__ import annotations
 
@@ -19,35 +19,38 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 
-OF_A_SERVER = ("server", "auth", "auth_file", "ca")  # options that say which one, and who asks
+OF_A_SERVER = ("server", "auth", "auth_file", "ca")  # options that name a server and sign in to it
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 def pages(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--limit` and `--skip`."""
-    limit = click.option("--limit", type=click.IntRange(0, 200), default=200, show_default=True)
-    return limit(click.option("--skip", type=click.IntRange(0), default=0)(command))
+    limit = click.option("--limit", type=click.IntRange(0, 200), default=200, show_default=True,
+                         help="Maximum number of entries to list.")  # fmt: skip
+    skip = click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
+                        help="Number of entries to leave out at the start.")  # fmt: skip
+    return limit(skip(command))
 
 
 def connected(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `--url` and `--auth`, and, as its first argument, a client made of them."""
+    """Gives a command `--url` and `--auth`; the client made from them is its first argument."""
     return _connected(command, "--url", "--apihost")
 
 
 def connected_by_host(command: Callable[..., Any]) -> Callable[..., Any]:
-    """As `connected`, for a command that has another `--url`."""
+    """Like `connected`, for a command that has another `--url`."""
     return _connected(command, "--apihost")
 
 
 def connected_or_offline(command: Callable[..., Any]) -> Callable[..., Any]:
-    """As `connected`, and `--data`: with that the client is None, and no credentials are needed."""
+    """Like `connected`, with `--data` too: with it the client is None and needs no credentials."""
     online = connected(command)
 
     @click.option(
         "--data",
         type=click.Path(path_type=Path),
-        help="Directory of a stopped server: use its store, for all namespaces.",
+        help="Data directory of a stopped server: use its store, for all namespaces.",
     )
     @wraps(online)
     def with_data(*args: Any, data: Path | None, **options: Any) -> Any:
@@ -63,7 +66,7 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
     @click.option(
         *names,
         "server",
-        help="URL of the server [XINGQIAO_URL; else .wskprops; else http://127.0.0.1:3233].",
+        help="URL of the server [default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
     )
     @proving
     @wraps(command)
@@ -82,18 +85,20 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
 
 
 def proving(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `--auth`, `--auth-file` and `--ca`: who asks, and which server is trusted."""
+    """Gives a command `--auth`, `--auth-file` and `--ca`: credentials and trusted certificates."""
     for option in (
         trusting,
         click.option(
-            "--auth-file", metavar="FILE", help="File with the credentials [XINGQIAO_AUTH_FILE]."
+            "--auth-file",
+            metavar="FILE",
+            help="File that holds the credentials [default: XINGQIAO_AUTH_FILE].",
         ),
         click.option(
             "--auth",
             "-u",
             metavar="UUID:KEY",
-            help="Credentials [XINGQIAO_AUTH; else .wskprops]. Others on this machine can read them in "
-            "the list of processes: prefer --auth-file or the environment.",
+            help="Credentials [default: XINGQIAO_AUTH, then .wskprops]. Other users of this machine can "
+            "read them in the list of processes: prefer --auth-file or XINGQIAO_AUTH.",
         ),
     ):
         command = option(command)
@@ -103,12 +108,12 @@ def proving(command: Callable[..., Any]) -> Callable[..., Any]:
 trusting = click.option(
     "--ca",
     metavar="FILE",
-    help="Certificates (PEM) that an https server's must be signed by [XINGQIAO_CA].",
+    help="PEM file of the certificates to trust for https [default: XINGQIAO_CA, then the system's].",
 )
 
 
 def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `--param` and `--param-file`, and what they make as `params`."""
+    """Gives a command `--param` and `--param-file`, and the parameters from both as `params`."""
 
     @click.option(
         "--param",
@@ -117,9 +122,9 @@ def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
         nargs=2,
         multiple=True,
         metavar="NAME VALUE",
-        help="A parameter; its value is JSON, or else text.",
+        help="Parameter. VALUE is read as JSON, and as plain text if it is not JSON. Repeatable.",
     )
-    @click.option("--param-file", "-P", type=FILE, help="A JSON object of parameters.")
+    @click.option("--param-file", "-P", type=FILE, help="File with a JSON object of parameters.")
     @wraps(command)
     def with_params(
         *args: Any, pairs: Iterable[tuple[str, str]], param_file: Path | None, **options: Any
@@ -131,7 +136,7 @@ def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def noted(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `--annotation` and `--annotation-file`, and what they make as `notes`."""
+    """Gives a command `--annotation` and `--annotation-file`, and their annotations as `notes`."""
 
     @click.option(
         "--annotation",
@@ -140,9 +145,11 @@ def noted(command: Callable[..., Any]) -> Callable[..., Any]:
         nargs=2,
         multiple=True,
         metavar="NAME VALUE",
-        help="An annotation; its value is JSON, or else text.",
+        help="Annotation. VALUE is read as JSON, and as plain text if it is not JSON. Repeatable.",
     )
-    @click.option("--annotation-file", "-A", type=FILE, help="A JSON object of annotations.")
+    @click.option(
+        "--annotation-file", "-A", type=FILE, help="File with a JSON object of annotations."
+    )
     @wraps(command)
     def with_notes(
         *args: Any,
@@ -157,12 +164,12 @@ def noted(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def listed(values: dict[str, JSON]) -> list[dict[str, JSON]]:
-    """Parameters or annotations as the API takes them."""
+    """Parameters or annotations in the form of the API: a list of `key` and `value`."""
     return [{"key": key, "value": value} for key, value in values.items()]
 
 
 def values(pairs: Iterable[tuple[str, str]]) -> dict[str, JSON]:
-    """What `NAME VALUE` options say: values are JSON, or else text."""
+    """The values of `NAME VALUE` options: JSON, or plain text if a value is not JSON."""
     return {name: _sound(name, _value(text)) for name, text in pairs}
 
 
@@ -177,9 +184,9 @@ def _object(file: Path, option: str) -> dict[str, JSON]:
     try:
         document = _loaded(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise click.UsageError(f"{option} {file}: {error}") from error
+        raise click.UsageError(f"{option}: {_why(file, error)}") from error
     if not isinstance(document, dict):
-        raise click.UsageError(f"{option} {file}: it must hold a JSON object")
+        raise click.UsageError(f'{option}: {file} must contain a JSON object, such as {{"a": 1}}')
     return {name: _sound(name, value) for name, value in document.items()}
 
 
@@ -187,14 +194,22 @@ def _loaded(text: str) -> JSON:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
-        raise click.UsageError("a parameter nests too deep") from None
+        raise click.UsageError(
+            "a parameter is nested too deeply: give a value with fewer levels"
+        ) from None
+
+
+def _why(file: Path, error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{file} cannot be read: {error.strerror}"
+    return f"{file} is not valid JSON: {error}"
 
 
 def _no_constant(name: str) -> JSON:
-    raise ValueError(name)
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _sound(name: str, value: JSON) -> JSON:
     if why := flaw({name: value}):
-        raise click.UsageError(f"a parameter cannot be sent: {why}")
+        raise click.UsageError(f"the parameter '{name}' cannot be sent as JSON: {why}")
     return value

@@ -1,4 +1,4 @@
-"""What the command line writes: tables and colours for people, JSON for programs."""
+"""Output of the command line: tables and colours for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _STATUS = {
 }
 
 
-PIPE_WIDTH = 160  # characters of a line that goes to no terminal
+PIPE_WIDTH = 160  # characters in a line when the output is not a terminal
 
 
 def console(*, wrap: bool = False) -> Console:
-    """Standard output, as it is now: with colours, and as wide as it is, when it is a terminal."""
+    """Standard output; on a terminal with colours and of the terminal's width."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return Console(highlight=False, soft_wrap=not wrap, width=width)
 
 
 def write_json(document: Any) -> None:
-    """One line of JSON, at once: whoever reads it may be waiting."""
+    """Writes one line of JSON and flushes it: the reader may be waiting for the line."""
     print(json.dumps(document, ensure_ascii=False), flush=True)
 
 
 def document(document: Any) -> None:
-    """JSON, indented, coloured on a terminal."""
+    """Writes indented JSON, in colours on a terminal."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     if sys.stdout.isatty():
         console().print(Syntax(text, "json", background_color="default", word_wrap=True))
@@ -56,17 +56,17 @@ def document(document: Any) -> None:
 
 
 def done(text: str) -> None:
-    """What has been done."""
+    """Writes one line that reports a success."""
     console().print(Text("✓ ", style="green") + Text(text))
 
 
 def failed(text: str) -> None:
-    """What has not been done."""
+    """Writes one line that reports a failure."""
     console().print(Text("✗ ", style="red") + Text(text))
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> None:
-    """A table, with a header if a column has a name; `empty` is written when there are no rows."""
+    """Writes a table, with a header if a column has a name; without rows it writes `empty`."""
     columns = list(columns)
     made = Table(box=None, pad_edge=False, header_style="dim", show_header=any(columns))
     for column in columns:
@@ -85,7 +85,7 @@ def status(text: str) -> Text:
 
 
 def activation(record: dict[str, Any]) -> None:
-    """A record in one line, and its log."""
+    """Writes an activation record in one line, then its log lines."""
     took = duration(record["end"] - record["start"]) if "end" in record else ""
     about = f"{instant(record['start'])}  {record['activationId']}  {record['name']}  "
     ended = status("succeeded" if record["response"]["success"] else "failed")
@@ -95,7 +95,7 @@ def activation(record: dict[str, Any]) -> None:
 
 
 def tree(activation: dict[str, Any]) -> None:
-    """An activation and what it has caused, drawn."""
+    """Writes the tree of an activation and the activations that it caused."""
 
     def label(doc: dict[str, Any]) -> Text:
         ended = status("succeeded" if not doc["statusCode"] else "failed")
@@ -113,19 +113,19 @@ def tree(activation: dict[str, Any]) -> None:
 
 
 def instant(at_ms: int) -> str:
-    """An instant, in the machine's own time zone."""
+    """Text of an instant (milliseconds since the epoch) in the time zone of this machine."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def duration(ms: int | None) -> str:
-    """A duration, short."""
+    """Short text of a duration in milliseconds; "" if it is None."""
     if ms is None:
         return ""
     return f"{ms} ms" if ms < 10_000 else f"{ms / 1000:.1f} s"  # noqa: PLR2004  four digits
 
 
 def history(entries: Iterable[dict[str, Any]]) -> None:
-    """A history as a timeline: when, what, how long, and what came of it."""
+    """Writes a history as a timeline: instant, duration, event and outcome in each line."""
     made = Table(box=None, pad_edge=False, show_header=False)
     for column in ("at", "took"):
         made.add_column(column, justify="right", style="dim", no_wrap=True, min_width=8)
@@ -141,7 +141,7 @@ def history(entries: Iterable[dict[str, Any]]) -> None:
 
 @contextmanager
 def waiting(text: str) -> Iterator[Callable[[str], None]]:
-    """Shows on the terminal that something is under way. Gives a function to change the text."""
+    """Shows a spinner with a text on the terminal. Yields a function that changes the text."""
     errors = Console(stderr=True)
     if not errors.is_terminal:
         yield lambda _: None
@@ -151,7 +151,7 @@ def waiting(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def problem(text: str) -> None:
-    """An error, in one line on standard error."""
+    """Writes an error in one line on standard error."""
     line = " ".join(text.split())
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         Text("error: ", style="bold red") + Text(line)

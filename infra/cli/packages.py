@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from .client import Client
 
 PACKAGES = "packages"
-SHARED = click.option("--shared", type=click.BOOL, help="Let every namespace use it.")
+SHARED = click.option(
+    "--shared", type=click.BOOL, help="Let every namespace use the package [default: no]."
+)
 HIDDEN = click.option(
     "--hide/--show",
     default=None,
-    help="Hide its code and the values of its parameters from other namespaces.",
+    help="Hide code and parameter values from other namespaces [default: show].",
 )
 
 
 @click.group()
 def package() -> None:
-    """Packages: create, update, bind, get, list, delete."""
+    """Manage packages: create, update, bind, get, list, delete."""
 
 
 def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: Any) -> None:
@@ -46,7 +48,7 @@ def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: 
 
 
 def _annotations(client: Client, name: str) -> dict[str, Any]:
-    """Those that a package has: `--hide` alone changes no other."""
+    """Annotations of a package, which `--hide` alone must keep."""
     try:
         found = client.entity("GET", PACKAGES, name)
     except ApiError as error:
@@ -56,7 +58,7 @@ def _annotations(client: Client, name: str) -> dict[str, Any]:
     return {note["key"]: note["value"] for note in found["annotations"]}
 
 
-@package.command()
+@package.command(epilog="\b\nExample:\n  xingqiao package create images --shared yes -p width 200")
 @click.argument("name")
 @SHARED
 @HIDDEN
@@ -65,11 +67,14 @@ def _annotations(client: Client, name: str) -> dict[str, Any]:
 @as_json
 @connected
 def create(client: Client, name: str, **given: Any) -> None:
-    """Create the package NAME."""
+    """Create the package NAME.
+
+    Parameters become defaults of all actions in the package.
+    """
     _put(client, name, overwrite=False, **given)
 
 
-@package.command()
+@package.command(epilog="\b\nExample:\n  xingqiao package update images --shared no")
 @click.argument("name")
 @SHARED
 @HIDDEN
@@ -82,7 +87,9 @@ def update(client: Client, name: str, **given: Any) -> None:
     _put(client, name, overwrite=True, **given)
 
 
-@package.command()
+@package.command(
+    epilog="\b\nExample:\n  xingqiao package bind /team-a/images pictures -p width 400"
+)
 @click.argument("provider")
 @click.argument("name")
 @noted
@@ -90,7 +97,10 @@ def update(client: Client, name: str, **given: Any) -> None:
 @as_json
 @connected
 def bind(client: Client, provider: str, name: str, **given: Any) -> None:
-    """Make NAME another name for the package PROVIDER (/NAMESPACE/PACKAGE), with parameters."""
+    """Bind the package PROVIDER to the new name NAME.
+
+    PROVIDER is /NAMESPACE/PACKAGE. Parameters of the binding override those of the package.
+    """
     namespace, _, bound = provider.removeprefix("/").rpartition("/")
     binding = {"namespace": namespace or "_", "name": bound}
     _put(client, name, overwrite=False, binding=binding, **given)
@@ -98,7 +108,7 @@ def bind(client: Client, provider: str, name: str, **given: Any) -> None:
 
 @package.command()
 @click.argument("name")
-@click.option("--summary", is_flag=True, help="Its actions and feeds, in a table.")
+@click.option("--summary", is_flag=True, help="Show the package's actions and feeds in a table.")
 @as_json
 @connected
 def get(client: Client, name: str, *, summary: bool, as_json: bool) -> None:
@@ -110,7 +120,7 @@ def get(client: Client, name: str, *, summary: bool, as_json: bool) -> None:
         inside = [("action", doc) for doc in found["actions"]]
         inside += [("feed", doc) for doc in found["feeds"]]
         rows = [(what, doc["name"], doc["version"], _about(doc)) for what, doc in inside]
-        output.table(("", "name", "version", "description"), rows, "it is empty")
+        output.table(("", "name", "version", "description"), rows, "the package is empty")
     else:
         output.document(found)
 
@@ -126,7 +136,10 @@ def _about(doc: dict[str, Any]) -> str:
 @as_json
 @connected
 def list_(client: Client, namespace: str | None, *, as_json: bool, **page: int) -> None:
-    """List the packages of the namespace, or the public ones of another (/whisk.system)."""
+    """List the packages of the namespace.
+
+    With NAMESPACE, such as /whisk.system, the list contains the shared packages of that namespace.
+    """
     found = client.collection(PACKAGES, namespace, **page)
     if as_json:
         output.write_json(found)
@@ -145,7 +158,7 @@ def list_(client: Client, namespace: str | None, *, as_json: bool, **page: int) 
 
 @package.command()
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Delete everything in the package, too.")
+@click.option("--force", is_flag=True, help="Delete the actions in the package too.")
 @as_json
 @connected
 def delete(client: Client, name: str, *, force: bool, as_json: bool) -> None:

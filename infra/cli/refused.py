@@ -1,4 +1,4 @@
-"""What `wsk` has and this has not, and what to do instead."""
+"""Commands of `wsk` that Xingqiao lacks; their errors name the alternative."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import click
     hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
 )
 def api() -> None:
-    """There is no API gateway here."""
+    """Explain the alternative to an API gateway."""
     raise click.UsageError(
-        "there is no API gateway: make the action a web action (action update NAME --web true); "
-        "action get NAME --url shows its URL"
+        "the command `api` needs an API gateway, which Xingqiao does not have: make the action a web "
+        "action with `xingqiao action update NAME --web true`; `xingqiao action get NAME --url` shows "
+        "its URL"
     )

@@ -17,7 +17,10 @@ RULES = "rules"
 
 @click.group()
 def rule() -> None:
-    """Rules: create, update, enable, disable, status, get, list, delete."""
+    """Manage rules: create, update, enable, disable, list, delete.
+
+    A rule invokes an action each time a trigger fires.
+    """
 
 
 def _put(client: Client, names: tuple[str, str, str], *, overwrite: bool, as_json: bool) -> None:
@@ -31,25 +34,25 @@ def _full(name: str) -> str:
     return name if name.startswith("/") else f"/_/{name}"
 
 
-@rule.command()
+@rule.command(epilog="\b\nExample:\n  xingqiao rule create nightly midnight backup")
 @click.argument("name")
 @click.argument("trigger")
 @click.argument("action")
 @as_json
 @connected
 def create(client: Client, name: str, trigger: str, action: str, *, as_json: bool) -> None:
-    """Create the rule NAME: when TRIGGER fires, ACTION is invoked."""
+    """Create the rule NAME: TRIGGER invokes ACTION."""
     _put(client, (name, trigger, action), overwrite=False, as_json=as_json)
 
 
-@rule.command()
+@rule.command(epilog="\b\nExample:\n  xingqiao rule update nightly midnight backup")
 @click.argument("name")
 @click.argument("trigger")
 @click.argument("action")
 @as_json
 @connected
 def update(client: Client, name: str, trigger: str, action: str, *, as_json: bool) -> None:
-    """Update the rule NAME, or create it."""
+    """Update the rule NAME, or create it: TRIGGER invokes ACTION."""
     _put(client, (name, trigger, action), overwrite=True, as_json=as_json)
 
 
@@ -114,7 +117,9 @@ def _shown(link: dict[str, Any]) -> str:
 
 @rule.command()
 @click.argument("name")
-@click.option("--disable", is_flag=True, help="Accepted, as OpenWhisk's command has it.")
+@click.option(
+    "--disable", is_flag=True, help="No effect; accepted for compatibility with OpenWhisk's wsk."
+)
 @as_json
 @connected
 def delete(client: Client, name: str, *, disable: bool, as_json: bool) -> None:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""`xingqiao saga ...`: sagas that are stuck, where, and what an operator can do about it."""
+"""`xingqiao saga ...`: stuck sagas, and the commands with which an operator repairs them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,29 @@ if TYPE_CHECKING:
 
 STATUSES = ("stuck", "running", "paused", "succeeded", "failed", "cancelled")
 
-_fiber = click.option("--fiber", help="Fiber to act on, if several are stuck [all of them].")
-_reason = click.option("--reason", required=True, help="Reason, kept in the history.")
+_fiber = click.option("--fiber", help="Stuck fiber to act on [default: all stuck fibers].")
+_reason = click.option("--reason", required=True, help="Reason to record in the history.")
 
 
 @click.group()
 def saga() -> None:
-    """Sagas that are stuck: list, show, retry, skip, resolve, cancel."""
+    """Repair stuck sagas: list, show, retry, skip, resolve, cancel.
+
+    A saga is stuck if an undo failed after all its retries, or if a step used up its `retries`.
+    """
 
 
 @saga.command("list")
-@click.option("--status", type=click.Choice(STATUSES), default="stuck", show_default=True)
+@click.option("--status", type=click.Choice(STATUSES), default="stuck", show_default=True,
+              help="Status of the sagas.")  # fmt: skip
 @pages
 @as_json
 @connected
 def list_(client: Client, *, as_json: bool, **query: Any) -> None:
-    """List sagas that are stuck, or executions of another status, the newest first."""
+    """List stuck sagas, the newest first.
+
+    With --status the command lists executions of another status.
+    """
     found = client.ask("GET", "sagas", **query)
     if as_json:
         output.write_json(found)
@@ -39,7 +46,7 @@ def list_(client: Client, *, as_json: bool, **query: Any) -> None:
         (output.instant(doc["start"]), doc["executionId"], doc["name"], doc["status"])
         for doc in found
     ]
-    output.table(("start", "execution", "action", "status"), rows, f"none is {query['status']}")
+    output.table(("start", "execution", "action", "status"), rows, f"no saga is {query['status']}")
 
 
 @saga.command()
@@ -47,7 +54,10 @@ def list_(client: Client, *, as_json: bool, **query: Any) -> None:
 @as_json
 @connected
 def show(client: Client, id: str, *, as_json: bool) -> None:
-    """Show where the saga ID is stuck: at which undo or step, why, and what is left to be undone."""
+    """Show the step or undo at which the saga ID is stuck.
+
+    The output also shows the error, the undos that are left and the commands that help.
+    """
     found = client.ask("GET", f"sagas/{id}")
     if as_json:
         output.write_json(found)
@@ -71,7 +81,7 @@ def show(client: Client, id: str, *, as_json: bool) -> None:
 
 
 def _last_steps(client: Client, id: str) -> dict[str, dict[str, Any]]:
-    """What each fiber has asked for last."""
+    """The last scheduled step of each fiber."""
     entries = client.history(id)
     return {entry["fiber"]: entry for entry in entries if entry["type"] == "StepScheduled"}
 
@@ -97,14 +107,14 @@ def _text(value: Any) -> str:
 
 
 def _next(id: str, *, several: bool, steps: bool) -> list[str]:
-    """The commands that an operator may give now, to be copied as they are."""
+    """Commands that an operator can copy and run now."""
     where = " --fiber F" if several else ""
     result = " --result JSON" if steps else ""
-    dealt = "the result that it would have had" if steps else "it is undone by hand"
+    dealt = "you know the step's result" if steps else "you have undone it by hand"
     commands = {
-        f"xingqiao saga retry {id}{where}": "try it again; -p NAME VALUE for another input",
+        f"xingqiao saga retry {id}{where}": "try again; -p NAME VALUE changes the input",
         f"xingqiao saga resolve {id}{where} --reason R{result}": dealt,
-        f"xingqiao saga skip {id}{where} --reason R": "go on without it",
+        f"xingqiao saga skip {id}{where} --reason R": "continue without it",
     }
     width = max(map(len, commands))
     return [f"{command.ljust(width)}  # {text}" for command, text in commands.items()]
@@ -122,7 +132,7 @@ def _told(found: dict[str, Any], *, as_json: bool) -> None:
         output.done(f"{found['executionId']} is {found['status']}")
 
 
-@saga.command()
+@saga.command(epilog="\b\nExample:\n  xingqiao saga retry ID -p amount 5")
 @click.argument("id")
 @_fiber
 @parameters
@@ -131,7 +141,10 @@ def _told(found: dict[str, Any], *, as_json: bool) -> None:
 def retry(
     client: Client, id: str, fiber: str | None, params: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Have the saga ID try again what it is stuck at; with -p or -P, with another input."""
+    """Retry the step or undo at which the saga ID is stuck.
+
+    The options -p and -P replace its input.
+    """
     body = {"do": "retry", "fiber": fiber, "params": params or None}
     _help(client, id, body, as_json=as_json)
 
@@ -143,21 +156,29 @@ def retry(
 @as_json
 @connected
 def skip(client: Client, id: str, reason: str, fiber: str | None, *, as_json: bool) -> None:
-    """Have the saga ID go on without what it is stuck at: that stays undone."""
+    """Skip the step or undo at which the saga ID is stuck.
+
+    The saga continues without it. A skipped undo leaves the effect of its step in place.
+    """
     _help(client, id, {"do": "skip", "fiber": fiber, "reason": reason}, as_json=as_json)
 
 
-@saga.command()
+@saga.command(
+    epilog="\b\nExample:\n  xingqiao saga resolve ID --reason 'refunded by hand' --result '{\"ok\": true}'"
+)
 @click.argument("id")
 @_reason
-@click.option("--result", metavar="JSON", help="Result that the step is given [{}].")
+@click.option("--result", metavar="JSON", help="Result to use for the step [default: {}].")
 @_fiber
 @as_json
 @connected
 def resolve(  # noqa: PLR0913  its options
     client: Client, id: str, reason: str, result: str | None, fiber: str | None, *, as_json: bool
 ) -> None:
-    """Have the saga ID go on: what it is stuck at has been done by hand."""
+    """Resolve the saga ID: you have done its step or undo by hand.
+
+    The saga continues as if the step or undo had succeeded.
+    """
     given = None if result is None else values([("result", result)])["result"]
     body = {"do": "resolve", "fiber": fiber, "reason": reason, "result": given}
     _help(client, id, body, as_json=as_json)
@@ -168,5 +189,8 @@ def resolve(  # noqa: PLR0913  its options
 @as_json
 @connected
 def cancel(client: Client, id: str, *, as_json: bool) -> None:
-    """Cancel the saga ID: it is undone. One that is stuck is still to be helped."""
+    """Cancel the saga ID: its completed steps are undone.
+
+    A stuck saga stays stuck after a cancellation: use retry, skip or resolve.
+    """
     _told(client.ask("POST", f"executions/{id}/cancel"), as_json=as_json)

@@ -14,30 +14,40 @@ log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.option("--host", help="Address to listen on [127.0.0.1].")
-@click.option("--port", type=int, help="Port to listen on; 0 takes one that is free [3233].")
-@click.option("--data", type=click.Path(path_type=Path), help="Directory of the store [.xingqiao].")
-@click.option("--dynamodb", metavar="TABLE", help="DynamoDB table to use as the store instead.")
+@click.option("--host", help="Address to listen on [default: 127.0.0.1].")
+@click.option("--port", type=int, help="Port to listen on; 0 picks a free one [default: 3233].")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Directory of the store [default: .xingqiao]."
+)
+@click.option(
+    "--dynamodb",
+    metavar="TABLE",
+    help="DynamoDB table to use as the store, in place of a directory.",
+)
 @click.option(
     "--auth-file",
     type=click.Path(path_type=Path),
-    help="File with the credentials (UUID:KEY) of the first namespace, `guest`.",
+    help="File with the credentials (UUID:KEY) of the namespace `guest` [default: generated once].",
 )
 @click.option(
     "--auth",
     metavar="UUID:KEY",
-    help="Credentials on the command line, where every user of this machine can read them in the list "
-    "of processes: prefer --auth-file or XINGQIAO_AUTH.",
+    help="Credentials of the namespace `guest`. Other users of this machine can read them in the list of "
+    "processes: prefer --auth-file or XINGQIAO_AUTH.",
 )
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate, PEM: serve HTTPS.")
 @click.option(
-    "--tls-key", type=click.Path(path_type=Path), help="Private key of the certificate, PEM."
+    "--tls-cert",
+    type=click.Path(path_type=Path),
+    help="PEM file of the TLS certificate, to serve HTTPS.",
 )
-@click.option("--workers", type=int, help="Worker processes at most [16].")
+@click.option(
+    "--tls-key", type=click.Path(path_type=Path), help="PEM file of the certificate's private key."
+)
+@click.option("--workers", type=int, help="Maximum number of worker processes [default: 16].")
 @click.option(
     "--isolation",
     type=click.Choice(["auto", "process", "bubblewrap", "none"]),
-    help="Isolation of user code [auto: bubblewrap where it works]; none trusts all code.",
+    help="Isolation of user code; `none` trusts all code [default: auto, bubblewrap where it works].",
 )
 @click.option(
     "--cgroups",
@@ -48,14 +58,15 @@ log = logging.getLogger(__name__)
     "--paused",
     is_flag=True,
     default=None,
-    help="Take up and start nothing until `xingqiao service resume`; only read, list, and terminate.",
+    help="Run no execution until `xingqiao service resume`; reading and terminating work.",
 )
-@click.option("--log", type=click.Choice(["text", "json"]), help="Format of the log [text].")
+@click.option("--log", type=click.Choice(["text", "json"]), help="Log format [default: text].")
 def serve(**given: object) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Start a server and serve until SIGINT or SIGTERM.
 
-    Everything else is set by the environment: XINGQIAO_PAYLOAD_BYTES, XINGQIAO_CONCURRENT,
-    XINGQIAO_PER_MINUTE, XINGQIAO_SYNCHRONOUS, XINGQIAO_GRACE_S, ... (see docs/quickstart.md).
+    Every option can also be set as an environment variable, such as XINGQIAO_PORT. The environment
+    sets limits too: XINGQIAO_PAYLOAD_BYTES, XINGQIAO_CONCURRENT, XINGQIAO_PER_MINUTE,
+    XINGQIAO_GRACE_S and others (see docs/quickstart.md).
     """
     import uvloop  # noqa: PLC0415  no other command needs the server
 
@@ -71,11 +82,11 @@ def serve(**given: object) -> None:
 
 
 def _started(url: str, credentials: str | None, *, shown: bool) -> None:
-    print(f"Xingqiao serves at {url}", flush=True)
+    print(f"Xingqiao serves at {url}", flush=True)  # scripts wait for this line
     if shown:
         log.warning(
-            "--auth shows the key to every user of this machine, in the list of processes: give "
-            "--auth-file or set XINGQIAO_AUTH"
+            "--auth shows the key to every user of this machine, in the list of processes: use "
+            "--auth-file or XINGQIAO_AUTH"
         )
     if credentials is not None:
-        print(f"Credentials, shown only now:\n  export XINGQIAO_AUTH={credentials}", flush=True)
+        print(f"Credentials, shown only once:\n  export XINGQIAO_AUTH={credentials}", flush=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @as_json
 @connected
 def api_host(client: Client, *, as_json: bool) -> None:
-    """Show the server that commands talk to, what it runs, and its limits."""
+    """Show the server's URL, version, kinds of actions and limits."""
     told = client.get("/")
     if as_json:
         output.write_json({"url": client.url, **told})
@@ -35,18 +35,21 @@ def api_host(client: Client, *, as_json: bool) -> None:
 
 @click.group()
 def service() -> None:
-    """The server itself: resume."""
+    """Manage the server itself: resume."""
 
 
 @service.command()
 @as_json
 @operated
 def resume(client: Client, *, as_json: bool) -> None:
-    """Resume a server that was started with `serve --paused`: it takes up what was under way."""
+    """Resume a server that was started with `serve --paused`.
+
+    The server then continues the executions that were under way. The operator's credentials are needed.
+    """
     told = client.send("POST", "/api/v1/operator/resume")
     if as_json:
         output.write_json(told)
     else:
         output.done(
-            f"the server works again; {told['recovery_left']} executions are left to recover"
+            f"the server has resumed; {told['recovery_left']} executions are left to recover"
         )

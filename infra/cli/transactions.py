@@ -1,4 +1,4 @@
-"""`xingqiao transaction ...`: two-phase commits whose end is not heard of, and what was decided by hand."""
+"""`xingqiao transaction ...`: two-phase commits without a known decision, and manual decisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ DONE = {"commit": "committed", "abort": "aborted"}
 
 @click.group()
 def transaction() -> None:
-    """Transactions in doubt: list, commit, abort, forget."""
+    """Decide transactions in doubt: list, commit, abort, forget.
+
+    A transaction is in doubt if an entity has prepared it and has not learned the decision.
+    """
 
 
 @transaction.command("list")
@@ -26,7 +29,7 @@ def transaction() -> None:
 @as_json
 @connected
 def list_(client: Client, *, as_json: bool, **page: int) -> None:
-    """List what is in doubt, what an operator has decided, and what that has damaged."""
+    """List transactions in doubt, manual decisions and damage."""
     found = client.ask("GET", "transactions", **page)
     if as_json:
         output.write_json(found)
@@ -34,44 +37,57 @@ def list_(client: Client, *, as_json: bool, **page: int) -> None:
     rows = [
         (output.instant(doc["since"]), *(doc.get(name, "") for name in COLUMNS)) for doc in found
     ]
-    output.table(("since", *COLUMNS), rows, "nothing is in doubt")
+    output.table(("since", *COLUMNS), rows, "no transaction is in doubt")
     own = {doc["transaction"]: doc["executionId"] for doc in found if "executionId" in doc}
     for id, execution in own.items():
-        click.echo(f"{id} is decided by what is here: xingqiao execution get {execution}")
+        click.echo(
+            f"{id} is decided by an execution of this server: xingqiao execution get {execution}"
+        )
 
 
 def _decide(client: Client, id: str, decision: str, reason: str, *, as_json: bool) -> None:
     body = {"decision": decision, "reason": reason}
     told = client.ask("POST", f"transactions/{id}", body=body)
-    said = f"{id} is {DONE[decision]} wherever it was in doubt"
+    said = f"{id} is {DONE[decision]} at all entities that were in doubt"
     output.write_json(told) if as_json else output.done(said)
 
 
 _WARNING = (
-    "If its coordinator decides otherwise, its entities disagree for good. "
-    "Ask the coordinator first, if it can be asked. Go on?"
+    "If the coordinator decides otherwise, the entities disagree permanently. "
+    "Ask the coordinator for its decision first if you can reach it. Continue?"
 )
+_YES = "Decide without asking for confirmation."
 
 
-@transaction.command()
+@transaction.command(
+    epilog="\b\nExample:\n  xingqiao transaction commit ID --reason 'ledger says paid'"
+)
 @click.argument("id")
-@click.option("--reason", required=True, help="Reason, kept with the decision.")
-@click.confirmation_option(prompt=_WARNING)
+@click.option("--reason", required=True, help="Reason to record with the decision.")
+@click.confirmation_option(prompt=_WARNING, help=_YES)
 @as_json
 @connected
 def commit(client: Client, id: str, reason: str, *, as_json: bool) -> None:
-    """Commit the transaction ID by hand, at all entities that are in doubt about it."""
+    """Commit the transaction ID by hand.
+
+    The decision applies to all entities that are in doubt about the transaction.
+    """
     _decide(client, id, "commit", reason, as_json=as_json)
 
 
-@transaction.command()
+@transaction.command(
+    epilog="\b\nExample:\n  xingqiao transaction abort ID --reason 'order cancelled'"
+)
 @click.argument("id")
-@click.option("--reason", required=True, help="Reason, kept with the decision.")
-@click.confirmation_option(prompt=_WARNING)
+@click.option("--reason", required=True, help="Reason to record with the decision.")
+@click.confirmation_option(prompt=_WARNING, help=_YES)
 @as_json
 @connected
 def abort(client: Client, id: str, reason: str, *, as_json: bool) -> None:
-    """Abort the transaction ID by hand, at all entities that are in doubt about it."""
+    """Abort the transaction ID by hand.
+
+    The decision applies to all entities that are in doubt about the transaction.
+    """
     _decide(client, id, "abort", reason, as_json=as_json)
 
 
@@ -80,6 +96,9 @@ def abort(client: Client, id: str, reason: str, *, as_json: bool) -> None:
 @as_json
 @connected
 def forget(client: Client, id: str, *, as_json: bool) -> None:
-    """List the transaction ID no more: what was decided by hand, or damaged, is dealt with."""
+    """Forget the manual decision on the transaction ID.
+
+    The transaction, and any damage from the decision, no longer appears in the list.
+    """
     told: Any = client.ask("DELETE", f"transactions/{id}")
     output.write_json(told) if as_json else output.done(f"{id} is forgotten")

@@ -1,4 +1,4 @@
-"""`xingqiao trigger ...`. A trigger with a feed is made, changed and ended together with what feeds it."""
+"""`xingqiao trigger ...`. A trigger with a feed is created, updated and deleted with its feed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,22 @@ TRIGGERS = "triggers"
 
 @click.group()
 def trigger() -> None:
-    """Triggers: create, update, fire, get, list, delete."""
+    """Manage triggers: create, update, fire, get, list, delete.
+
+    A trigger fires events; rules connect it to actions.
+    """
 
 
-@trigger.command()
+@trigger.command(
+    epilog="\b\nExample:\n  xingqiao trigger create midnight --feed /whisk.system/alarms/alarm "
+    "-p cron '0 0 * * *'"
+)
 @click.argument("name")
-@click.option("--feed", help="Action that feeds it, like /whisk.system/alarms/alarm.")
+@click.option(
+    "--feed",
+    metavar="ACTION",
+    help="Feed action, such as /whisk.system/alarms/alarm [default: none].",
+)
 @noted
 @parameters
 @as_json
@@ -31,7 +41,10 @@ def trigger() -> None:
 def create(
     client: Client, name: str, feed: str | None, *, as_json: bool, **given: dict[str, Any]
 ) -> None:
-    """Create the trigger NAME; with --feed, parameters are the feed's."""
+    """Create the trigger NAME.
+
+    With --feed the parameters go to the feed; otherwise they become defaults of the trigger.
+    """
     notes = given["notes"] if feed is None else {**given["notes"], "feed": feed}
     document = {"annotations": listed(notes)}
     if feed is None:
@@ -44,18 +57,21 @@ def create(
             client.entity("DELETE", TRIGGERS, name)
             raise
         if "path" in told:
-            output.done(f"it fires when this is posted to: {client.url}{told['path']}")
+            output.done(f"a POST to this URL fires the trigger: {client.url}{told['path']}")
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
-@trigger.command()
+@trigger.command(epilog="\b\nExample:\n  xingqiao trigger update midnight -p cron '30 0 * * *'")
 @click.argument("name")
 @noted
 @parameters
 @as_json
 @connected
 def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any]) -> None:
-    """Update the trigger NAME, or create it; with a feed, parameters are the feed's."""
+    """Update the trigger NAME, or create it.
+
+    If the trigger has a feed, the parameters go to the feed.
+    """
     document: dict[str, Any] = {}
     if given["notes"]:
         document["annotations"] = listed(given["notes"])
@@ -68,7 +84,7 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
-@trigger.command()
+@trigger.command(epilog="\b\nExample:\n  xingqiao trigger fire uploaded -p file a.png")
 @click.argument("name")
 @parameters
 @as_json
@@ -79,9 +95,9 @@ def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) ->
     if as_json:
         output.write_json(told)
     elif told is None:
-        output.done(f"{name} has no active rule: nothing has happened")
+        output.done(f"{name} has no active rule: no action was invoked")
     else:
-        output.done(f"{name} has the activation {told['activationId']}")
+        output.done(f"{name} is fired: activation {told['activationId']}")
 
 
 @trigger.command()
@@ -89,7 +105,7 @@ def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) ->
 @as_json
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
-    """Show the trigger NAME, and what feeds it."""
+    """Show the trigger NAME and its feed."""
     found = client.entity("GET", TRIGGERS, name)
     feed = _noted(found).get("feed")
     if feed is not None:
@@ -119,7 +135,7 @@ def list_(client: Client, *, as_json: bool, **page: int) -> None:
 @as_json
 @connected
 def delete(client: Client, name: str, *, as_json: bool) -> None:
-    """Delete the trigger NAME. Its rules are inactive from then on."""
+    """Delete the trigger NAME; its rules become inactive."""
     feed = _feed(client, name)
     if feed is not None:
         _ask_feed(client, feed, "DELETE", name, {})
@@ -140,17 +156,17 @@ def _feed(client: Client, name: str) -> str | None:
 def _ask_feed(
     client: Client, feed: str, event: str, name: str, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a feed answers.
+    """Invokes a feed for one event of a trigger's life. Returns the feed's result.
 
     Raises:
-        ApiError: when it fails.
+        ApiError: the feed fails.
     """
     full = name if name.startswith("/") else f"/_/{name}"
     asked = {**params, "lifecycleEvent": event, "triggerName": full, "authKey": client.auth}
     _, answer = client.invoke(feed, asked, blocking=True, result=True)
     if not isinstance(answer, dict) or "error" in answer:
         text = answer.get("error") if isinstance(answer, dict) else answer
-        raise ApiError(f"the feed {feed} refuses: {text}")
+        raise ApiError(f"the feed {feed} refuses the trigger {name}: {text}")
     return answer
 
 

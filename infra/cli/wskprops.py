@@ -1,4 +1,4 @@
-"""The file `.wskprops`: where OpenWhisk's clients find their server and credentials."""
+"""The file `.wskprops`, in which OpenWhisk's clients keep server and credentials."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ class PropertiesError(Error):
 
 
 def path() -> Path:
-    """Where the properties are."""
+    """Path of the properties file."""
     return Path(os.environ.get("WSK_CONFIG_FILE", Path.home() / ".wskprops"))
 
 
 def read() -> dict[str, str]:
-    """The properties by name; none when there is no file.
+    """The properties by name; an empty dict if the file does not exist.
 
     Raises:
-        PropertiesError: when it cannot be read.
+        PropertiesError: the file cannot be read.
     """
     if not path().is_file():
         return {}
     try:
         text = path().read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PropertiesError(f"{path()}: {error}") from error
+        raise PropertiesError(f"the properties file {path()} cannot be read: {error}") from error
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def write(properties: dict[str, str]) -> None:
-    """Writes them into a file that nobody but its owner can read."""
+    """Writes the properties into a file that only its owner can read."""
     text = "".join(f"{name}={value}\n" for name, value in properties.items())
     new = path().with_name(f"{path().name}.new")
     try:
@@ -43,4 +43,6 @@ def write(properties: dict[str, str]) -> None:
             file.write(text)
         new.replace(path())
     except OSError as error:
-        raise PropertiesError(f"{path()}: {error.strerror}") from error
+        raise PropertiesError(
+            f"the properties file {path()} cannot be written: {error.strerror}"
+        ) from error

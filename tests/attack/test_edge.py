@@ -209,7 +209,7 @@ def test_few_descriptors_lock_nobody_out(tmp_path, scale, figures, elsewhere):
         _, errors = server.stop()
 
     assert limit == 220 - 128 - 4 * 8
-    assert "connections are limited to 60, not 10000" in errors
+    assert "connections are limited to 60 in place of 10000" in errors
     assert "Traceback" not in errors
     figures(connections=count, descriptors=220, limit=limit)
 

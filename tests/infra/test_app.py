@@ -106,7 +106,7 @@ async def test_a_server_whose_table_is_taken_over_stops_by_itself_and_says_why()
         answer = await anyone.put(f"{url}/api/v1/namespaces/_/actions/a", json=body)
 
     assert answer.status_code == 503
-    with pytest.raises(StoreError, match=f"has taken table {TABLE} over"):
+    with pytest.raises(StoreError, match=f"has taken over table {TABLE}"):
         await serving
 
 

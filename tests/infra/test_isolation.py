@@ -26,7 +26,7 @@ from xingqiao.infra.namespaces import IsolationError, first_namespaces
 from xingqiao.infra.settings import Settings
 
 FIX = (
-    r"install bubblewrap \(apt install bubblewrap\).*, or say --isolation process "
+    r"install bubblewrap \(apt install bubblewrap\).*, or give --isolation process "
     r"\(XINGQIAO_ISOLATION=process\)"
 )
 PLAIN = Sandbox(None, (), Confinement(landlock=7))
@@ -56,7 +56,7 @@ def test_only_what_is_not_asked_for_by_name_allows_a_single_namespace(isolation,
         ("auto", PLAIN, r"ISOLATION IS REDUCED.*with Landlock 7" + FIX),
         ("process", PLAIN, None),
         ("auto", WRAPPED, None),
-        ("none", Sandbox(), "ISOLATION IS OFF.*take --isolation none away"),
+        ("none", Sandbox(), "ISOLATION IS OFF.*remove --isolation none"),
         (
             "process",
             Sandbox(None, (), Confinement(lacking="it is here")),
@@ -74,9 +74,9 @@ def test_what_is_missing_is_said_with_its_fix(isolation, sandbox, said):
 def test_what_there_is_is_said_in_a_few_words():
     every = Confinement(users=Users("1-9"), mounts=True, landlock=4, seccomp="x86_64")
 
-    assert kept(Sandbox()) == "nothing but their own process"
+    assert kept(Sandbox()) == "separate processes only"
     assert kept(Sandbox(None, (), every)) == (
-        "a user id each, a file system view each, Landlock 4, a filter of system calls"
+        "separate user ids, separate file system views, Landlock 4, a system call filter"
     )
 
 
@@ -128,7 +128,7 @@ def test_workers_have_their_directories_where_they_can_reach_them(tmp_path):
 
 def test_there_must_be_user_ids_for_all_workers():
     assert open_sandbox(Settings(isolation="none", workers=4, worker_uids="60706-60713"))
-    with pytest.raises(SandboxError, match="worker_uids has 7 user ids: 4 workers need 8"):
+    with pytest.raises(SandboxError, match="worker_uids has only 7 user ids: 4 workers need 8"):
         open_sandbox(Settings(isolation="none", workers=4, worker_uids="60706-60712"))
 
 
@@ -146,13 +146,15 @@ def reduced(tmp_path, monkeypatch):
 async def test_a_second_namespace_is_refused_until_it_is_asked_for_by_name(reduced, tmp_path):
     async with open_service(reduced) as service:
         await first_namespaces(service.namespaces, None, None)
-        with pytest.raises(ConflictError, match=r"The namespace 'team' is not made: .*" + FIX):
+        with pytest.raises(ConflictError, match=r"The namespace 'team' is not created: .*" + FIX):
             await service.namespaces.create("team", {})
     accepted = Settings(data=tmp_path / "data", prewarmed=0, isolation="process")
     async with open_service(accepted) as service:
         await service.namespaces.create("team", {})
 
-    with pytest.raises(IsolationError, match=r"there are 2 namespaces \(guest, team\): .*" + FIX):
+    with pytest.raises(
+        IsolationError, match=r"the store has 2 namespaces \(guest, team\), but .*" + FIX
+    ):
         await open_service(reduced).__aenter__()
     async with open_service(accepted) as service:
         await service.namespaces.delete("team")
@@ -192,4 +194,4 @@ def test_a_server_without_bubblewrap_says_so_and_keeps_to_one_namespace(tmp_path
         )
         assert made.is_success
     said = refusal("--port", "0", "--data", str(data), PATH=without["PATH"])
-    assert re.search(r"there are 2 namespaces \(guest, team\): .*" + FIX, said)
+    assert re.search(r"the store has 2 namespaces \(guest, team\), but .*" + FIX, said)

@@ -42,17 +42,17 @@ def test_a_region_that_is_not_told_is_said_to_be_assumed():
     usage = step()
     del usage["region"]
 
-    assert "the region is not told: the price of most regions" in alone(usage)["assumed"]
+    assert "the price of most regions (the region is not reported)" in alone(usage)["assumed"]
 
 
 @pytest.mark.parametrize(
     ("usage", "amount", "unknown"),
     [
         (step(kind="aws:states", cloud="aws"), 0, "state transitions"),
-        (step(kind="azure:function", memory=None), 4 * 0.2e-6, "memory is not told"),
+        (step(kind="azure:function", memory=None), 4 * 0.2e-6, "the memory size"),
         (step(kind="gcp:function", memory=None), 4 * 0.4e-6, "GHz-seconds"),
-        (step(kind="openwhisk:action"), 0, "no price for 'openwhisk:action'"),
-        (step(kind="http"), 0, "no price for 'http'"),
+        (step(kind="openwhisk:action"), 0, "the price of 'openwhisk:action'"),
+        (step(kind="http"), 0, "the price of 'http'"),
         (step(untold=1), 4 * 0.2e-6 + 4 * 0.0000166667, "the time of 1 of 4 runs"),
     ],
 )
@@ -117,18 +117,18 @@ def test_a_file_may_be_json():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("=", "neither TOML nor JSON"),
-        ("{", "neither TOML nor JSON"),
-        ('currency = "USD"', "date: must be a text"),
-        ('date = "d"', "currency: must be a text"),
-        ('date = "d"\ncurrency = "EUR"', "currency: the built-in prices are in USD"),
-        ('date = "d"\ncurrency = "USD"\nservices = 1', "services: must be a table"),
-        ('date = "d"\ncurrency = "USD"\n[services]\nhttp = 1', "services.http: must be a table"),
-        ('date = "d"\ncurrency = "USD"\n[services.http]\nx = 1', "services.http.x: is not known"),
+        ("=", "neither valid TOML nor JSON"),
+        ("{", "neither valid TOML nor JSON"),
+        ('currency = "USD"', "date must be a string"),
+        ('date = "d"', "currency must be a string"),
+        ('date = "d"\ncurrency = "EUR"', "currency EUR differs from the built-in prices' USD"),
+        ('date = "d"\ncurrency = "USD"\nservices = 1', "services must be a table"),
+        ('date = "d"\ncurrency = "USD"\n[services]\nhttp = 1', "services.http must be a table"),
+        ('date = "d"\ncurrency = "USD"\n[services.http]\nx = 1', "services.http.x is an unknown field"),
         ('date = "d"\ncurrency = "USD"\n[services.http]\nrequest = -1', "must be a number of 0 or more"),
         ('date = "d"\ncurrency = "USD"\n[services.http]\nrequest = true', "must be a number of 0 or more"),
         ('date = "d"\ncurrency = "USD"\n[services.http]\narchitecture = "mips"', "must be x86_64 or arm64"),
-        ('date = "d"\ncurrency = "USD"\n[services.http.regions]\nr = 1', "services.http.regions.r: must be"),
+        ('date = "d"\ncurrency = "USD"\n[services.http.regions]\nr = 1', "services.http.regions.r must be"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_says_why(text, says):

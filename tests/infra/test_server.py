@@ -93,7 +93,7 @@ def test_the_first_start_shows_credentials_that_work_and_the_second_shows_none(d
         auth = re.fullmatch(r"  export XINGQIAO_AUTH=(\S+)\n", said[1])[1]
         with first.client(tuple(auth.split(":"))) as client:
             assert client.get("/actions").status_code == 200
-    assert said[0] == "Credentials, shown only now:\n"
+    assert said[0] == "Credentials, shown only once:\n"
 
     with running(data) as second, second.client(tuple(auth.split(":"))) as client:
         assert client.get("/actions").status_code == 200
@@ -126,7 +126,7 @@ def test_a_key_on_the_command_line_is_warned_about_and_one_in_a_file_is_not(data
     assert "WARNING" not in errors
     none = tmp_path / "none"
     told = refusal("--auth-file", none, "--data", str(data))
-    assert told == f"auth_file: {none} cannot be read: No such file or directory"
+    assert told == f"the auth_file {none} cannot be read: No such file or directory"
 
 
 def test_a_server_that_others_can_reach_without_tls_says_so(data, tmp_path):
@@ -156,7 +156,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(data, tmp_path):
         port = taken.getsockname()[1]
         refused = refusal("--port", str(port), "--data", str(data))
         assert f"cannot listen on 127.0.0.1:{port}: address already in use. Give another" in refused
-    assert "credentials must be uuid:key" in refusal("--auth", "short:key", "--data", str(data))
+    assert "the credentials must be UUID:KEY" in refusal("--auth", "short:key", "--data", str(data))
     assert "workers must be at least 1" in refusal("--workers", "0", "--data", str(data))
     assert "port must be at most 65535" in refusal("--port", "65536", "--data", str(data))
     assert "XINGQIAO_STEPS must be a number" in refusal("--data", str(data), XINGQIAO_STEPS="x")
@@ -312,7 +312,7 @@ def test_while_it_stops_it_takes_nothing_new_and_what_is_under_way_ends(data, he
         held.may_end.touch()
         _, errors = server.process.communicate(timeout=DEADLINE_S)
         assert server.process.returncode == 0, errors
-        assert "stopping: steps under way have 10 s" in errors
+        assert "stopping: running steps have 10 s to end" in errors
         assert "Traceback" not in errors
 
     with running(data, *PROCESS) as server, server.client() as client:
@@ -346,7 +346,7 @@ def test_what_does_not_end_in_time_runs_again_after_the_next_start_with_its_id(d
         held.started(client)
         code, errors = server.stop()
     assert code == 0, errors
-    assert "some steps are still under way; they run again after the next start" in errors
+    assert "some steps are still running; they run again after the next start" in errors
     held.may_end.touch()
 
     with running(data, *PROCESS) as second, second.client() as client:
@@ -372,7 +372,7 @@ def test_its_log_can_be_json(data):
     _, errors = server.stop()
 
     lines = [json.loads(line) for line in errors.splitlines()]
-    assert "stopping: steps under way have 10 s" in [line["message"] for line in lines]
+    assert "stopping: running steps have 10 s to end" in [line["message"] for line in lines]
 
 
 @pytest.mark.parametrize(("count", "status"), [(100, 200), (500, 502)])

@@ -174,7 +174,7 @@ def test_options_go_over_the_environment_where_they_are_given():
         (
             "DYNAMODB",
             "a/b",
-            "dynamodb must be the name of a table, 3 to 255 letters, digits or any of _.-, not 'a/b'",
+            "dynamodb must be a table name of 3 to 255 letters, digits or any of _.-, not 'a/b'",
         ),
         ("URL_BYTES", "255", "url_bytes must be at least 256, not 255"),
         ("HEADER_BYTES", "1023", "header_bytes must be at least 1024, not 1023"),

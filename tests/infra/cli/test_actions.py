@@ -80,7 +80,7 @@ def test_a_state_machine_is_deployed_by_its_files_name(xingqiao, refused, tmp_pa
     assert xingqiao("action", "get", "stated", "--save", tmp_path / "saved.asl.json").code == 0
     assert (tmp_path / "saved.asl.json").read_text() == text
     assert xingqiao("action", "create", "again", tmp_path / "saved.asl.json").code == 0
-    assert "is no *.asl.json" in refused("deploy", other, "--type", "express", code=2)
+    assert "is not an .asl.json file" in refused("deploy", other, "--type", "express", code=2)
     file.write_text('{"StartAt": "A"}')
     assert "These fields are required: [States]" in refused("deploy", file)
 
@@ -99,13 +99,17 @@ def test_an_archive_is_deployed(xingqiao, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
-        ("none.py", None, "there is no such file"),
-        ("empty.py", "x = 1", "it has no composition, no @composer.action and no function 'main'"),
+        ("none.py", None, "does not exist or is not a file: check the path"),
+        (
+            "empty.py",
+            "x = 1",
+            "defines nothing to deploy: add a composition, an @composer.action or a function 'main'",
+        ),
         ("broken.py", "def", "SyntaxError"),
         ("raises.py", "1 / 0", "ZeroDivisionError: division by zero"),
-        ("notes.txt", "hello", "only .py, .js, .zip, .json and .asl.json files can be used"),
+        ("notes.txt", "hello", "has an unknown file type: give a .py, .js"),
         ("broken.json", "{", "Expecting property name"),
-        ("machine.json", '{"StartAt": "A"}', "a state machine's file must be called *.asl.json"),
+        ("machine.json", '{"StartAt": "A"}', "rename the file so that it ends in .asl.json"),
         ("other.json", '{"kind": "nonsense"}', "a composition is an object with a 'type'"),
     ],
 )
@@ -138,7 +142,7 @@ def test_an_invocation_shows_its_id_its_record_or_its_result(xingqiao, action):
     record = xingqiao("invoke", name, "--blocking", "-p", "n", "2")
     result = xingqiao("invoke", name, "--result", "-p", "n", "2")
 
-    assert told.out.startswith("✓ shown has the activation ")
+    assert told.out.startswith("✓ shown is invoked: activation ")
     assert len(id) == 32
     assert record.json["response"]["result"] == {"n": 4}
     assert record.json["logs"][0].endswith("stdout: doubling")
@@ -189,7 +193,7 @@ def test_parameters_of_the_command_go_over_those_of_a_file(xingqiao, action, tmp
     ("content", "text"),
     [
         (None, "No such file"),
-        ("[1]", "it must hold a JSON object"),
+        ("[1]", "must contain a JSON object"),
         ("{", "Expecting"),
         ('{"a": NaN}', "NaN"),
         (b"\xff", "decode"),
@@ -202,7 +206,7 @@ def test_a_file_of_parameters_that_holds_none_is_misuse(xingqiao, refused, tmp_p
 
     line = refused("invoke", "anything", "-P", file, code=2)
 
-    assert line.startswith(f"--param-file {file}")
+    assert line.startswith(f"--param-file: {file} ")
     assert text in line
 
 
@@ -264,7 +268,7 @@ def test_code_and_compositions_are_saved_as_they_were(xingqiao, action, composit
 
     for name, file in (("saved", "a.py"), ("saved_too", "b.json"), ("saved_zip", "c.zip")):
         ended = xingqiao("action", "get", name, "--save", tmp_path / file)
-        assert ended.out == f"✓ {name} is in {tmp_path / file}\n"
+        assert ended.out == f"✓ {name} is saved in {tmp_path / file}\n"
 
     assert (tmp_path / "a.py").read_text() == DOUBLE
     assert (tmp_path / "c.zip").read_bytes() == archive.read_bytes()

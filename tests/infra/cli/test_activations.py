@@ -96,7 +96,7 @@ def test_one_that_is_not_given_or_given_twice_is_misuse(xingqiao, refused):
     for verb in ("get", "logs", "result"):
         for arguments in ([], [UNKNOWN, "--last"]):
             line = refused("activation", verb, *arguments, code=2)
-            assert line.startswith("give either an ID or --last")
+            assert line.startswith("the activation is not clear: give either ID or --last")
 
 
 def test_one_that_never_was_is_told(xingqiao, refused):

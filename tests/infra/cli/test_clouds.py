@@ -119,7 +119,7 @@ def test_secrets_are_set_listed_and_deleted_and_never_shown(xingqiao, secret):
     ("text", "code", "why"),
     [
         ("", 2, "the secret is empty"),
-        ("{broken", 2, "the secret begins as a JSON object, and is none"),
+        ("{broken", 2, "the secret starts with '{' but is not valid JSON"),
         ('{"type": "magic"}', 1, "has a 'type' of basic, bearer"),
         ('{"type": "bearer"}', 1, "a secret of type 'bearer' needs 'token'"),
     ],
@@ -180,13 +180,13 @@ def test_costs_are_shown_in_money_by_the_prices_given(
     own = xingqiao("execution", "cost", id, "--prices", str(prices))
     told = xingqiao("execution", "cost", id, "--prices", str(prices), "--json").json["money"]
 
-    assert "there is no price for 'openwhisk:action'" in " ".join(listed.split())
+    assert "the price of 'openwhisk:action' (not in the price table)" in " ".join(listed.split())
     assert "0.250000000" in own.out
     assert (told["total"], told["date"], told["complete"]) == (0.25, "today", True)
     missing = refused("execution", "cost", id, "--prices", str(tmp_path / "none"), code=2)
-    assert f"{tmp_path / 'none'}: cannot be read: No such file or directory" in missing
+    assert f"{tmp_path / 'none'} cannot be read: No such file or directory" in missing
     prices.write_text("date = 1")
-    assert "date: must be a text" in refused(
+    assert "date must be a string" in refused(
         "execution", "cost", id, "--prices", str(prices), code=2
     )
 

@@ -20,7 +20,7 @@ def test_it_shows_each_check_with_its_fix(tmp_path):
     done = doctor("--data", tmp_path / "data", "--isolation", "none")
 
     assert done.returncode == 1, done.stderr
-    assert "✗ probes: User code reaches" in done.stdout
+    assert "✗ probes: User code succeeds in" in done.stdout
     assert "read the operator's credentials" in done.stdout
     assert "fix: install bubblewrap (apt install bubblewrap)" in done.stdout
 

@@ -148,7 +148,7 @@ def test_entities_are_listed_by_key(entity):
     assert len(docs) == 2
     assert docs[1].startswith("a/2 ")
     assert docs[1].endswith('{"n": 1}')
-    assert first.out.splitlines()[-1] == 'there may be more: --after "a/1"'
+    assert first.out.splitlines()[-1] == 'there may be more; continue with --after "a/1"'
     assert [doc["key"] for doc in page["entities"]] == ["a", "a/1"]
     assert (page["next"], page["entities"][0]["state"]) == ("a/1", {"n": 1})
 
@@ -181,7 +181,7 @@ def test_a_signal_is_not_waited_for(xingqiao, entity):
     account("signal", "a", "add", "-p", "n", "4", "--token", "t")
     past = account("signal", "a", "add", "--until", "2001-02-03T04:05:06Z", "--json").json
 
-    assert told.out.startswith("✓ en_signalled a has the activation ")
+    assert told.out.startswith("✓ en_signalled a is signalled: activation ")
     comes(lambda: account("call", "a", "look", "--read", "--json"), {"n": 5, "given": {}})
     comes(lambda: xingqiao("activation", "result", past["activationId"]), {"n": 5})
 
@@ -239,14 +239,14 @@ def test_what_is_no_entity_type_is_told(action, refused, verb):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["list", "--prefix", "a"], "--prefix is about keys: give a TYPE as well"),
-        (["list", "--after", "a"], "--after is about keys: give a TYPE as well"),
-        (["list", "--docs"], "--docs is about keys: give a TYPE as well"),
+        (["list", "--prefix", "a"], "--prefix needs a TYPE: give the type of the entities as well"),
+        (["list", "--after", "a"], "--after needs a TYPE: give the type of the entities as well"),
+        (["list", "--docs"], "--docs needs a TYPE: give the type of the entities as well"),
         (["list", "t", "--limit", "201"], "201 is not in the range 0<=x<=200"),
         (["get", "t"], "Missing argument 'KEY'"),
         (["call", "t", "k"], "Missing argument 'OPERATION'"),
         (["call", "t", "k", "add", "-p", "n"], "Option '-p' requires 2 arguments"),
-        (["call", "t", "k", "add", "-P", "none.json"], "--param-file none.json"),
+        (["call", "t", "k", "add", "-P", "none.json"], "--param-file: none.json"),
         (["call", "t", "k", "add", "--expected-version", "-1"], "-1 is not in the range x>=0"),
         (["call", "t", "k", "add", "--after", "5"], "No such option"),
         (["signal", "t", "k", "add", "--after", "-5"], "-5 is not in the range x>=0"),

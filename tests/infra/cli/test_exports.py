@@ -54,7 +54,7 @@ def test_what_has_no_counterpart_is_listed(command, program):
     ("options", "said"),
     [
         (["--to", "cncf"], "'cncf' is not"),
-        (["--to", "asl", "--resource", "arn:x"], "must have {name} in it"),
+        (["--to", "asl", "--resource", "arn:x"], "must contain {name}"),
     ],
 )
 def test_wrong_options_are_refused(command, program, options, said):

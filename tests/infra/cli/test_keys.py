@@ -38,7 +38,7 @@ def test_a_store_goes_on_with_its_new_key_and_not_with_the_old_or_none(tmp_path)
 
     rotated = xingqiao("key", "rotate", "--data", str(tmp_path))
     assert rotated.returncode == 0, rotated.stderr
-    assert re.search(r"sealed \d+ rows with a new key", rotated.stdout)
+    assert re.search(r"encrypted \d+ rows with the new key", rotated.stdout)
     new = (tmp_path / "key").read_text()
     assert new != old
     assert new.strip() not in rotated.stdout + rotated.stderr
@@ -60,7 +60,7 @@ def test_a_store_goes_on_with_its_new_key_and_not_with_the_old_or_none(tmp_path)
 def test_where_there_is_no_store_nothing_is_rotated(tmp_path):
     refused = xingqiao("key", "rotate", "--data", str(tmp_path / "none"))
     assert refused.returncode == 1
-    assert "there is no store in" in refused.stderr
+    assert "contains no store" in refused.stderr
     assert not (tmp_path / "none").exists()
 
 

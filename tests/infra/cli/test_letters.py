@@ -47,7 +47,7 @@ def test_one_is_sent_again(server, xingqiao, letter):
 
     ended = xingqiao("dead-letter", "retry", letter)
 
-    assert ended.out.startswith(f"✓ dead letter {letter} is sent again: activation ")
+    assert ended.out.startswith(f"✓ dead letter {letter} is retried: activation ")
     id = ended.out.split()[-1]
     with server.client() as client:
         record = client.get(f"/activations/{id}", params={"wait": DEADLINE_S * 1000}).json()

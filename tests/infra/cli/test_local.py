@@ -99,10 +99,13 @@ def test_what_cannot_run_is_told_in_one_line(refused, program, tmp_path):
     )
 
     assert refused("run", program, "--name", "none") == (
-        f"{program}: it has no composition 'none'; it has good, bad, last"
+        f"{program} defines no composition 'none'; it defines good, bad, last"
     )
-    assert refused("run", plain) == f"{plain}: it has no composition"
-    assert refused("run", tmp_path / "none.py") == f"{tmp_path / 'none.py'}: there is no such file"
+    assert refused("run", plain) == f"{plain} defines no composition"
+    assert (
+        refused("run", tmp_path / "none.py")
+        == f"{tmp_path / 'none.py'} does not exist or is not a file: check the path"
+    )
     assert "n" in refused("run", captured)
 
 
@@ -130,9 +133,11 @@ def test_what_is_deployed_is_drawn_by_its_name(xingqiao, composition):
 def test_what_cannot_be_drawn_is_told(xingqiao, refused, action, tmp_path):
     action("not_drawn")
 
-    assert refused("show", "not_drawn") == "not_drawn is no composition: it is of kind python:3"
+    assert refused("show", "not_drawn") == "not_drawn is not a composition: its kind is python:3"
     assert refused("show", "never") == "actions/never: The requested resource does not exist. (404)"
-    assert refused("show", tmp_path / "none.py").endswith("there is no such file")
+    assert refused("show", tmp_path / "none.py").endswith(
+        "does not exist or is not a file: check the path"
+    )
 
 
 def test_a_sequence_is_drawn_as_the_composition_that_it_is(xingqiao, server):
@@ -156,7 +161,7 @@ def test_a_composition_cannot_be_called_as_an_action_of_its_file(refused, tmp_pa
         "far = composer.sequence(composer.action('far', kind='http', function='https://example.com'))\n"
     )
 
-    assert "two things are called 'far', a composition and an action" in refused("show", file)
+    assert "a composition and an action have the same name 'far'" in refused("show", file)
 
 
 def test_a_state_machine_is_drawn_from_its_file_and_by_its_name(xingqiao, refused, tmp_path):
@@ -172,5 +177,5 @@ def test_a_state_machine_is_drawn_from_its_file_and_by_its_name(xingqiao, refuse
     assert told.startswith(f"{broken}: ")
     assert "These fields are required: [States, StartAt]" in told
     assert refused("show", tmp_path / "none.asl.json").endswith(
-        f"No such file or directory: '{tmp_path / 'none.asl.json'}'"
+        f"{tmp_path / 'none.asl.json'} cannot be read: No such file or directory"
     )

@@ -16,8 +16,8 @@ from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 from xingqiao.infra.cli.main import COMMANDS, cli
 
 NO_CREDENTIALS = (
-    "no credentials: set XINGQIAO_AUTH to uuid:key, or give --auth-file FILE "
-    "(the server shows them at its first start)"
+    "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
+    "(the server prints the credentials at its first start)"
 )
 
 
@@ -45,7 +45,11 @@ def test_options_go_over_the_environment_and_that_over_wskprops(
     assert command("action", "list").code == 0
 
     monkeypatch.setenv("XINGQIAO_AUTH", "wrong:wrong-key")
-    assert command("action", "list").err.strip().endswith("is invalid (401)")
+    assert (
+        command("action", "list")
+        .err.strip()
+        .endswith("is invalid: check XINGQIAO_AUTH, --auth-file or .wskprops (401)")
+    )
     assert command("action", "list", "--auth", AUTH).code == 0
 
     monkeypatch.setenv("XINGQIAO_AUTH", AUTH)
@@ -65,13 +69,17 @@ def test_credentials_may_stand_in_a_file(command, refused, server, monkeypatch, 
     monkeypatch.setenv("XINGQIAO_AUTH_FILE", str(file))
     assert command("action", "list").code == 0
     monkeypatch.setenv("XINGQIAO_AUTH", "wrong:wrong-key")
-    assert command("action", "list").err.strip().endswith("is invalid (401)")
+    assert (
+        command("action", "list")
+        .err.strip()
+        .endswith("is invalid: check XINGQIAO_AUTH, --auth-file or .wskprops (401)")
+    )
     assert command("action", "list", "--auth-file", file).code == 0
     assert "--auth and --auth-file are both given" in refused(
         "action", "list", "--auth", AUTH, "--auth-file", file
     )
     missing = refused("action", "list", "--auth-file", tmp_path / "none")
-    assert f"the file of credentials {tmp_path / 'none'} cannot be read" in missing
+    assert f"the credentials file {tmp_path / 'none'} cannot be read" in missing
 
 
 def test_properties_may_stand_in_another_file(command, server, monkeypatch, tmp_path):
@@ -85,7 +93,9 @@ def test_properties_may_stand_in_another_file(command, server, monkeypatch, tmp_
 def test_a_host_without_a_scheme_is_asked_securely(refused, wskprops):
     wskprops(APIHOST="127.0.0.1:1", AUTH=AUTH)
 
-    assert refused("action", "list").startswith("https://127.0.0.1:1 cannot be reached: ")
+    assert refused("action", "list").startswith(
+        "the server at https://127.0.0.1:1 cannot be reached: "
+    )
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1", "http://[::1", "http://a:b"])
@@ -96,7 +106,10 @@ def test_an_url_that_is_none_is_told_in_one_line(refused, url):
 def test_credentials_that_no_header_can_hold_are_refused(refused, server):
     line = refused("action", "list", "--url", server.url, "--auth", "user:wröng-key")
 
-    assert line == "The supplied authentication is invalid (401)"
+    assert (
+        line
+        == "The supplied authentication is invalid: check XINGQIAO_AUTH, --auth-file or .wskprops (401)"
+    )
 
 
 def test_what_answers_but_is_no_server_of_ours_is_told(refused, server):
@@ -109,7 +122,7 @@ def test_properties_that_cannot_be_read_are_told(refused, tmp_path):
     file = tmp_path / ".wskprops"
     file.write_bytes(b"AUTH=\xff\n")
 
-    assert refused("action", "list").startswith(f"{file}: ")
+    assert refused("action", "list").startswith(f"the properties file {file} cannot be read: ")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +133,7 @@ def test_a_parameter_that_cannot_travel_is_misuse(refused, server, value):
         "invoke", "a", "-p", "n", value, "--url", server.url, "--auth", AUTH, code=2
     )  # fmt: skip
 
-    assert line.startswith("a parameter ")
+    assert line.startswith(("a parameter is nested too deeply", "the parameter 'n' cannot be sent"))
 
 
 # --- how it ends -------------------------------------------------------------------------------

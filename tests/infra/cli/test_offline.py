@@ -42,7 +42,7 @@ def test_executions_are_listed_and_ended_where_no_server_runs(command, tmp_path)
     assert len(listed) == 3
     assert {one["namespace"] for one in listed} == {"guest"}
     assert ended.code == 0
-    assert f"{id} and 2 executions below it are ended" in ended.out
+    assert f"terminated {id} and 2 executions below it" in ended.out
     assert again.code == 1
     assert "has ended: it has cancelled" in again.err
     assert left == []
@@ -91,7 +91,7 @@ def test_a_paused_server_reads_and_ends_and_goes_on_when_it_is_told_to(command, 
 
     assert forbidden.status_code == 403
     assert resumed.code == 0
-    assert "the server works again" in resumed.out
+    assert "the server has resumed" in resumed.out
     assert again.json["status"] == "ok"
     assert "the server is paused" in errors
     assert "recovery begins" in errors

@@ -96,7 +96,7 @@ def test_stuck_sagas_are_listed_for_people_and_for_programs(xingqiao, stuck):
         [first, "sa_first", "stuck"],
     ]
     assert [doc["executionId"] for doc in page] == [first]
-    assert paused.out == "none is paused\n"
+    assert paused.out == "no saga is paused\n"
 
 
 def test_one_shows_where_it_is_stuck_and_what_can_be_done(xingqiao, stuck):
@@ -125,7 +125,7 @@ def test_one_shows_where_it_is_stuck_and_what_can_be_done(xingqiao, stuck):
         f"xingqiao saga resolve {id} --reason R",
         f"xingqiao saga skip {id} --reason R",
     ]
-    assert lines[13].endswith(" R  # it is undone by hand")
+    assert lines[13].endswith(" R  # you have undone it by hand")
     record = xingqiao("activation", "get", tried[-1]).json
     assert record["name"] == "sa_picky"
     xingqiao("saga", "skip", id, "--reason", "tidy")
@@ -138,7 +138,9 @@ def test_one_that_is_stuck_after_its_pivot_shows_its_step(xingqiao, stuck):
 
     assert "\nstep   components[1]" in text
     assert "undo of" not in text
-    assert f"xingqiao saga resolve {id} --reason R --result JSON  # the result" in text
+    assert (
+        f"xingqiao saga resolve {id} --reason R --result JSON  # you know the step's result" in text
+    )
 
 
 def test_one_that_is_not_stuck_shows_no_more_than_how_it_stands(xingqiao, composition):
@@ -305,7 +307,7 @@ def test_a_transaction_in_doubt_is_listed_and_decided(xingqiao, doubtful, verb, 
 
     told = xingqiao("transaction", verb, id, "--reason", "they say so", "--yes")
 
-    assert told.out == f"✓ {id} is {done} wherever it was in doubt\n"
+    assert told.out == f"✓ {id} is {done} at all entities that were in doubt\n"
     assert listed(xingqiao, id) == [(key, "decided", verb)]
     line = next(s for s in xingqiao("transaction", "list").out.splitlines() if key in s)
     assert line.split()[-5:] == [verb, "guest", "they", "say", "so"]
@@ -342,7 +344,7 @@ def test_a_decision_is_confirmed_unless_yes_is_said(xingqiao, doubtful, monkeypa
             monkeypatch.setattr("sys.stdin", io.StringIO(answer))
             ended = xingqiao("transaction", verb, "t-asked", "--reason", "so")
             assert ended.code == 130
-            assert "its entities disagree for good" in ended.out
+            assert "the entities disagree permanently" in ended.out
     assert listed(xingqiao, "t-asked") == [("asked", "in doubt", None)]
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert xingqiao("transaction", "abort", "t-asked", "--reason", "so").code == 0
@@ -377,7 +379,7 @@ def test_one_that_an_execution_here_decides_names_it(xingqiao, action, compositi
         composer.participant("sa_slow", "sa_echo", "sa_echo"),
     )
     id = xingqiao("invoke", composition("sa_transfer", transfer), "--json").json["activationId"]
-    line = f"is decided by what is here: xingqiao execution get {id}\n"
+    line = f"is decided by an execution of this server: xingqiao execution get {id}\n"
 
     assert any(line in xingqiao("transaction", "list").out for _ in range(LOOKS))
     xingqiao("execution", "cancel", id)

@@ -110,9 +110,9 @@ def test_the_kind_of_an_archive_is_seen_from_what_is_in_it(xingqiao, tmp_path, n
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("action", "create", "w", "--docker", "image"), "there are no containers here"),
-        (("action", "create", "w", "--native"), "there are no containers here"),
-        (("api", "create", "/path", "get", "w"), "there is no API gateway"),
+        (("action", "create", "w", "--docker", "image"), "Xingqiao runs no containers"),
+        (("action", "create", "w", "--native"), "Xingqiao runs no containers"),
+        (("api", "create", "/path", "get", "w"), "needs an API gateway"),
         (("property", "set"), "nothing to set"),
         (("property", "unset"), "nothing to unset"),
     ],
@@ -161,7 +161,7 @@ def test_packages_and_bindings(xingqiao, hello):
 def test_triggers_and_rules(xingqiao, hello, server):
     ok(xingqiao("action", "create", "w8", hello))
     ok(xingqiao("trigger", "create", "wt", "--param", "name", "Trigger"))
-    assert "nothing has happened" in ok(xingqiao("trigger", "fire", "wt")).out
+    assert "no action was invoked" in ok(xingqiao("trigger", "fire", "wt")).out
     ok(xingqiao("rule", "create", "wr", "wt", "w8"))
     ok(xingqiao("rule", "disable", "wr"))
     assert ok(xingqiao("rule", "status", "wr")).out == "inactive\n"

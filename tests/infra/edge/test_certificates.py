@@ -76,8 +76,8 @@ def test_a_server_with_a_certificate_is_asked_over_https_only(
         _, errors = server.stop()
 
     assert "Traceback" not in errors
-    assert "the certificate before is still used: tls_key: " in errors
-    assert "the certificate is read again from " in errors
+    assert "the new certificate is not used, the old one stays: tls_key: " in errors
+    assert "reloaded the certificate from " in errors
 
 
 def _commands_need_the_authority(server, authority, tmp_path):
@@ -107,7 +107,7 @@ def _renewed(server, authority, certificate, trusting):
     new_cert.replace(cert)
     server.process.send_signal(signal.SIGHUP)
     line = ""
-    while "the certificate before is still used" not in line:
+    while "the new certificate is not used, the old one stays" not in line:
         line = server.process.stderr.readline()
         assert line, "the server has ended"
         server.log.append(line)

@@ -118,7 +118,7 @@ async def test_credentials_that_cannot_be_used_are_refused_and_nothing_is_kept(c
     store = MemoryStore()
 
     with pytest.raises(
-        AuthError, match="credentials must be uuid:key, the key of at least 8 printable"
+        AuthError, match="the credentials must be UUID:KEY, with a key of at least 8 printable"
     ):
         await open_namespaces(store, credentials)
 

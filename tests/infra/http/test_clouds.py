@@ -68,7 +68,7 @@ async def test_a_secret_can_be_set_listed_and_deleted_and_never_read(world, clie
         ("mine", b"", "a secret is a text 'id:key'"),
         ("mine", b'"a-secret-that-nobody-sees"', "must be 'id:key'"),
         ("mine", b'{"a": "' + b"a-secret-that-nobody-sees" * 4000 + b'"}', ""),
-        ("ambient", b'"id:key"', "'ambient' stands for what the server itself runs with"),
+        ("ambient", b'"id:key"', "'ambient' stands for the server's own credentials"),
         ("a b!", b'"id:key"', ""),
     ],
 )

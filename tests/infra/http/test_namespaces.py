@@ -85,9 +85,9 @@ async def test_a_namespace_that_cannot_be_is_refused(operator, name, limits, sta
         ({"limits": {"firesPerMinute": [1]}}, "The limit 'firesPerMinute' must be a whole number"),
         ({"auth": 5}, "'auth' must be a string, not 5."),
         ({"auth": ["a:b"]}, "'auth' must be a string, not ['a:b']."),
-        ({"auth": ""}, "'auth' cannot be used: credentials must be uuid:key"),
-        ({"auth": "a:short"}, "'auth' cannot be used: credentials must be uuid:key"),
-        ({"auth": "operator:another-key"}, "is that of the namespace 'whisk.system'"),
+        ({"auth": ""}, "'auth' cannot be used: the credentials must be UUID:KEY"),
+        ({"auth": "a:short"}, "'auth' cannot be used: the credentials must be UUID:KEY"),
+        ({"auth": "operator:another-key"}, "belongs to the namespace 'whisk.system'"),
     ],
 )
 async def test_a_member_of_another_type_is_named(operator, document, why):
