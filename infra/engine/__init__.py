@@ -1,15 +1,15 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
 from .aside import LARGE_BYTES, Aside
-from .beginnings import Beginning
 from .checking import Findings, check
 from .contexts import role_of
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
-from .parts import Counters, EngineSettings
+from .inbox.pending import Beginning
 from .programs import program_document
 from .records import Records
 from .registry import MODIFIED, Beside
+from .shared import Counters, EngineSettings
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
 from .waiters import Ended

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ...actions import Arns
-    from ..activities import Activities
-    from ..clouds import Clouds
+    from ..access.namespaces import Namespaces
+    from ..access.secrets import SecretStore
+    from ..aws.integrations import Integrations
     from ..engine import Engine
-    from ..feeds import Feeds
-    from ..integrations import Integrations
-    from ..machines import Machines
-    from ..namespaces import Namespaces
-    from ..secrets import SecretStore
-    from ..sfn import StepFunctions
+    from ..service.clouds import Clouds
+    from ..service.feeds import Feeds
+    from ..stepfunctions.activities import Activities
+    from ..stepfunctions.integrations.sfn import StepFunctions
+    from ..stepfunctions.machines import Machines
     from .auth import Authenticator
 
 

@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from ...actions import METHODS, RefusedError, UnavailableError
 from ...composer import InvalidNameError
+from ..lambdas import is_lambdas, unknown
+from ..stepfunctions.api import operations
 from .errors import not_served, refused
-from .lambdas import is_lambdas, unknown
 from .routes import ANY, OPERATED, ROUTES, WEB
-from .stepfunctions import operations
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from .. import lambdas
+from ..stepfunctions import api as stepfunctions
 from . import (
     actions,
     activations,
@@ -13,12 +15,10 @@ from . import (
     definitions,
     entities,
     executions,
-    lambdas,
     letters,
     namespaces,
     sagas,
     service,
-    stepfunctions,
     triggers,
     web,
     webhooks,

@@ -14,13 +14,13 @@ from itertools import product
 import anyio.lowlevel
 import pytest
 
-from tests.infra.http.stepfunctions.clients import Aws
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import world as opened
+from tests.kit.stepfunctions.clients import Aws
 from xingqiao import composer
 from xingqiao.composer import Failure, saga, step
-from xingqiao.infra.http.lambdas.routes import ROUTES as LAMBDA_ROUTES
 from xingqiao.infra.http.routes import ROUTES
-from xingqiao.infra.http.stepfunctions.service import OPERATIONS
+from xingqiao.infra.lambdas.routes import ROUTES as LAMBDA_ROUTES
+from xingqiao.infra.stepfunctions.api.service import OPERATIONS
 
 SECRET = "the-victims-secret"
 ANSWERED = ("echo", "hold", "account", "fail")

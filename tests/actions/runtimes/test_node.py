@@ -9,8 +9,8 @@ import tarfile
 import zipfile
 
 import pytest
-from things import Answers, StandingClock, ended, invocation, needed, node, until
 
+from tests.kit.actions.things import Answers, StandingClock, ended, invocation, needed, node, until
 from xingqiao.actions.runtimes import (
     Bounds,
     NodeModules,

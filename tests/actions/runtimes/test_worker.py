@@ -13,8 +13,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from things import Answers, StandingClock, composed, ended, invocation, python, until
 
+from tests.kit.actions.things import (
+    Answers,
+    StandingClock,
+    composed,
+    ended,
+    invocation,
+    python,
+    until,
+)
 from xingqiao.actions import status_of
 from xingqiao.actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
 from xingqiao.composer import Failure, Success

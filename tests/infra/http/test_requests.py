@@ -8,8 +8,8 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import OPERATOR, PAYLOAD_BYTES
+from tests.kit.http.worlds import world as opened
 from xingqiao.composer import MAX_DEPTH
 from xingqiao.infra.http import create_app
 from xingqiao.infra.stores import MemoryStore
