@@ -1,8 +1,7 @@
 """The service over HTTP, on OpenWhisk's paths."""
 
-from ..stepfunctions.api import operations
 from .api import Api
 from .app import create_app
 from .auth import Authenticator
 
-__all__ = ["Api", "Authenticator", "create_app", "operations"]
+__all__ = ["Api", "Authenticator", "create_app"]

@@ -4,7 +4,6 @@ What is not there: versions and aliases (only `$LATEST`), layers, images, code f
 A handler has at most five minutes and 512 MB.
 """
 
-from .protocol import is_lambdas, unknown
-from .routes import ROUTES
+from .routes import LAMBDA
 
-__all__ = ["ROUTES", "is_lambdas", "unknown"]
+__all__ = ["LAMBDA"]

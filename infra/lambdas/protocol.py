@@ -101,13 +101,13 @@ def served(operation: Operation) -> Callable[[Request, Api], Awaitable[Response]
     return endpoint
 
 
-def is_lambdas(request: Request) -> bool:
-    """Whether a client of Lambda has sent this, as its signature says; that is not checked."""
-    return f"/{SERVICE}/{TERMINATOR}" in request.headers.get("authorization", "")
+def unknown(request: Request) -> Response | None:
+    """Refuses an operation of Lambda that is not here. None for a client of another service.
 
-
-def unknown(request: Request) -> Response:
-    """The answer to an operation of Lambda's that is not here."""
+    The signature names the service; it is not checked.
+    """
+    if f"/{SERVICE}/{TERMINATOR}" not in request.headers.get("authorization", ""):
+        return None
     why = f"There is no such operation of Lambda here: {request.method} {request.url.path:.200}"
     return _refused(_new_id(), AwsError("UnknownOperationException", why, 404))
 

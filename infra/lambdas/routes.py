@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..http.wings import Wing
 from . import functions, invocations
-from .protocol import served
+from .protocol import served, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from starlette.responses import Response
-
+    from ..http.wings import Route
     from .protocol import Operation
 
 _ALL = "/2015-03-31/functions"
@@ -31,6 +29,6 @@ _OPERATIONS: list[tuple[str, str, Operation]] = [
     ("GET", _ONE + "/versions", functions.list_versions),
 ]
 
-ROUTES: list[tuple[str, str, Callable[..., Awaitable[Response]]]] = [
-    (method, path, served(operation)) for method, path, operation in _OPERATIONS
-]
+ROUTES: list[Route] = [(method, path, served(operation)) for method, path, operation in _OPERATIONS]
+
+LAMBDA = Wing(routes=ROUTES, unknown=unknown)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import Arns
-from ..http import Api, Authenticator
+from ..http import Authenticator
+from ..lambdas import LAMBDA
+from ..stepfunctions.api import STEP_FUNCTIONS, StepFunctionsApi
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,21 +15,22 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from .app import Service
 
+WINGS = (STEP_FUNCTIONS, LAMBDA)
 
-def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -> Api:
+
+def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -> StepFunctionsApi:
     """The service as its endpoints see it; `metrics` writes all figures in Prometheus' format."""
-    return Api(
+    return StepFunctionsApi(
         engine=service.engine,
         auth=Authenticator(service.namespaces),
         namespaces=service.namespaces,
-        feeds=service.feeds,
+        webhooks=service.feeds,
         clouds=service.clouds,
         secrets=service.secrets,
         machines=service.machines,
         arns=Arns(settings.aws_region, settings.aws_account),
         activities=service.activities,
         integrations=service.integrations,
-        step_functions=service.step_functions,
         payload_bytes=settings.payload_bytes,
         metrics=metrics,
         metrics_key=settings.metrics_key,

@@ -145,7 +145,7 @@ def _operations(service: Service, settings: Settings) -> Asking:
 
     @cache
     def loaded() -> Asking:
-        from ..http import operations  # noqa: PLC0415
+        from ..stepfunctions.api import operations  # noqa: PLC0415
         from .api import api_of  # noqa: PLC0415  it takes half a second
 
         return operations(api_of(service, settings, metrics=bytes))

@@ -30,8 +30,9 @@ from ..edge import (
 )
 from ..http import create_app
 from ..settings import OPERATOR_FILE, SettingsError, each, write_secret
+from ..stepfunctions.api import operations
 from ..stores import StoreError
-from .api import api_of
+from .api import WINGS, api_of
 from .app import open_service
 from .telemetry import metrics_of
 
@@ -148,12 +149,14 @@ def _api(service: Service, settings: Settings, census: Census) -> Api:
     write = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
     edge = edge_metrics(census, bodies)
     api = api_of(service, settings, lambda: write() + edge())
-    return replace(api, bodies=bodies)
+    api = replace(api, bodies=bodies)
+    service.step_functions.serve(service.engine, operations(api))
+    return api
 
 
 def _config(api: Api) -> uvicorn.Config:
     return uvicorn.Config(
-        create_app(api),
+        create_app(api, WINGS),
         http=Guarded,
         ws="none",
         lifespan="off",

@@ -1,5 +1,6 @@
-"""AWS Step Functions' API, for its own clients."""
+"""The API of AWS Step Functions, for its own clients."""
 
-from .service import operations, serve
+from .api import StepFunctionsApi
+from .service import STEP_FUNCTIONS, operations
 
-__all__ = ["operations", "serve"]
+__all__ = ["STEP_FUNCTIONS", "StepFunctionsApi", "operations"]

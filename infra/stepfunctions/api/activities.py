@@ -15,14 +15,16 @@ from .tags import TAGS, added
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ...http.api import Api
     from ..activities import Activity
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 ENCRYPTION = "encryptionConfiguration"
 
 
-async def create_activity(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def create_activity(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Creates one. Asking for the same again answers the same; tags that differ are not looked at."""
     name = check_given(params["name"])
     configuration: dict[str, JSON] = {}
@@ -41,13 +43,17 @@ async def create_activity(params: dict[str, JSON], caller: Caller, api: Api) -> 
     }
 
 
-async def delete_activity(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def delete_activity(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Deletes one; there need be none."""
     await api.activities.delete(caller.namespace, read_arn(params["activityArn"], ActivityArn).name)
     return {}
 
 
-async def describe_activity(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def describe_activity(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     arn = params["activityArn"]
     try:
         activity = api.activities.get(caller.namespace, read_arn(arn, ActivityArn).name)
@@ -57,14 +63,18 @@ async def describe_activity(params: dict[str, JSON], caller: Caller, api: Api) -
     return _listed(activity, api) | ({} if encryption is None else {ENCRYPTION: encryption})
 
 
-async def list_activities(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_activities(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """The activities of the caller's namespace, in order of name."""
     activities = api.activities.list(caller.namespace)
     shown, more = page(activities, lambda a: a.name, params, caller, "activities")
     return {"activities": [_listed(activity, api) for activity in shown], **more}
 
 
-async def get_activity_task(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def get_activity_task(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Work for a worker, as soon as there is any; no token when there is none for a minute."""
     arn = params["activityArn"]
     name = read_arn(arn, ActivityArn).name
@@ -79,7 +89,7 @@ async def get_activity_task(params: dict[str, JSON], caller: Caller, api: Api) -
     return {"taskToken": work.token, "input": json_text(work.input)}
 
 
-def _listed(activity: Activity, api: Api) -> dict[str, JSON]:
+def _listed(activity: Activity, api: StepFunctionsApi) -> dict[str, JSON]:
     return {
         "activityArn": api.arns.activity(activity.name),
         "name": activity.name,

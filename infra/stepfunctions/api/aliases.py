@@ -22,8 +22,8 @@ from .protocol import seconds
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ...http.api import Api
     from ..machines import Machine
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MOST = 100  # aliases of a machine
@@ -43,7 +43,7 @@ def chosen(alias: Alias, execution: str) -> int:
     raise AssertionError(alias)  # weights add up
 
 
-async def create(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Creates an alias. Asking for the same again answers the same."""
     name, now_ms = params["name"], api.engine.now_ms
     owner, routes = _routes(params["routingConfiguration"])
@@ -77,7 +77,7 @@ async def create(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
     }
 
 
-async def update(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Changes where an alias leads, or its description."""
     arn = _alias_arn(params)
     if not params.keys() & {"description", "routingConfiguration"}:
@@ -101,7 +101,7 @@ async def update(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
     return {"updateDate": seconds(alias.updated_ms)}
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Deletes an alias; there need be none."""
     arn = _alias_arn(params)
     async with api.machines.changing(caller.namespace, arn.name):
@@ -113,7 +113,9 @@ async def delete(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
     return {}
 
 
-async def describe(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def describe(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Where an alias leads."""
     arn = _alias_arn(params)
     machine, alias = _found(arn, caller, api)
@@ -130,7 +132,9 @@ async def describe(params: dict[str, JSON], caller: Caller, api: Api) -> dict[st
     return answer if alias.description is None else {**answer, "description": alias.description}
 
 
-async def list_all(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_all(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """The aliases of a machine, or those that lead to a version of it; the oldest first."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
@@ -169,7 +173,7 @@ def _alias_arn(params: dict[str, JSON]) -> MachineArn:
     return arn
 
 
-def _found(arn: MachineArn, caller: Caller, api: Api) -> tuple[Machine, Alias]:
+def _found(arn: MachineArn, caller: Caller, api: StepFunctionsApi) -> tuple[Machine, Alias]:
     machine = api.machines.find(caller.namespace, arn.name)
     alias = None if machine is None else machine.record.aliases.get(str(arn.qualifier))
     if machine is None or alias is None:
@@ -205,7 +209,9 @@ def _routes(given: list[dict[str, JSON]]) -> tuple[str, tuple[tuple[int, int], .
     return arns[0].name, tuple(zip(numbers, weights, strict=True))
 
 
-def _routed(name: str, routes: tuple[tuple[int, int], ...], caller: Caller, api: Api) -> Machine:
+def _routed(
+    name: str, routes: tuple[tuple[int, int], ...], caller: Caller, api: StepFunctionsApi
+) -> Machine:
     """The machine whose versions these are.
 
     Raises:
@@ -217,7 +223,7 @@ def _routed(name: str, routes: tuple[tuple[int, int], ...], caller: Caller, api:
     return machine
 
 
-async def _keep(machine: Machine, aliases: dict[str, Alias], api: Api) -> None:
+async def _keep(machine: Machine, aliases: dict[str, Alias], api: StepFunctionsApi) -> None:
     await api.machines.keep(machine, replace(machine.record, aliases=aliases))
 
 

@@ -22,7 +22,7 @@ from .starts import start_of
 if TYPE_CHECKING:
     from ....composer import JSON
     from ...engine import MachineExecution
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 LONGEST_S = 300.0  # an express execution
@@ -31,7 +31,9 @@ BILLED_MS = 100  # the same of time
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout", "Status": "TIMED_OUT"})
 
 
-async def start_execution(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def start_execution(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Starts one; asked for again with the same name and input while it runs, it is the same."""
     beginning = await _beginning(params, caller, api)
     execution, fresh = await api.engine.executions.begin(beginning)
@@ -45,7 +47,7 @@ async def start_execution(params: dict[str, JSON], caller: Caller, api: Api) -> 
 
 
 async def start_sync_execution(
-    params: dict[str, JSON], caller: Caller, api: Api
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Runs an express machine and waits for its end, which is told whatever it is."""
     beginning = await _beginning(params, caller, api)
@@ -68,7 +70,7 @@ async def start_sync_execution(
     }
 
 
-async def _beginning(params: dict[str, JSON], caller: Caller, api: Api) -> Beginning:
+async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Beginning:
     """What a request to start an execution asks for.
 
     Raises:
@@ -97,12 +99,16 @@ async def _beginning(params: dict[str, JSON], caller: Caller, api: Api) -> Begin
     return Beginning(start.action, input, caller.namespace, name, about)
 
 
-async def describe_execution(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def describe_execution(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     execution = await any_execution_named(params["executionArn"], caller, api)
     return await whole(execution, api, data=params.get("includedData") != METADATA)
 
 
-async def whole(execution: MachineExecution, api: Api, *, data: bool = True) -> dict[str, JSON]:
+async def whole(
+    execution: MachineExecution, api: StepFunctionsApi, *, data: bool = True
+) -> dict[str, JSON]:
     """An execution as DescribeExecution tells of it."""
     given, outcome = await api.engine.executions.data(execution)
     doc = described(execution, given, outcome, api.arns, data=data)
@@ -110,7 +116,7 @@ async def whole(execution: MachineExecution, api: Api, *, data: bool = True) -> 
 
 
 async def describe_state_machine_for_execution(
-    params: dict[str, JSON], caller: Caller, api: Api
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The machine as it was when the execution began."""
     execution = await execution_named(params["executionArn"], caller, api)
@@ -132,7 +138,9 @@ async def describe_state_machine_for_execution(
     return doc | defined(await api.engine.executions.definition(execution))
 
 
-async def stop_execution(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def stop_execution(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Stops one; one that has ended says when that was."""
     execution = await execution_named(params["executionArn"], caller, api)
     error, cause = params.get("error"), params.get("cause")
@@ -140,7 +148,9 @@ async def stop_execution(params: dict[str, JSON], caller: Caller, api: Api) -> d
     return {"stopDate": seconds(stopped_ms)}
 
 
-async def redrive_execution(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def redrive_execution(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Takes one that was not successful up again, from where it was not."""
     execution = await execution_named(params["executionArn"], caller, api)
     why = not_redrivable(execution, api.engine.now_ms)

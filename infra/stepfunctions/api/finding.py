@@ -12,7 +12,7 @@ from .naming import read_arn
 
 if TYPE_CHECKING:
     from ...engine import MachineExecution
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller
 
 # https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
@@ -32,7 +32,7 @@ def check_given(name: str) -> str:
     return name
 
 
-async def execution_named(text: str, caller: Caller, api: Api) -> MachineExecution:
+async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
     """A standard execution of the caller's.
 
     Raises:
@@ -41,7 +41,7 @@ async def execution_named(text: str, caller: Caller, api: Api) -> MachineExecuti
     return await _found(read_arn(text, ExecutionArn), text, caller, api)
 
 
-async def any_execution_named(text: str, caller: Caller, api: Api) -> MachineExecution:
+async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
     """An execution of the caller's, be it express: AWS refuses to tell of those, and has logs of them instead.
 
     Raises:
@@ -53,7 +53,7 @@ async def any_execution_named(text: str, caller: Caller, api: Api) -> MachineExe
 
 
 async def _found(
-    arn: ExecutionArn | ExpressArn, text: str, caller: Caller, api: Api
+    arn: ExecutionArn | ExpressArn, text: str, caller: Caller, api: StepFunctionsApi
 ) -> MachineExecution:
     namespace, executions = caller.namespace, api.engine.executions
     try:

@@ -13,14 +13,14 @@ from .pages import PAGE, shown_before, token_of
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 _NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 async def get_execution_history(
-    params: dict[str, JSON], caller: Caller, api: Api
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Events, the oldest first or the newest; a page ends in a token if there are more."""
     execution = await any_execution_named(params["executionArn"], caller, api)

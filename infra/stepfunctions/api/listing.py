@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ....composer import JSON
     from ...engine import MachineExecution
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 AT_ONCE = 200  # that are read
@@ -37,7 +37,9 @@ class _Place(NamedTuple):
         return _Place(began_ms, self.skip + 1 if began_ms == self.upto_ms else 1)
 
 
-async def list_executions(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_executions(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Those of a machine, of a version or of an alias; of a status, redriven or not."""
     text, status = params.get("stateMachineArn"), params.get("statusFilter")
     redriven = params.get("redriveFilter")
@@ -69,7 +71,7 @@ async def list_executions(params: dict[str, JSON], caller: Caller, api: Api) -> 
     return answer
 
 
-def _standard(text: str, caller: Caller, api: Api) -> MachineArn:
+def _standard(text: str, caller: Caller, api: StepFunctionsApi) -> MachineArn:
     arn = read_arn(text, MachineArn)
     machine = api.machines.find(caller.namespace, arn.name)
     if machine is None:
@@ -80,7 +82,7 @@ def _standard(text: str, caller: Caller, api: Api) -> MachineArn:
 
 
 async def _rows(
-    query: Query, place: _Place, api: Api
+    query: Query, place: _Place, api: StepFunctionsApi
 ) -> AsyncIterator[tuple[_Place, MachineExecution]]:
     """Executions from a place on, each with the place behind it."""
     while True:

@@ -19,8 +19,8 @@ from .versions import check_room, current_arn
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ...http.api import Api
     from ..machines import Machine, Version
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 OFF = "OFF"
@@ -30,7 +30,7 @@ STANDARD = "STANDARD"
 _LOG_GROUP = re.compile(r"arn:aws[a-z-]*:logs:[a-z0-9-]+:[0-9]{12}:log-group:[^:]+(:\*)?")
 
 
-async def create(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Creates a machine. Asking for the same again answers the same, whatever its role and tags."""
     name, type = check_name(params["name"]), params.get("type", STANDARD)
     publication = _publication(params)
@@ -57,7 +57,7 @@ async def create(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
 
 
 def _again(
-    machine: Machine, params: dict[str, JSON], configuration: Configuration, api: Api
+    machine: Machine, params: dict[str, JSON], configuration: Configuration, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The answer to a request that may be the one which has made the machine."""
     asked = (params["definition"], params.get("type", STANDARD), replace(configuration, role=""))
@@ -70,7 +70,7 @@ def _again(
     return _created(machine, api, published=publish)
 
 
-def _created(machine: Machine, api: Api, *, published: bool) -> dict[str, JSON]:
+def _created(machine: Machine, api: StepFunctionsApi, *, published: bool) -> dict[str, JSON]:
     answer: dict[str, JSON] = {
         "stateMachineArn": api.arns.machine(machine.name),
         "creationDate": seconds(machine.record.created_ms),
@@ -78,7 +78,7 @@ def _created(machine: Machine, api: Api, *, published: bool) -> dict[str, JSON]:
     return {**answer, **current_arn(machine, api)} if published else answer
 
 
-async def update(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Changes a machine; what changes nothing makes no new revision."""
     arn = params["stateMachineArn"]
     publication = _publication(params)
@@ -118,7 +118,7 @@ _CHANGED = {
 }
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Deletes a machine with its versions and aliases, at once; there need be none."""
     arn = read_arn(params["stateMachineArn"], MachineArn)
     if arn.qualifier is not None:
@@ -133,7 +133,9 @@ async def delete(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
     return {}
 
 
-async def describe(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def describe(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """What a machine is, or a version of it; of an alias what it leads to first."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
@@ -197,7 +199,9 @@ def defined(definition: str) -> dict[str, JSON]:
     return {"definition": definition} | ({"variableReferences": used} if used else {})
 
 
-async def list_all(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_all(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """The machines of the caller's namespace, in order of name."""
     machines = api.machines.all(caller.namespace)
     shown, more = page(machines, lambda m: m.name, params, caller, "machines")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ....composer import JSON
     from ...engine import MachineExecution
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
     from .run_counts import Children
 
@@ -30,7 +30,9 @@ CONCURRENCY, COUNT, PERCENTAGE = BOUNDS = (
 WHOLE = 100  # per cent
 
 
-async def list_map_runs(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_map_runs(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Those that an execution has started, in order."""
     arn = params["executionArn"]
     execution = await execution_named(arn, caller, api)
@@ -40,7 +42,7 @@ async def list_map_runs(params: dict[str, JSON], caller: Caller, api: Api) -> di
     return {"mapRuns": [_listed(run, execution, api) for _, run in shown], **more}
 
 
-def _listed(run: MapRun, execution: MachineExecution, api: Api) -> dict[str, JSON]:
+def _listed(run: MapRun, execution: MachineExecution, api: StepFunctionsApi) -> dict[str, JSON]:
     arn = read_arn(run.arn, MapRunArn)
     doc: dict[str, JSON] = {
         "executionArn": execution.arn,
@@ -51,7 +53,9 @@ def _listed(run: MapRun, execution: MachineExecution, api: Api) -> dict[str, JSO
     return doc if run.ended_ms is None else {**doc, "stopDate": seconds(run.ended_ms)}
 
 
-async def describe_map_run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def describe_map_run(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     execution, run = await _found(params["mapRunArn"], caller, api)
     children = run.children
     if run.running and run.turn is not None:
@@ -73,7 +77,9 @@ async def describe_map_run(params: dict[str, JSON], caller: Caller, api: Api) ->
     return doc
 
 
-async def _standing(execution: MachineExecution, run: MapRun, turn: int, api: Api) -> Children:
+async def _standing(
+    execution: MachineExecution, run: MapRun, turn: int, api: StepFunctionsApi
+) -> Children:
     """What has become of the children of a run so far."""
     found = await api.engine.executions.children(execution, run.fiber, turn)
     return {
@@ -107,7 +113,9 @@ def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
         yield from _states_called(name, value)
 
 
-async def update_map_run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def update_map_run(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Gives a run under way other bounds; one that has ended stays as it is."""
     asked = {name: params[name] for name in BOUNDS if name in params}
     if not asked:
@@ -135,7 +143,9 @@ def _tolerated(wanted: dict[str, JSON], width: int) -> int:
     return min(allowed, default=0)
 
 
-async def _found(text: str, caller: Caller, api: Api) -> tuple[MachineExecution, MapRun]:
+async def _found(
+    text: str, caller: Caller, api: StepFunctionsApi
+) -> tuple[MachineExecution, MapRun]:
     arn = read_arn(text, MapRunArn)
     try:
         execution = await api.engine.executions.with_map_run(caller.namespace, arn)

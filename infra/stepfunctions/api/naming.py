@@ -17,8 +17,8 @@ from ...aws.errors import invalid_arn, invalid_name, machine_missing, wrong_reso
 
 if TYPE_CHECKING:
     from ....actions import Arn
-    from ...http.api import Api
     from ..machines import Machine
+    from .api import StepFunctionsApi
     from .protocol import Caller
 
 A = TypeVar("A", MachineArn, ExecutionArn, ExpressArn, ActivityArn, MapRunArn)
@@ -72,7 +72,7 @@ def unqualified(text: str) -> str:
     return arn.name
 
 
-def found(text: str, caller: Caller, api: Api) -> Machine:
+def found(text: str, caller: Caller, api: StepFunctionsApi) -> Machine:
     """The machine of this ARN, which is no version's and no alias'.
 
     Raises:

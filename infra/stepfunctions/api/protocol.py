@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ....composer import JSON
-    from ...http.api import Api
+    from .api import StepFunctionsApi
 
 SERVICE = "states"
 TARGET = "AWSStepFunctions."
@@ -60,11 +60,13 @@ class Caller:
     gone: Callable[[], Awaitable[bool]] = _listens
 
 
-Handler: TypeAlias = Callable[[dict[str, "JSON"], Caller, "Api"], Awaitable[dict[str, "JSON"]]]
+Handler: TypeAlias = Callable[
+    [dict[str, "JSON"], Caller, "StepFunctionsApi"], Awaitable[dict[str, "JSON"]]
+]
 Operations: TypeAlias = "Mapping[str, Handler]"
 
 
-async def answer(operations: Operations, request: Request, api: Api) -> Response:
+async def answer(operations: Operations, request: Request, api: StepFunctionsApi) -> Response:
     """What an operation answers to a request, or how it is refused."""
     id = str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
     try:
@@ -74,7 +76,9 @@ async def answer(operations: Operations, request: Request, api: Api) -> Response
     return _written(id, content, 200)
 
 
-async def _answered(operations: Operations, request: Request, api: Api, id: str) -> dict[str, JSON]:
+async def _answered(
+    operations: Operations, request: Request, api: StepFunctionsApi, id: str
+) -> dict[str, JSON]:
     signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
     try:
         hashed = sha256()
@@ -92,7 +96,7 @@ async def _answered(operations: Operations, request: Request, api: Api, id: str)
 
 
 async def refusing(
-    handler: Handler, params: dict[str, JSON], caller: Caller, api: Api
+    handler: Handler, params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """What an operation answers.
 

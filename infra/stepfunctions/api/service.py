@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...aws.errors import AwsError
 from ...aws.shapes import read
+from ...http.wings import Wing
 from ..integrations.sfn import OperationError
 from . import (
     activities,
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from ....composer import JSON
-    from ...http.api import Api
     from ..integrations.sfn import Call
+    from .api import StepFunctionsApi
     from .protocol import Operations
 
 OPERATIONS: Operations = {
@@ -49,7 +50,7 @@ OPERATIONS: Operations = {
 }
 
 
-def operations(api: Api) -> Call:
+def operations(api: StepFunctionsApi) -> Call:
     """The operations as state machines ask for them."""
 
     async def call(
@@ -64,6 +65,9 @@ def operations(api: Api) -> Call:
     return call
 
 
-async def serve(request: Request, api: Api) -> Response:
+async def serve(request: Request, api: StepFunctionsApi) -> Response:
     """An operation, as the request's `X-Amz-Target` names it."""
     return await answer(OPERATIONS, request, api)
+
+
+STEP_FUNCTIONS = Wing(routes=[("POST", "/", serve)])

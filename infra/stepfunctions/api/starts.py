@@ -12,8 +12,8 @@ from .naming import read_arn
 
 if TYPE_CHECKING:
     from ....actions import Action
-    from ...http.api import Api
     from ..machines import Configuration, Machine
+    from .api import StepFunctionsApi
     from .protocol import Caller
 
 
@@ -33,7 +33,7 @@ class Start:
     configuration: Configuration
 
 
-async def start_of(text: str, execution: str, caller: Caller, api: Api) -> Start:
+async def start_of(text: str, execution: str, caller: Caller, api: StepFunctionsApi) -> Start:
     """What an execution of this name is of, started by this ARN.
 
     Raises:

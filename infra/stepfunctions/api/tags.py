@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....composer import JSON
-    from ...http.api import Api
     from ..activities import Activity
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MOST = 50  # tags of one resource
@@ -38,12 +38,12 @@ def added(tags: dict[str, str], given: list[dict[str, JSON]]) -> dict[str, str]:
     return made
 
 
-async def tag(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def tag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     await _change(params, caller, api, lambda tags: added(tags, params["tags"]))
     return {}
 
 
-async def untag(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def untag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Removes tags; there need be none of these."""
     gone = params["tagKeys"]
     await _change(
@@ -52,12 +52,14 @@ async def untag(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, 
     return {}
 
 
-async def list_all(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_all(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     tags = _tags(_found(params, caller, api))
     return {"tags": [{"key": key, "value": value} for key, value in tags.items()]}
 
 
-def _found(params: dict[str, JSON], caller: Caller, api: Api) -> Machine | Activity:
+def _found(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Machine | Activity:
     """The machine or the activity of this ARN; a version or an alias has no tags.
 
     Raises:
@@ -87,7 +89,7 @@ def _tags(resource: Machine | Activity) -> dict[str, str]:
 async def _change(
     params: dict[str, JSON],
     caller: Caller,
-    api: Api,
+    api: StepFunctionsApi,
     rule: Callable[[dict[str, str]], dict[str, str]],
 ) -> None:
     """Gives a resource the tags that the rule makes of those that it has."""

@@ -14,20 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ....composer import JSON
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 TASK_FAILED = "States.TaskFailed"  # of a failure that has no name
 
 
-async def send_task_success(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def send_task_success(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     output = task_output(params["output"])
     with _answered():
         await api.engine.executions.answer(caller.namespace, params["taskToken"], Success(output))
     return {}
 
 
-async def send_task_failure(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def send_task_failure(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     named = {"Error": params.get("error"), "Cause": params.get("cause")}
     error = {name: text for name, text in named.items() if text is not None}
     failure = Failure(params.get("error") or TASK_FAILED, error)
@@ -36,7 +40,9 @@ async def send_task_failure(params: dict[str, JSON], caller: Caller, api: Api) -
     return {}
 
 
-async def send_task_heartbeat(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def send_task_heartbeat(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     with _answered():
         await api.engine.executions.heartbeat(caller.namespace, params["taskToken"])
     return {}

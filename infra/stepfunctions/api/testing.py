@@ -20,7 +20,7 @@ from .validation import hooks_of
 
 if TYPE_CHECKING:
     from ....composer import JSON, Outcome
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MACHINES = uuid.UUID("6b7f0c57-6c0e-4d0c-8f5e-3a1d9b0f9c11")  # that tests' machines are named in
@@ -29,7 +29,9 @@ NAME = "test state"  # no machine's: those have no blanks
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout"})
 
 
-async def test_state(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def test_state(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """What comes of a state, and of its values on their way if that is asked for."""
     around = asl.Surroundings(
         hooks=hooks_of(caller, api),
@@ -49,7 +51,7 @@ async def test_state(params: dict[str, JSON], caller: Caller, api: Api) -> dict[
     return await api.engine.aside.run(partial(begun.finish, performed))
 
 
-def _run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+def _run(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """The names that the context object of a test has: those of an express machine, without its last part."""
     name, machine_name = caller.request, str(uuid.uuid5(MACHINES, caller.request))
     machine_arn = api.arns.machine(machine_name)
@@ -61,7 +63,7 @@ def _run(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
     return {"Execution": execution, "StateMachine": machine}
 
 
-async def _performed(asked: asl.Asked, caller: Caller, api: Api) -> Outcome:
+async def _performed(asked: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
     """What comes of a task."""
     state: dict[str, JSON] = {"Type": "Task", "Resource": asked.resource, "End": True}
     if asked.timeout_s is not None:

@@ -11,14 +11,14 @@ from ...aws.errors import AwsError
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ...http.api import Api
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MOST = 100  # findings in one answer
 STANDARD = "STANDARD"
 
 
-def hooks_of(caller: Caller, api: Api, *, deployed: bool = False) -> asl.Hooks:
+def hooks_of(caller: Caller, api: StepFunctionsApi, *, deployed: bool = False) -> asl.Hooks:
     """What the checks of a definition ask, answered by what its names stand for here.
 
     What is to be `deployed` may ask only for integrations that are here, not for all that AWS has.
@@ -38,14 +38,14 @@ def hooks_of(caller: Caller, api: Api, *, deployed: bool = False) -> asl.Hooks:
 
 
 async def diagnosed(
-    definition: str, type: JSON, hooks: asl.Hooks, api: Api
+    definition: str, type: JSON, hooks: asl.Hooks, api: StepFunctionsApi
 ) -> list[asl.Diagnostic]:
     """All that is found in a definition's text, by what its names stand for here; errors first."""
     diagnose = partial(asl.diagnose, definition, type=type, hooks=hooks)
     return await api.engine.aside.weigh(definition, diagnose)
 
 
-async def checked(definition: str, type: JSON, caller: Caller, api: Api) -> str:
+async def checked(definition: str, type: JSON, caller: Caller, api: StepFunctionsApi) -> str:
     """A definition that a machine can be made of, as it is.
 
     Raises:
@@ -57,7 +57,9 @@ async def checked(definition: str, type: JSON, caller: Caller, api: Api) -> str:
     return definition
 
 
-async def validate(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def validate(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """What is found in a definition: errors, and warnings if they are asked for."""
     hooks, type = hooks_of(caller, api), params.get("type", STANDARD)
     findings = await diagnosed(params["definition"], type, hooks, api)

@@ -13,8 +13,8 @@ from .protocol import seconds
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ...http.api import Api
     from ..machines import Machine, Version
+    from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MOST = 1000  # versions of a machine
@@ -31,14 +31,16 @@ def check_room(machine: Machine) -> None:
         raise quota_exceeded(f"A state machine has at most {MOST} versions: delete some of them.")
 
 
-def current_arn(machine: Machine, api: Api) -> dict[str, JSON]:
+def current_arn(machine: Machine, api: StepFunctionsApi) -> dict[str, JSON]:
     """What names the version that is what a machine is now, which has been published."""
     current = machine.current
     assert current is not None  # noqa: S101  it has been published
     return {"stateMachineVersionArn": api.arns.machine(machine.name, current.number)}
 
 
-async def publish(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def publish(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """Publishes what a machine is now; what is published already stays the version that it is."""
     name = unqualified(params["stateMachineArn"])
     async with api.machines.changing(caller.namespace, name):
@@ -58,7 +60,7 @@ async def publish(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str
     return {"creationDate": seconds(current.created_ms), **current_arn(machine, api)}
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Deletes a version, which no alias may lead to; there need be none."""
     text = params["stateMachineVersionArn"]
     arn = read_arn(text, MachineArn)
@@ -81,7 +83,9 @@ async def delete(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str,
     return {}
 
 
-async def list_all(params: dict[str, JSON], caller: Caller, api: Api) -> dict[str, JSON]:
+async def list_all(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
     """The versions of a machine, the newest first."""
     machine = found(params["stateMachineArn"], caller, api)
     shown, more = page(

@@ -10,7 +10,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from tests.kit.infra.servers import KEY, USER
-from xingqiao.infra.http.routes import ROUTES
+from xingqiao.infra.http.routes import ROUTES as OWN
+from xingqiao.infra.service.api import WINGS
 from xingqiao.infra.stepfunctions.api.inputs import INPUTS
 
 NAMES = ("a", "b", "echo", "f", "package/a", "guest", "_", "utils", "é", "a b", "x" * 300, "..", "%2e", "\x00", "/",
@@ -75,6 +76,7 @@ DOCUMENTS = {  # what is usually sent to paths that have this word
               {"ZipFile": ARCHIVE, "DryRun": True, "RevisionId": "x"}),
     "": ({"cron": "* * * * *", "error": "e", "a": 1, "lines": ["b", "a"], "n": 5, "payload": "x"},),
 }  # fmt: skip
+ROUTES = [*OWN, *(route for wing in WINGS for route in wing.routes)]
 WRITING = [route for route in ROUTES if route[0] in ("PUT", "POST") and route[1] != "/"]
 STATES = "arn:aws:states:us-east-1:111111111111:"
 MEMBERS = (

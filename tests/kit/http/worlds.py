@@ -20,12 +20,14 @@ from xingqiao.infra.access.secrets import SecretStore
 from xingqiao.infra.aws.integrations import Integrations
 from xingqiao.infra.clock import RandomIds
 from xingqiao.infra.engine import Engine, EngineSettings
-from xingqiao.infra.http import Api, Authenticator, create_app
+from xingqiao.infra.http import Authenticator, create_app
+from xingqiao.infra.service.api import WINGS
 from xingqiao.infra.service.clouds import open_clouds
 from xingqiao.infra.service.feeds import Feeds
 from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.settings import Settings
 from xingqiao.infra.stepfunctions.activities import Activities
+from xingqiao.infra.stepfunctions.api import StepFunctionsApi, operations
 from xingqiao.infra.stepfunctions.integrations.sfn import StepFunctions
 from xingqiao.infra.stepfunctions.machines import Machines
 from xingqiao.infra.stores import MemoryStore
@@ -185,24 +187,24 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
         stack.callback(feeds.end)
         await feeds.begin(engine)
         await first_namespaces(namespaces, auth, OPERATOR)
-        api = Api(
+        api = StepFunctionsApi(
             engine=engine,
             auth=Authenticator(namespaces),
             namespaces=namespaces,
-            feeds=feeds,
+            webhooks=feeds,
             clouds=clouds,
             secrets=secrets,
             machines=machines,
             arns=Arns(),
             activities=activities,
             integrations=integrations,
-            step_functions=step_functions,
             payload_bytes=PAYLOAD_BYTES,
             metrics=lambda: b"# figures\n",
             resume=anyio.lowlevel.checkpoint,
         )
+        step_functions.serve(engine, operations(api))
         client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(create_app(api)),
+            transport=httpx.ASGITransport(create_app(api, WINGS)),
             base_url=f"http://test{NAMESPACE}", auth=(USER, KEY),
         )  # fmt: skip
         await stack.enter_async_context(client)

@@ -13,6 +13,7 @@ from tests.kit.http.worlds import world as opened
 from tests.kit.stepfunctions.clients import MODEL
 from xingqiao.composer import Success
 from xingqiao.infra.aws.integrations import Asked, Integration
+from xingqiao.infra.stepfunctions.api import operations
 from xingqiao.infra.stepfunctions.integrations.sfn import OPERATIONS
 
 START = "arn:aws:states:::states:startExecution"
@@ -178,7 +179,7 @@ async def test_a_child_ends_while_its_parents_server_is_down_or_just_after():
 @pytest.mark.parametrize("name", [None, "c1"])
 async def test_a_start_that_is_asked_for_again_after_a_crash_is_the_same(aws, world, name):
     child = await aws.machine(P=PASS)
-    call = world.api.step_functions._call
+    call = operations(world.api)
     params = {"stateMachineArn": child, "name": name or "r"}
     first = await call("guest", "request", "StartExecution", params)
     await aws.ended(first["executionArn"])
