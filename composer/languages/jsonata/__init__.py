@@ -14,10 +14,12 @@ it rounds a half up; S0208 and D3130 name what they are about otherwise; dates b
 
 from .bounds import MAX_STEPS, QueryError
 from .expressions import Bindings, Expression, evaluate
+from .missing import MISSING
 from .references import top_level_references
 
 __all__ = [
     "MAX_STEPS",
+    "MISSING",
     "Bindings",
     "Expression",
     "QueryError",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import OverlongError
-from ...values import measured
+from .sizes import json_size
 
 MAX_STEPS = 120_000  # of about 2 us each, unless the caller of an evaluation gives another number
 MAX_DEPTH = 100  # evaluations inside each other, as AWS counts them
@@ -94,6 +94,6 @@ class Budget:
 
         A part counts as often as it stands in the value.
         """
-        size = measured(value, MAX_HELD)
+        size = json_size(value, MAX_HELD)
         self.characters(size)
         return size

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NoReturn, final
 
 from ...errors import OverlongError
-from ...expressions import MISSING
-from ...freezing import frozen
 from ...values import measured
 from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, QueryError
 from .library import Node, Parser
 from .machine import Machine
 from .messages import fault, told
+from .missing import MISSING
 from .paths import plain_path
 from .regexes import Regex
 from .values import with_nulls, without_nulls
@@ -28,7 +28,7 @@ _NONE: Final[dict[str, Any]] = {}
 
 
 @final
-@frozen
+@dataclass(frozen=True, slots=True)
 class Expression:
     """A compiled expression. `path`, if it is just that: a variable's name, then names of members."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
-from ...freezing import frozen
 from .bounds import QueryError
 from .matching import DONE, Run, Step
 
@@ -35,7 +35,7 @@ LOOKS: Final = {
 QUANTITIES: Final = {"*": (0, UNBOUNDED), "+": (1, UNBOUNDED), "?": (0, 1)}
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Node:
     """A part of a pattern: writes its steps; `test` when it is just one character."""
 

@@ -9,9 +9,9 @@ characters, where JavaScript counts UTF-16 units.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...freezing import frozen
 from .matching import Run, Slots
 from .patterns import Pattern
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .bounds import Budget
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Match:
     """Where a pattern was found. A group that took no part is None."""
 

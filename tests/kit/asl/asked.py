@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xingqiao.composer.expressions import MISSING
-from xingqiao.composer.languages.jsonata import Bindings, Expression, QueryError, evaluate
+from xingqiao.composer.languages.jsonata import MISSING, Bindings, Expression, QueryError, evaluate
 
 NOW_MS = 1_700_000_000_123
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from ....expressions import MISSING
 from ..state_errors import QUERY_EVALUATION_ERROR, StatesError
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _evaluated(text: str, field: str, bindings: Bindings) -> Any:
     except engine().QueryError as error:
         what = f". {error}" if error.code else f": {error}"
         raise EvaluationError(field, text, f"threw an error during evaluation{what}") from None
-    if value is MISSING:
+    if value is engine().MISSING:
         raise EvaluationError(field, text, "returned nothing (undefined).")
     expected = EXPECTED.get(_own_name(field))
     kind = _kind(value)

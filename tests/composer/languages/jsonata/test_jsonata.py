@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.asl.asked import NOW_MS, asked, bound
-from xingqiao.composer.expressions import MISSING
 from xingqiao.composer.languages.jsonata import (
     MAX_STEPS,
+    MISSING,
     Bindings,
     Expression,
     QueryError,
