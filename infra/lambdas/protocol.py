@@ -24,7 +24,7 @@ from ...actions import (
 from ...composer import InvalidNameError, overflow
 from ..aws.errors import AwsError, Refusals, refused
 from ..aws.sigv4 import TERMINATOR, signer
-from ..http import reading
+from ..http.reading import content
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -115,9 +115,9 @@ def unknown(request: Request) -> Response | None:
 async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
     signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
     hashed = sha256()
-    content = await reading.content(request, MAX_BODY_BYTES, hashed)
+    body = await content(request, MAX_BODY_BYTES, hashed)
     signed.check(request, hashed.hexdigest())
-    return await operation(Asked(signed.namespace, id, request, content), api)
+    return await operation(Asked(signed.namespace, id, request, body), api)
 
 
 def parsed(content: bytes | bytearray) -> JSON:

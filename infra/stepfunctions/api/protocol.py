@@ -29,7 +29,7 @@ from ....composer import InvalidNameError, overflow
 from ...aws.errors import AwsError, Refusals, refused
 from ...aws.shapes import read
 from ...aws.sigv4 import signer
-from ...http import reading
+from ...http.reading import content
 from .inputs import INPUTS
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ async def answer(operations: Operations, request: Request, api: StepFunctionsApi
     """What an operation answers to a request, or how it is refused."""
     id = str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
     try:
-        content = await _answered(operations, request, api, id)
+        answered = await _answered(operations, request, api, id)
     except AwsError as error:
         return _written(id, {"__type": error.type, "message": error.message}, error.status)
-    return _written(id, content, 200)
+    return _written(id, answered, 200)
 
 
 async def _answered(
@@ -82,7 +82,7 @@ async def _answered(
     signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
     try:
         hashed = sha256()
-        content = await reading.content(request, MAX_BODY_BYTES, hashed)
+        body = await content(request, MAX_BODY_BYTES, hashed)
     except RefusedError as error:
         raise refused(error, _REFUSALS) from None
     signed.check(request, hashed.hexdigest())
@@ -90,7 +90,7 @@ async def _answered(
     handler = operations.get(target.removeprefix(TARGET))
     if handler is None or not target.startswith(TARGET):
         raise AwsError("UnknownOperationException", f"Unknown operation: {target!r:.100}")
-    params = read(INPUTS[target.removeprefix(TARGET)], _parsed(content))
+    params = read(INPUTS[target.removeprefix(TARGET)], _parsed(body))
     caller = Caller(signed.namespace, id, request.is_disconnected)
     return await refusing(handler, params, caller, api)
 
