@@ -22,7 +22,7 @@ from .errors import AwsError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ..access.namespaces import Namespaces
+    from ..access import Namespaces
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 TERMINATOR = "aws4_request"

@@ -6,6 +6,7 @@ from .contexts import role_of
 from .engine import Engine, Invoked
 from .executions import Executions, MachineExecution
 from .inbox.pending import Beginning
+from .prices import Prices, PricesError, priced, read_prices
 from .programs import program_document
 from .records import Records
 from .registry import MODIFIED, Beside
@@ -29,10 +30,14 @@ __all__ = [
     "Findings",
     "Invoked",
     "MachineExecution",
+    "Prices",
+    "PricesError",
     "Records",
     "Timers",
     "Unwaited",
     "check",
+    "priced",
     "program_document",
+    "read_prices",
     "role_of",
 ]

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ...actions import Arns, Remote
     from ...adapters import Fault
     from ...composer import JSON
-    from ..access.namespaces import Namespaces
-    from ..access.secrets import SecretStore
+    from ..access import Namespaces, SecretStore
     from ..engine import Engine
     from .auth import Authenticator
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import FUNCTION, NODE, PYTHON
 from ...composer import Name
-from ..aws.errors import AwsError
-from ..aws.shapes import Flag, Number, Required, Text, members, read
+from ..aws import AwsError, Flag, Number, Required, Text, members, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...composer import JSON
-    from ..http.api import Api
+    from ..http import Api
 
 LATEST = "$LATEST"
 MAX_TIMEOUT_S, MAX_MEMORY_MB, LEAST_MEMORY_MB = 300, 512, 256  # that a worker of ours has

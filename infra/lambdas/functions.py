@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, ConflictError, NotFoundError, function_of
 from ...actions.runtimes import ArchiveError, packed, repacked
-from ..aws.errors import AwsError
+from ..aws import AwsError
 from .configuration import (
     CONFIGURED,
     CREATED,
@@ -34,7 +34,7 @@ from .protocol import Answer
 
 if TYPE_CHECKING:
     from ...composer import JSON
-    from ..http.api import Api
+    from ..http import Api
     from .configuration import Named
     from .protocol import Asked
 

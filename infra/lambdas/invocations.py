@@ -13,8 +13,7 @@ import orjson
 
 from ...actions import NotFoundError, Query, Write, log_tail, request_id
 from ...composer import MAX_DEPTH, Failure, activation_id, flaw, overflow
-from ..aws.errors import AwsError
-from ..aws.functions import AGAIN, machine_of
+from ..aws import AGAIN, AwsError, machine_of
 from ..engine import EVENT, Beginning, Unwaited
 from .configuration import LATEST, arn_of, missing, named
 from .protocol import Answer
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from ...actions import Action
     from ...composer import JSON
     from ..engine import MachineExecution
-    from ..http.api import Api
+    from ..http import Api
     from .protocol import Asked
 
 SLACK_S = 30.0  # over the function's own timeout, for its worker to start

@@ -22,15 +22,14 @@ from ...actions import (
     TooLargeError,
 )
 from ...composer import InvalidNameError, overflow
-from ..aws.errors import AwsError, Refusals, refused
-from ..aws.sigv4 import TERMINATOR, signer
-from ..http.reading import content
+from ..aws import TERMINATOR, AwsError, Refusals, refused, signer
+from ..http import content
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ...composer import JSON
-    from ..http.api import Api
+    from ..http import Api
 
 SERVICE = "lambda"
 MAX_BODY_BYTES = 70_167_211  # Lambda's own, of what it takes: 50 MB of an archive, in base64

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..http.wings import Wing
+from ..http import Wing
 from . import functions, invocations
 from .protocol import served, unknown
 
 if TYPE_CHECKING:
-    from ..http.wings import Route
+    from ..http import Route
     from .protocol import Operation
 
 _ALL = "/2015-03-31/functions"

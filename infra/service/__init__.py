@@ -1,3 +1,21 @@
 """The service put together: the one place that names concretes, its process, and the embedded door."""
 
-__all__: list[str] = []
+from .app import open_at_rest, open_service
+from .doctor import Finding, examine
+from .embedded_engine import NAMESPACE, ActionError, Embedded, embedded
+from .keys import readable, rotate
+from .server import serve
+
+__all__ = [
+    "NAMESPACE",
+    "ActionError",
+    "Embedded",
+    "Finding",
+    "embedded",
+    "examine",
+    "open_at_rest",
+    "open_service",
+    "readable",
+    "rotate",
+    "serve",
+]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...actions import Arns
 from ..http import Authenticator
 from ..lambdas import LAMBDA
-from ..stepfunctions.api import STEP_FUNCTIONS, StepFunctionsApi
+from ..stepfunctions import STEP_FUNCTIONS, StepFunctionsApi
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,18 +23,22 @@ from ...actions.runtimes import (
 from ...adapters import Channel, aws_services, objects_on_s3
 from ...composer import Limits
 from ...composer.languages.asl.running import ReadingBounds, query_engine
-from ..access.namespaces import Namespaces
-from ..access.secrets import SecretStore
-from ..aws.integrations import FirstOf, Integrations, discovered
+from ..access import Namespaces, SecretStore
+from ..aws import FirstOf, Integrations, discovered
 from ..clock import RandomIds, SystemClock
 from ..engine import Engine, EngineSettings
 from ..settings import each
-from ..stepfunctions.activities import Activities
-from ..stepfunctions.integrations.httptasks import HttpTasks
-from ..stepfunctions.integrations.services import AwsIntegrations
-from ..stepfunctions.integrations.sfn import StepFunctions
-from ..stepfunctions.items import ITEMS, DirectoryObjects, ItemsInvoker, Places
-from ..stepfunctions.machines import Machines
+from ..stepfunctions import (
+    ITEMS,
+    Activities,
+    AwsIntegrations,
+    DirectoryObjects,
+    HttpTasks,
+    ItemsInvoker,
+    Machines,
+    Places,
+    StepFunctions,
+)
 from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .clouds import Clouds, listening, open_clouds
 from .feeds import Feeds
@@ -50,7 +54,7 @@ if TYPE_CHECKING:
     from ...actions.runtimes import Sandbox
     from ...adapters import Completions
     from ...composer import Outcome
-    from ..aws.integrations import Registry
+    from ..aws import Registry
     from ..settings import Settings
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Outcome
     from ..engine import Engine
-    from ..stepfunctions.integrations.sfn import Call as Asking
+    from ..stepfunctions import Call as Asking
     from .app import Service
 
 NAMESPACE = "guest"
@@ -145,7 +145,7 @@ def _operations(service: Service, settings: Settings) -> Asking:
 
     @cache
     def loaded() -> Asking:
-        from ..stepfunctions.api import operations  # noqa: PLC0415
+        from ..stepfunctions import operations  # noqa: PLC0415
         from .api import api_of  # noqa: PLC0415  it takes half a second
 
         return operations(api_of(service, settings, metrics=bytes))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from ..access.namespaces import OPERATOR, first_namespaces
+from ..access import OPERATOR, first_namespaces
 from ..edge import (
     Acceptor,
     Bodies,
@@ -30,7 +30,7 @@ from ..edge import (
 )
 from ..http import create_app
 from ..settings import OPERATOR_FILE, SettingsError, each, write_secret
-from ..stepfunctions.api import operations
+from ..stepfunctions import operations
 from ..stores import StoreError
 from .api import WINGS, api_of
 from .app import open_service
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
 
-    from ..access.namespaces import Namespaces
+    from ..access import Namespaces
     from ..http import Api
     from ..settings import Settings
     from .app import Service

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, Inline, Limits, Package
 from ...composer import Name
-from ..access.namespaces import OPERATOR
-from ..aws.integrations import INTEGRATION
-from ..stepfunctions.activities import ACTIVITY
-from ..stepfunctions.items import ITEMS, LIMIT_MS, READ, WRITE
+from ..access import OPERATOR
+from ..aws import INTEGRATION
+from ..stepfunctions import ACTIVITY, ITEMS, LIMIT_MS, READ, WRITE
 from .feeds import FEED, WEBHOOK
 
 if TYPE_CHECKING:

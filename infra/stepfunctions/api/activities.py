@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....actions import ActivityArn, NotFoundError
-from ...aws.errors import AwsError
+from ...aws import AwsError
 from .data import json_text
 from .finding import check_given
 from .naming import read_arn

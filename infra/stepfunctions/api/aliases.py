@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ....actions import MachineArn
-from ...aws.errors import (
+from ...aws import (
     conflict,
     invalid,
     machine_missing,

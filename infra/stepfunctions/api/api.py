@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...http.api import Api
+from ...http import Api
 
 if TYPE_CHECKING:
-    from ...aws.integrations import Integrations
+    from ...aws import Integrations
     from ..activities import Activities
     from ..machines import Machines
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ....composer import asl
-from ...aws.errors import AwsError
+from ...aws import AwsError
 from .inputs import MAX_DATA
 
 if TYPE_CHECKING:

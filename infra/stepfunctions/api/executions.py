@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import ConflictError
 from ....composer import Failure
-from ...aws.errors import AwsError, type_not_supported
+from ...aws import AwsError, type_not_supported
 from ...engine import Beginning, role_of
 from .data import execution_input, json_text
 from .described import described, not_redrivable, redriving

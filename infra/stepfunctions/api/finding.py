@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ....actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
-from ...aws.errors import AwsError, invalid_name
-from ...http.hiding import is_machine_hidden
+from ...aws import AwsError, invalid_name
+from ...http import is_machine_hidden
 from .naming import read_arn
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ...aws.errors import invalid_token
+from ...aws import invalid_token
 from .described import qualified
 from .events import event_of
 from .finding import any_execution_named

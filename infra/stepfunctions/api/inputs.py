@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...aws.shapes import Field, Flag, Items, Members, Number, Required, Text, members
+from ...aws import Field, Flag, Items, Members, Number, Required, Text, members
 
 MAX_DEFINITION = 1_048_576
 MAX_DATA = 262_144

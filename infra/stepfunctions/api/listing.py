@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....actions import MachineArn, Query
-from ...aws.errors import invalid, invalid_token, machine_missing, type_not_supported
+from ...aws import invalid, invalid_token, machine_missing, type_not_supported
 from .described import STATUSES, listed
 from .naming import read_arn
 from .pages import PAGE, shown_before, token_of

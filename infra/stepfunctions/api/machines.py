@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import MACHINE, ConflictError, MachineArn
 from ....composer import Name, asl
-from ...aws.errors import AwsError, invalid, machine_missing
+from ...aws import AwsError, invalid, machine_missing
 from ..machines import Configuration, Publication, Record
 from .naming import check_name, found, read_arn
 from .pages import page

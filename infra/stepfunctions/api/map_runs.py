@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ....actions import MapRunArn, NotFoundError
 from ....composer import Rebound, Success
-from ...aws.errors import invalid, resource_missing
-from ...http.hiding import is_machine_hidden
+from ...aws import invalid, resource_missing
+from ...http import is_machine_hidden
 from .finding import execution_named
 from .naming import read_arn
 from .pages import page

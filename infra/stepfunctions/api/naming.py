@@ -13,7 +13,7 @@ from ....actions import (
     MapRunArn,
     parsed_arn,
 )
-from ...aws.errors import invalid_arn, invalid_name, machine_missing, wrong_resource
+from ...aws import invalid_arn, invalid_name, machine_missing, wrong_resource
 
 if TYPE_CHECKING:
     from ....actions import Arn

@@ -6,7 +6,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
-from ...aws.errors import invalid_token
+from ...aws import invalid_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

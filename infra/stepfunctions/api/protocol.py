@@ -26,10 +26,8 @@ from ....actions import (
     TooLargeError,
 )
 from ....composer import InvalidNameError, overflow
-from ...aws.errors import AwsError, Refusals, refused
-from ...aws.shapes import read
-from ...aws.sigv4 import signer
-from ...http.reading import content
+from ...aws import AwsError, Refusals, read, refused, signer
+from ...http import content
 from .inputs import INPUTS
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...aws.errors import AwsError
-from ...aws.shapes import read
-from ...http.wings import Wing
-from ..integrations.sfn import OperationError
+from ...aws import AwsError, read
+from ...http import Wing
+from ..integrations import OperationError
 from . import (
     activities,
     aliases,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from ....composer import JSON
-    from ..integrations.sfn import Call
+    from ..integrations import Call
     from .api import StepFunctionsApi
     from .protocol import Operations
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....actions import MachineArn
-from ...aws.errors import machine_missing
+from ...aws import machine_missing
 from .aliases import chosen
 from .naming import read_arn
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....actions import ActivityArn, MachineArn, NotFoundError, parsed_arn
-from ...aws.errors import AwsError, invalid, resource_missing
+from ...aws import AwsError, invalid, resource_missing
 from ..machines import Machine
 from .naming import read_arn
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import ConflictError, NotFoundError
 from ....composer import Failure, Success
-from ...aws.errors import AwsError, invalid_token
+from ...aws import AwsError, invalid_token
 from .data import task_output
 
 if TYPE_CHECKING:

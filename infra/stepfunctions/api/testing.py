@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import MACHINE, define_action
 from ....composer import Failure, Name, asl
-from ...aws.errors import AwsError
+from ...aws import AwsError
 from ...engine import Beginning
 from .data import execution_input
 from .responses import unfit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ....actions import RefusedError, is_integration
 from ....composer import InvalidNameError, Name, asl
-from ...aws.errors import AwsError
+from ...aws import AwsError
 
 if TYPE_CHECKING:
     from ....composer import JSON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....actions import MachineArn
-from ...aws.errors import conflict, invalid, quota_exceeded
+from ...aws import conflict, invalid, quota_exceeded
 from ..machines import INITIAL, Publication
 from .naming import found, read_arn, unqualified
 from .pages import page

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from ....actions import HEADER, HTTP, PERMISSION, RESERVED, Remote
 from ....adapters import AMBIENT, Ask, Fault, Request, SecretError, parsed_json
 from ....composer import Failure
-from ...aws.integrations import PERMISSIONS, RUNTIME, Integration, IntegrationError, json_text
+from ...aws import PERMISSIONS, RUNTIME, Integration, IntegrationError, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ....actions import Clock
     from ....adapters import Authorizers, Channel, Response
     from ....composer import JSON
-    from ...aws.integrations import Asked
+    from ...aws import Asked
 
 SOCKET = "States.Http.Socket"
 STATUS = "States.Http.StatusCode"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...aws.integrations import TASK_FAILED, IntegrationError
+from ...aws import TASK_FAILED, IntegrationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,8 +24,8 @@ from ....adapters import (
     SecretError,
     aws_models,
 )
-from ...access.secrets import is_among
-from ...aws.integrations import (
+from ...access import is_among
+from ...aws import (
     PERMISSIONS,
     RUNTIME,
     SYNC,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ....actions import Clock
     from ....adapters import Authorizers, AwsServices
     from ....composer import JSON
-    from ...aws.integrations import Asked
+    from ...aws import Asked
     from .jobs import Job
 
 log = logging.getLogger(__name__)

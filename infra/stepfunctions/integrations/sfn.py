@@ -15,11 +15,11 @@ from uuid import UUID
 
 from ....actions import ExecutionArn, parsed_arn
 from ....composer import Error
-from ...aws.functions import Functions
-from ...aws.integrations import (
+from ...aws import (
     SYNC_2,
     TASK_FAILED,
     Asked,
+    Functions,
     Integration,
     IntegrationError,
     came_with,
