@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _states() -> Dialect:
-    from .languages.asl.dialect import STATES  # noqa: PLC0415  a process may need no state machine
+    from .languages.asl.running.dialect import STATES  # noqa: PLC0415  a process may need no state machine
 
     return STATES
 

@@ -4,6 +4,7 @@ from .app import open_at_rest, open_service
 from .doctor import Finding, examine
 from .embedded_engine import NAMESPACE, ActionError, Embedded, embedded
 from .keys import readable, rotate
+from .logs import set_up_logs
 from .server import serve
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "readable",
     "rotate",
     "serve",
+    "set_up_logs",
 ]

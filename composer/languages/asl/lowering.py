@@ -9,7 +9,7 @@ from ...dsl.assembler import Assembler
 from ...machine.instructions import Fork
 from .checking.definition import parse
 from .checking.structures import language_of
-from .dialect import STATES
+from .running.dialect import STATES
 from .running.instructions import (
     BeginBranch,
     BeginMachine,

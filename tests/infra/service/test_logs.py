@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from xingqiao.infra.logs import JsonFormatter, StreamThread, set_up_logs
+from xingqiao.infra.service.logs import JsonFormatter, StreamThread, set_up_logs
 
 
 @pytest.fixture

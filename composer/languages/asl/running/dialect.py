@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from ...machine import history
-from ...machine.dialect import (
+from ....machine import history
+from ....machine.dialect import (
     SILENT,
     AskedAgain,
     Ended,
@@ -14,25 +14,25 @@ from ...machine.dialect import (
     Redriven,
     Started,
 )
-from ...machine.events import Completed
-from ...machine.fiber import quiet
-from ...machine.plain import PLAIN
-from .running import reacting
-from .running.frames import InState, Machine
-from .running.history import about, ended, scheduled, started
-from .running.instructions import BeginMachine, InvokeState, MapState
-from .running.mapping import iteration, iterations
-from .running.operations import RUNNING, invocation
-from .running.view import machine_frames
+from ....machine.events import Completed
+from ....machine.fiber import quiet
+from ....machine.plain import PLAIN
+from . import reacting
+from .frames import InState, Machine
+from .history import about, ended, scheduled, started
+from .instructions import BeginMachine, InvokeState, MapState
+from .mapping import iteration, iterations
+from .operations import RUNNING, invocation
+from .view import machine_frames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...machine.cursor import Cursor, Reaction
-    from ...machine.dialect import Asking, Dialect, Forking, Moment, Operation, Unwinding
-    from ...machine.events import Accepted, Event, Failed, Joined
-    from ...machine.fiber import Cause, Deadline, Frame, Joining, OwnFrame
-    from ...values import JSON, Failure
+    from ....machine.cursor import Cursor, Reaction
+    from ....machine.dialect import Asking, Dialect, Forking, Moment, Operation, Unwinding
+    from ....machine.events import Accepted, Event, Failed, Joined
+    from ....machine.fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from ....values import JSON, Failure
 
 
 def _passed(_cursor: Cursor, _frame: Machine, cause: Cause) -> Cause:
