@@ -1,4 +1,4 @@
-"""The contracts of imports bite: each breaks when an import is planted that it forbids."""
+"""The contracts of imports hold, and each breaks when a test plants an import that it forbids."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = {
     "layers": LayersContract,
     "protected": ProtectedContract,
 }
-# A contract's name up to its first dot or whole, an importer, and what it must not import.
+# The name of a contract, a module, and an import that the contract forbids to the module.
 PLANTED = [
     ("1. layers", "composer.values", "actions.outcome"),
     ("1. layers", "adapters.channel", "transactions.locks"),
@@ -40,6 +40,11 @@ PLANTED = [
     ("3. the worker and what starts it stand alone", "actions.runtimes.worker", "composer"),
     ("3. the worker and what starts it stand alone", "actions.runtimes.launcher.start", "orjson"),
     ("4. no circles", "composer.values", "composer.testing"),
+    ("4. no circles", "composer.machine.fiber", "composer.machine.cursor"),
+    ("4. no circles", "composer.machine.dialect", "composer.machine.plain"),
+    ("4. no circles", "composer.machine.sagas.compensations", "composer.machine.execution"),
+    ("4. no circles", "composer.languages.asl.running.reacting",
+     "composer.languages.asl.running.dialect"),
     ("4. no circles", "infra.engine.tick", "infra.engine.engine"),
     ("5. the front door of composer", "infra.engine.tick", "composer.machine.conductor"),
     ("5. the front door of composer", "actions.model", "composer.languages.asl.running"),
@@ -60,15 +65,23 @@ PLANTED = [
     ("5. the front door of infra.stepfunctions", "infra.service.app", "infra.stepfunctions.api"),
     ("5. the front door of infra.stores", "infra.service.app", "infra.stores.sqlite"),
     ("6. inside composer", "composer.machine.program", "composer.dsl.composition"),
+    ("6. inside composer", "composer.machine.dialect", "composer.languages"),
+    ("6. inside composer", "composer.languages.asl.lowering", "composer.dialects"),
+    ("6. inside composer", "composer.dsl.compiler", "composer.languages.asl.running.dialect"),
     ("6. inside composer", "composer.testing", "composer.views.diagram"),
     ("6. inside composer", "composer.errors", "composer.values"),
     ("6a. the machine names no language", "composer.machine.joins", "composer.languages.asl"),
     ("6a. the machine names no language", "composer.machine.conductor", "composer.dsl.compiler"),
+    ("6a. the machine names no language", "composer.machine.program", "composer.dialects"),
+    ("6a. the machine names no language", "composer.machine.plain",
+     "composer.languages.asl.running.dialect"),
     ("6b. languages do not import each other", "composer.languages.asl.lowering",
      "composer.languages.composer_json"),
     ("6c. JSONata imports nothing of ours", "composer.languages.jsonata.texts", "composer.values"),
     ("6d. inside the States Language", "composer.languages.asl.maps.items",
      "composer.languages.asl.running.view"),
+    ("6d. inside the States Language", "composer.languages.asl.running.dialect",
+     "composer.languages.asl.lowering"),
     ("6d. inside the States Language", "composer.languages.asl.running.tasks",
      "composer.languages.asl.checking.schema"),
     ("7. inside infra", "infra.http.api", "infra.stepfunctions"),
@@ -85,6 +98,18 @@ PLANTED = [
      "infra.deploy.hosted.aws_table"),
     ("11. clouds stand apart", "infra.deploy.hosted.conducting", "boto3"),
 ]  # fmt: skip
+# Contracts that must list every module of a package, except the modules that they allow: the name
+# up to its first blank, the list, the package, and the modules that are allowed.
+LISTED = [
+    ("2b.", "source_modules", "actions", {"runtimes"}),
+    ("6b.", "modules", "composer.languages", {"jsonata"}),
+    ("6c.", "forbidden_modules", "composer", {"dialects", "languages"}),
+    ("6c.", "forbidden_modules", "composer.languages", {"jsonata"}),
+    ("9.", "forbidden_modules", "", {"composer", "infra"}),
+    ("9.", "forbidden_modules", "infra", {"deploy"}),
+    ("9.", "forbidden_modules", "infra.deploy", {"hosted"}),
+]
+EXHAUSTIVE = [contract["name"] for contract in TOLD["contracts"] if contract.get("exhaustive")]
 
 
 @cache
@@ -123,3 +148,33 @@ def test_a_planted_import_breaks_its_contract(name, importer, imported):
     graph.add_import(importer=importer, imported=imported)
 
     assert not kept(name, graph)
+
+
+@pytest.mark.parametrize("name", EXHAUSTIVE)
+def test_a_module_that_no_layer_names_breaks_the_contract(name):
+    graph = copy.deepcopy(imports())
+    for container in CONTRACTS[name]["containers"]:
+        graph.add_module(f"{container}.nowhere")
+
+    assert not kept(name, graph)
+
+
+@pytest.mark.parametrize(("number", "key", "package", "allowed"), LISTED)
+def test_a_list_of_modules_has_every_module_of_its_package(number, key, package, allowed):
+    (contract,) = (contract for name, contract in CONTRACTS.items() if name.split()[0] == number)
+    parent = (PREFIX + package).rstrip(".")
+    children = {child.removeprefix(f"{parent}.") for child in imports().find_children(parent)}
+
+    assert children - allowed == {
+        module.removeprefix(f"{parent}.")
+        for module in contract[key]
+        if module.rpartition(".")[0] == parent
+    }
+
+
+def test_every_package_of_infra_has_a_front_door():
+    folders = {path.name for path in (ROOT / "infra").iterdir() if (path / "__init__.py").exists()}
+
+    assert folders == {
+        name.removeprefix("5. the front door of infra.") for name in CONTRACTS if " infra." in name
+    }
