@@ -93,9 +93,9 @@ from .machine.program import Program
 from .machine.redrive import RedriveError, redrive
 from .machine.retries import RetryPolicy
 from .machine.sagas.compensations import Compensating, Doing, Undo
+from .machine.stretches import Stretch
 from .machine.transactions.operations import decided, decision
 from .names import Name, activation_id, check_part
-from .stretches import Stretch
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,

@@ -12,7 +12,6 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..stretches import Stretch
 from ..values import CANCELLED, Failure, Outcome, Success, failure
 from . import history
 from .changes import Changes
@@ -39,6 +38,7 @@ from .joins import Join, Room, unbounded, width_of
 from .operations import inherited, items_of, note_again
 from .sagas.operations import branch_frames
 from .storing import has_only_begun, is_next, last_event, of_this_generation, told_by_history
+from .stretches import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

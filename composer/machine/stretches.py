@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .freezing import changed, frozen
-from .machine.conductor import advance
-from .machine.events import Continued
+from ..freezing import changed, frozen
+from .conductor import advance
+from .events import Continued
 
 if TYPE_CHECKING:
-    from .machine.conductor import Transition
-    from .machine.cursor import Context
-    from .machine.fiber import Fiber
-    from .machine.program import Program
+    from .conductor import Transition
+    from .cursor import Context
+    from .fiber import Fiber
+    from .program import Program
 
 
 @frozen
