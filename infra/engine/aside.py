@@ -22,10 +22,8 @@ T = TypeVar("T")
 
 LARGE_BYTES: Final = 16 << 10  # of a definition: it may take more than a few milliseconds to check
 TURN_S: Final = 0.001  # after which a thread lets another have its turn
-DEFINITIONS, EXECUTIONS = (
-    "definitions",
-    "executions",
-)  # lanes: each runs one piece of work at a time
+# Lanes: each runs one piece of work at a time.
+DEFINITIONS, EXECUTIONS = "definitions", "executions"
 
 
 class Aside:

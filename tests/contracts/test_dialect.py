@@ -177,7 +177,7 @@ def test_a_crash_at_any_commit_changes_nothing(spoken):
                 assert killed.kinds() == whole.kinds()
 
 
-def test_what_is_evaluated_apart_from_the_execution_is_the_same(spoken):
+def test_an_execution_is_the_same_in_stretches(spoken):
     for program in (spoken.one, spoken.bounded, spoken.two):
         for answer in ({"ok": 1}, Fail("Broken", {"Error": "Broken"})):
             runs = [
@@ -191,7 +191,7 @@ def test_what_is_evaluated_apart_from_the_execution_is_the_same(spoken):
 
 
 @pytest.mark.parametrize(("at_once", "stands"), [(THOUGHT, False), (THOUGHT - 1, True)])
-def test_a_language_may_stop_before_what_it_evaluates(at_once, stands):
+def test_a_language_may_stop_before_an_evaluation(at_once, stands):
     execution = Execution(ID, SPOKEN[-1].one, Limits(at_once=at_once))
 
     begun = execution.begin(INPUT, 0)

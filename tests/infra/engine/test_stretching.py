@@ -1,4 +1,4 @@
-"""Expressions that take long are evaluated beside the event loop, and nothing is lost by that."""
+"""A thread evaluates long expressions while the event loop serves others, and no crash loses one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def ended(world, id):
 
 
 @pytest.mark.parametrize("type", ["STANDARD", "EXPRESS"])
-async def test_others_are_served_meanwhile(gate, type):
+async def test_other_calls_are_served_during_a_stretch(gate, type):
     async with world(answers={"quick": {"n": 1}}) as made:
         await made.put(heavy=machine(ONE, type), quick=None)
         heavy = await made.start("heavy")
@@ -80,7 +80,7 @@ async def test_others_are_served_meanwhile(gate, type):
         assert made.engine.gauges()["evaluating"] == 0
 
 
-async def test_little_is_evaluated_at_once(gate):
+async def test_a_short_evaluation_needs_no_thread(gate):
     async with world() as made:
         await made.put(light=machine({"A": {**ONE["A"], "Output": "{% $sum([1..20].($ * 2)) %}"}}))
 
@@ -88,7 +88,7 @@ async def test_little_is_evaluated_at_once(gate):
     assert not gate.made
 
 
-async def test_an_execution_can_be_ended_meanwhile(gate):
+async def test_an_execution_can_be_terminated_during_a_stretch(gate):
     async with world() as made:
         await made.put(heavy=machine(ONE))
         heavy = await made.start("heavy")
@@ -101,7 +101,7 @@ async def test_an_execution_can_be_ended_meanwhile(gate):
         await made.engine.endings.done()
 
 
-async def test_a_stop_leaves_it_to_the_next_start(gate):
+async def test_a_stretch_that_a_stop_interrupts_is_made_after_the_next_start(gate):
     store = MemoryStore()
     async with world(store) as first:
         await first.put(heavy=machine(ONE))
@@ -127,7 +127,7 @@ async def test_a_mistake_of_ours_fails_the_execution_alone(monkeypatch):
         assert await made.result(await made.start("quick")) == {"n": 1}
 
 
-async def test_many_at_once_all_end():
+async def test_many_stretches_are_all_made():
     async with world() as made:
         await made.put(heavy=machine(ONE))
         started = [await made.start("heavy") for _ in range(20)]

@@ -1,4 +1,4 @@
-"""Expressions that take longer than they may at once: nothing of an execution depends on who evaluates them."""
+"""Expressions that take many steps: an execution is the same whoever evaluates them, and when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xingqiao.composer import Completed, Execution, Failed, Failure, Limits, Str
 from xingqiao.composer.languages.asl.running.view import machine_frames
 from xingqiao.composer.testing import Fail, Simulation, simulate
 
-AT_ONCE = Limits(at_once=0)  # everything that is evaluated takes too long
+AT_ONCE = Limits(at_once=0)  # every evaluation takes too long
 HEAVY = "{% $sum([1..2000].($ * 2)) %}"
 PASS = {"Type": "Pass", "Output": HEAVY, "End": True}
 PARALLEL = {
@@ -32,7 +32,7 @@ def begun(definition, limits, input=None):
 
 
 def made(execution):
-    """What comes of what an execution stands before."""
+    """The changes that the next stretch of an execution makes."""
     stretch = execution.stretch
     return execution.stretched(stretch, stretch.make())
 
@@ -45,7 +45,7 @@ def lines(run):
 
 
 @pytest.mark.parametrize(("at_once", "stands"), [(4_005, True), (20_000, False), (None, False)])
-def test_an_execution_stops_before_what_takes_long(at_once, stands):
+def test_an_execution_stops_before_a_long_evaluation(at_once, stands):
     execution, changes = begun(jsonata({"A": PASS}), Limits(at_once=at_once))
 
     assert isinstance(execution.stretch, Stretch) is stands
@@ -55,7 +55,7 @@ def test_an_execution_stops_before_what_takes_long(at_once, stands):
 
 
 @pytest.mark.parametrize(("at_once", "stands"), [(9, False), (8, True)])
-def test_what_the_expressions_of_a_transition_take_is_counted_together(at_once, stands):
+def test_the_steps_of_all_expressions_of_a_transition_are_counted_together(at_once, stands):
     states = {
         f"S{n}": {"Type": "Pass", "Output": "{% 1 + 1 %}", "Next": f"S{n + 1}"} for n in range(3)
     }
@@ -66,7 +66,7 @@ def test_what_the_expressions_of_a_transition_take_is_counted_together(at_once, 
     assert (execution.stretch is not None) is stands
 
 
-def test_what_ran_before_it_is_kept():
+def test_states_that_ran_before_a_long_evaluation_are_kept():
     first = {"Type": "Pass", "Output": 7, "Next": "B"}
     execution, changes = begun(jsonata({"A": first, "B": PASS}), AT_ONCE)
 
@@ -76,7 +76,7 @@ def test_what_ran_before_it_is_kept():
 
 
 @pytest.mark.parametrize("path", ["$..*", "$.a[?(@ > 5)]"])
-def test_paths_count_as_well(path):
+def test_the_nodes_of_paths_count_as_steps(path):
     state = {"Type": "Pass", "Parameters": {"x.$": path}, "End": True}
 
     execution, _ = begun(machine({"A": state}), Limits(at_once=5_000), {"a": [0] * 10_000})
@@ -85,7 +85,7 @@ def test_paths_count_as_well(path):
     assert made(execution).entries[-1].kind == "StateExited"
 
 
-def test_a_bound_is_exceeded_at_once():
+def test_an_expression_over_the_limit_fails_without_a_stretch():
     limits = Limits(at_once=100, evaluation_steps=1_000)
 
     _, changes = begun(jsonata({"A": {**PASS, "Output": "{% $count([1..800000]) %}"}}), limits)
@@ -93,7 +93,7 @@ def test_a_bound_is_exceeded_at_once():
     assert "1000 steps" in changes.outcome.error["Cause"]
 
 
-def test_a_catcher_may_take_long():
+def test_the_output_of_a_catcher_may_take_long():
     catcher = {"ErrorEquals": ["States.ALL"], "Output": HEAVY, "Next": "Z"}
     definition = jsonata({"A": task(Catch=[catcher], Next="Z"), "Z": {"Type": "Succeed"}})
 
@@ -106,8 +106,8 @@ def test_a_catcher_may_take_long():
     assert lines(whole) == lines(sliced)
 
 
-def test_what_writes_the_results_of_a_map_is_evaluated_at_once():
-    """Its results are nowhere but in the event that hands them in."""
+def test_the_arguments_of_a_result_writer_are_evaluated_at_once():
+    """The results of the Map are only in the event that joins its branches; they are not stored."""
     state = {
         "Type": "Map",
         "Items": [1],
@@ -130,10 +130,10 @@ def test_what_writes_the_results_of_a_map_is_evaluated_at_once():
     assert command.params["arguments"]["Prefix"] == "p125250"
 
 
-# --- what happens meanwhile ----------------------------------------------------------------------
+# --- events in the meantime ----------------------------------------------------------------------
 
 
-def test_it_is_made_again_when_another_branch_has_gone_on():
+def test_a_stretch_is_made_again_if_another_branch_has_gone_on():
     execution, changes = begun(jsonata({"P": PARALLEL}), AT_ONCE)
     ((fiber, _),) = changes.commands
     stretch = execution.stretch
@@ -146,7 +146,7 @@ def test_it_is_made_again_when_another_branch_has_gone_on():
     assert made(execution).outcome.value == [4_002_000, 5]
 
 
-def test_an_execution_can_be_ended_meanwhile():
+def test_an_execution_can_be_ended_during_a_stretch():
     for end in (Execution.terminate, Execution.cancel):
         execution, _ = begun(jsonata({"A": PASS}), AT_ONCE)
         stretch = execution.stretch
@@ -166,7 +166,7 @@ def test_a_failure_that_is_to_be_caught_can_be_cancelled():
     assert execution.cancel(5).outcome.code == "Cancelled"
 
 
-def test_another_branch_that_fails_ends_it():
+def test_a_branch_that_fails_ends_the_stretch_of_another():
     execution, changes = begun(jsonata({"P": PARALLEL}), AT_ONCE)
     ((fiber, _),) = changes.commands
 
@@ -176,7 +176,7 @@ def test_another_branch_that_fails_ends_it():
     assert execution.stretch is None
 
 
-def test_a_stale_event_leaves_it_standing():
+def test_a_stale_event_changes_nothing():
     execution, _ = begun(jsonata({"A": PASS}), AT_ONCE)
 
     assert execution.deliver("0", Completed(4, None), 1).stale
@@ -188,7 +188,7 @@ def test_a_stale_event_leaves_it_standing():
 
 @pytest.mark.parametrize("case", cases("execution"), ids=lambda case: case["id"])
 @pytest.mark.parametrize("crash", [(), "every"], ids=["", "killed"])
-def test_what_was_recorded_is_the_same_in_stretches(case, crash):
+def test_the_recorded_histories_are_the_same_in_stretches(case, crash):
     program = lowered(case["definition"], case["type"])
 
     whole = simulate(program, case["input"])
@@ -210,7 +210,7 @@ def fuzzed(definition, input, answer, **limits):
 
 @settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(machines(), VALUES, ANSWERS)
-def test_a_machine_does_the_same_in_stretches(definition, input, answer):
+def test_any_machine_does_the_same_in_stretches(definition, input, answer):
     text = json.dumps(definition)
     assume('"Parallel"' not in text and '"Map"' not in text)
 
@@ -227,7 +227,7 @@ def test_a_machine_does_the_same_in_stretches(definition, input, answer):
     "expression", ["$states.input", "$states.input[0]", "$count($states.input)"]
 )
 @pytest.mark.parametrize(("count", "stands"), [(100, False), (30_000, True)])
-def test_what_is_large_is_gone_over_apart(expression, count, stands):
+def test_a_large_value_is_copied_in_a_stretch(expression, count, stands):
     state = {"Type": "Pass", "Output": "{% " + expression + " %}", "End": True}
 
     execution, _ = begun(jsonata({"A": state}), Limits(at_once=600), [[{}] * count])
