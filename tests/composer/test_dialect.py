@@ -7,7 +7,7 @@ import pytest
 from tests.composer.toy import RINGS, TOY, Ring, Ringing
 from xingqiao.composer import DIALECTS, Program, ProgramError
 from xingqiao.composer.freezing import frozen
-from xingqiao.composer.languages.asl.dialect import STATES
+from xingqiao.composer.languages.asl.running.dialect import STATES
 from xingqiao.composer.machine.cursor import Limits
 from xingqiao.composer.machine.dialect import Dialects, Started
 from xingqiao.composer.machine.fiber import Fiber, OwnFrame

@@ -12,7 +12,7 @@ it rounds a half up; S0208 and D3130 name what they are about otherwise; dates b
 2.0.6 does.
 """
 
-from .bounds import MAX_STEPS, QueryError
+from .bounds import MAX_STEPS, OverlongError, QueryError
 from .expressions import Bindings, Expression, evaluate
 from .missing import MISSING
 from .references import top_level_references
@@ -22,6 +22,7 @@ __all__ = [
     "MISSING",
     "Bindings",
     "Expression",
+    "OverlongError",
     "QueryError",
     "evaluate",
     "top_level_references",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import OverlongError
 from .sizes import json_size
 
 MAX_STEPS = 120_000  # of about 2 us each, unless the caller of an evaluation gives another number
@@ -43,6 +42,10 @@ class QueryError(Exception):
         self.code = code
         self.text = text
         self.position = position
+
+
+class OverlongError(Exception):
+    """An evaluation that takes more steps than it may take at once. Nothing is wrong with it."""
 
 
 class Budget:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NoReturn, final
 
-from ...errors import OverlongError
-from ...values import measured
-from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, QueryError
+from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, OverlongError, QueryError
 from .library import Node, Parser
 from .machine import Machine
 from .messages import fault, told
 from .missing import MISSING
 from .paths import plain_path
 from .regexes import Regex
+from .sizes import json_size
 from .values import with_nulls, without_nulls
 
 STATES: Final = "states"
@@ -106,7 +105,7 @@ class Bindings:
         """
         if self.at_once is not None:
             room = SEEN * max(0, self.at_once - self.spent)
-            if measured(value, room) > room:
+            if json_size(value, room) > room:
                 raise OverlongError
 
     def _made(self, key: tuple[str, ...], value: Any) -> Any:

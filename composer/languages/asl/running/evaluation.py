@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from ....errors import OverlongError
 from ..state_errors import QUERY_EVALUATION_ERROR, StatesError
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def evaluate_field(value: Any, field: str, bindings: Bindings) -> Any:
 
     Raises:
         EvaluationError: when an expression fails, is undefined, or has a value of another type.
+        OverlongError: when an expression takes more steps than it may take at once.
     """
     if isinstance(value, str):
         text = expression_in(value)
@@ -128,6 +130,8 @@ def _members(value: Any, field: str) -> list[tuple[str, Any]]:
 def _evaluated(text: str, field: str, bindings: Bindings) -> Any:
     try:
         value = engine().evaluate(engine().Expression.compile(text), bindings)
+    except engine().OverlongError:
+        raise OverlongError from None
     except engine().QueryError as error:
         what = f". {error}" if error.code else f": {error}"
         raise EvaluationError(field, text, f"threw an error during evaluation{what}") from None
