@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from xingqiao import composer
-from xingqiao.infra.app import open_service
-from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.service import Embedded, open_service
 from xingqiao.infra.settings import Settings
 
 from .figures import Figure, loaded, percentile

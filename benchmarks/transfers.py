@@ -23,7 +23,7 @@ from .platform import platform
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from xingqiao.infra.embedded import Embedded
+    from xingqiao.infra.service import Embedded
 
 START, CONCURRENCY = 10_000, 64
 ACCOUNTS = (100, 1_000, 10_000, 100_000)

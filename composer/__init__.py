@@ -3,13 +3,6 @@
 Write `from xingqiao import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
 
-from .changes import Changes
-from .commands import Abandon, Command, Invoke, Spawn
-from .compensations import Compensating, Doing, Undo
-from .conducting import CONDUCTING
-from .conductor import Transition, advance
-from .cursor import Context, Limits
-from .diagram import dot, mermaid
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -62,7 +55,16 @@ from .errors import (
     LimitError,
     ProgramError,
 )
-from .events import (
+from .expressions import Scope, Template, path, var
+from .freezing import frozen
+from .languages import asl, forks, read_composer
+from .languages.asl.running.tokens import task_token, token_place
+from .machine.changes import Changes
+from .machine.commands import Abandon, Command, Invoke, Spawn
+from .machine.conducting import CONDUCTING
+from .machine.conductor import Transition, advance
+from .machine.cursor import Context, Limits
+from .machine.events import (
     Accepted,
     Cancelled,
     Completed,
@@ -76,9 +78,8 @@ from .events import (
     Resumed,
     TimerFired,
 )
-from .execution import Execution
-from .expressions import Scope, Template, path, var
-from .fiber import (
+from .machine.execution import Execution
+from .machine.fiber import (
     Fiber,
     Invoking,
     Joining,
@@ -87,17 +88,14 @@ from .fiber import (
     outcome_from_json,
     outcome_to_json,
 )
-from .freezing import frozen
-from .history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
-from .languages import asl, forks, read_composer
+from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
+from .machine.program import Program
+from .machine.redrive import RedriveError, redrive
+from .machine.retries import RetryPolicy
+from .machine.sagas.compensations import Compensating, Doing, Undo
+from .machine.stretches import Stretch
+from .machine.transactions.operations import decided, decision
 from .names import Name, activation_id, check_part
-from .program import Program
-from .redrive import RedriveError, redrive
-from .retries import RetryPolicy
-from .states import task_token, token_place
-from .stretches import Stretch
-from .timelines import Line, timeline
-from .transacting import decided, decision
 from .values import (
     APPLICATION_ERROR,
     CANCELLED,
@@ -117,6 +115,8 @@ from .values import (
     overflow,
     truthy,
 )
+from .views.diagram import dot, mermaid
+from .views.timelines import Line, timeline
 
 __all__ = [
     "APPLICATION_ERROR",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from .dialect import Dialects
-from .plain import PLAIN
+from .machine.dialect import Dialects
+from .machine.plain import PLAIN
 
 if TYPE_CHECKING:
-    from .dialect import Dialect
+    from .machine.dialect import Dialect
 
 
 def _states() -> Dialect:
-    from .states.dialect import STATES  # noqa: PLC0415  a process may need no state machine
+    from .languages.asl.running.dialect import STATES  # noqa: PLC0415  a process may need no state machine
 
     return STATES
 

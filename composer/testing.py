@@ -21,28 +21,28 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .commands import Abandon, Invoke, Spawn
-from .cursor import Limits
-from .dialect import Dialects
 from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction
 from .errors import Error
-from .events import Accepted, Completed, Failed, TimerFired
-from .execution import Execution
-from .fiber import Fiber
+from .machine.commands import Abandon, Invoke, Spawn
+from .machine.cursor import Limits
+from .machine.dialect import Dialects
+from .machine.events import Accepted, Completed, Failed, TimerFired
+from .machine.execution import Execution
+from .machine.fiber import Fiber
+from .machine.plain import PLAIN
 from .names import Name, activation_id
-from .plain import PLAIN
 from .values import APPLICATION_ERROR, Failure, Outcome, Success, copied, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .changes import Changes
-    from .events import Event
-    from .fiber import Frame
-    from .history import Entry
-    from .program import Program
+    from .machine.changes import Changes
+    from .machine.events import Event
+    from .machine.fiber import Frame
+    from .machine.history import Entry
+    from .machine.program import Program
     from .values import JSON
 
 

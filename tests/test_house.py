@@ -22,6 +22,7 @@ MODULES += sorted(path for package in PACKAGES for path in (HOME / package).rglo
 AROUND = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
 ALL_CODE = MODULES + sorted(AROUND)
 DOORS = [path for path in MODULES if path.name == "__init__.py"]
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_LINES, MAX_TEST_LINES, MAX_METHODS, MAX_FUNCTION = 500, 900, 12, 60
 # Composition's methods are the DSL's other spelling.
@@ -160,6 +161,46 @@ def test_what_documents_show_runs(document, tmp_path):
 
 
 def test_links_between_documents_lead_somewhere():
-    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+    for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text("utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+FOLDERS = "|".join((*PACKAGES, "tests", "examples", "benchmarks", "docs", "src"))
+PATHS = re.compile(rf"(?<![\w/.])((?:{FOLDERS})/[\w./-]*\w)")
+DOTTED = re.compile(rf"(?<![\w/.$-])(?:xingqiao\.)?((?:{'|'.join(PACKAGES)})\.[a-z_][\w.]*\w)(?!/)")
+
+
+@pytest.mark.parametrize(
+    "document", [path for path in DOCUMENTS if path.name != "CHANGELOG.md"], ids=name
+)  # a change may name what has gone
+def test_the_paths_and_modules_that_a_document_names_exist(document):
+    text = document.read_text("utf-8")
+
+    assert [path for path in PATHS.findall(text) if not (ROOT / path).exists()] == []
+    assert [dotted for dotted in DOTTED.findall(text) if not named(dotted)] == []
+
+
+def test_a_name_of_nothing_is_known():
+    existing = ("composer.machine.dialect", "infra.engine.inbox", "composer.retry")
+    gone = ("composer.states", "composer.machine.execution.nothing", "infra.nowhere.app")
+
+    assert [dotted for dotted in (*existing, *gone) if named(dotted)] == [*existing]
+    assert PATHS.findall("see `infra/app.py`, and composer/.") == ["infra/app.py"]
+    assert DOTTED.findall("`xingqiao.infra.app` or $composer.redis") == ["infra.app"]
+
+
+def named(dotted):
+    """Whether a dotted name is a document, a module, or a member of a module."""
+    if dotted.endswith(".md"):
+        return True  # a link: `test_links_between_documents_lead_somewhere` follows it
+    parent, _, member = dotted.rpartition(".")
+    if (HOME / parent.replace(".", "/") / member).is_dir():
+        return True
+    if (HOME / f"{dotted.replace('.', '/')}.py").is_file():
+        return True
+    try:
+        module = importlib.import_module(f"xingqiao.{parent}")
+    except ModuleNotFoundError:
+        return False
+    return hasattr(module, member)

@@ -8,15 +8,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompositionError
+from ..machine.plain import PLAIN
+from ..machine.program import Program
 from ..names import Name
-from ..plain import PLAIN
-from ..program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..dialect import Dialect
-    from ..instructions import Instruction
+    from ..machine.dialect import Dialect
+    from ..machine.instructions import Instruction
     from ..values import JSON
 
 MAX_INSTRUCTIONS = 50_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import CompositionError
-from ..instructions import End
+from ..machine.instructions import End
 from ..names import DEFAULT_NAMESPACE
 from ..values import MADE_DEPTH, flaw
 from .assembler import Assembler
 
 if TYPE_CHECKING:
-    from ..program import Program
+    from ..machine.program import Program
     from .composition import Composition
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..instructions import Inspect
+from ..machine.instructions import Inspect
 
 if TYPE_CHECKING:
     from .assembler import Assembler

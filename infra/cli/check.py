@@ -67,7 +67,7 @@ async def _checked(
     directory: Path, settings: Settings, *, accept_loss: bool
 ) -> tuple[Files, Findings]:
     from ..engine import Findings, check  # noqa: PLC0415  no other command needs them
-    from ..keys import readable  # noqa: PLC0415
+    from ..service import readable  # noqa: PLC0415
     from ..stores import OfflineStore  # noqa: PLC0415
 
     async with OfflineStore(directory) as store:

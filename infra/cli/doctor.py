@@ -13,7 +13,7 @@ from . import output
 from .options import as_json
 
 if TYPE_CHECKING:
-    from ..doctor import Finding
+    from ..service import Finding
 
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
@@ -35,7 +35,7 @@ def doctor(data: Path | None, isolation: str | None, *, as_json: bool) -> int:
     variables as to `xingqiao serve`. Each check ends as ok, warn or fail; warn and fail show a fix. The
     exit code is 1 if a check fails. A server may be running or not.
     """
-    from ..doctor import examine  # noqa: PLC0415  it needs what runs actions
+    from ..service import examine  # noqa: PLC0415  it needs what runs actions
     from ..settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, data=data, isolation=isolation)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..prices import PricesError, priced, read_prices
+from ..engine import PricesError, priced, read_prices
 from . import files, offline, output
 from .options import FILE, as_json, connected, connected_or_offline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..prices import Prices
+    from ..engine import Prices
     from .client import Client
 
 SHOWN = 30

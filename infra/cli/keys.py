@@ -56,7 +56,7 @@ def rotate(data: Path | None) -> None:
 
 
 async def _rotated(settings: Settings) -> int:
-    from ..keys import rotate as rotate_keys  # noqa: PLC0415  see above
+    from ..service import rotate as rotate_keys  # noqa: PLC0415  see above
     from ..stores import SqliteStore  # noqa: PLC0415
 
     assert settings.data is not None  # noqa: S101  it was looked at

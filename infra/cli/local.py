@@ -43,7 +43,7 @@ def run(file: Path, params: dict[str, Any], name: str | None, *, as_json: bool) 
 async def _run(
     file: Path, name: str | None, params: dict[str, Any]
 ) -> tuple[composer.Outcome, list[dict[str, Any]]]:
-    from ..embedded import embedded  # noqa: PLC0415  the other commands need no engine
+    from ..service import embedded  # noqa: PLC0415  the other commands need no engine
 
     contents = files.read(file)
     name, _ = contents.main(file, name)

@@ -22,7 +22,7 @@ def terminated(data: Path, id: str) -> dict[str, Any]:
 
 async def _listed(data: Path, query: dict[str, Any]) -> Any:
     from ...actions import Query  # noqa: PLC0415  no other command needs the engine
-    from ..app import open_at_rest  # noqa: PLC0415
+    from ..service import open_at_rest  # noqa: PLC0415
 
     names = {"since": "since_ms", "upto": "upto_ms"}
     asked = {names.get(name, name): value for name, value in query.items()}
@@ -31,7 +31,7 @@ async def _listed(data: Path, query: dict[str, Any]) -> Any:
 
 
 async def _terminated(data: Path, id: str) -> dict[str, Any]:
-    from ..app import open_at_rest  # noqa: PLC0415
+    from ..service import open_at_rest  # noqa: PLC0415
 
     async with open_at_rest(_settings(data)) as engine:
         below = await engine.endings.terminate_all(id)

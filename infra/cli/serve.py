@@ -70,8 +70,8 @@ def serve(**given: object) -> None:
     """
     import uvloop  # noqa: PLC0415  no other command needs the server
 
-    from ..logs import set_up_logs  # noqa: PLC0415
-    from ..server import serve as serve_until_stopped  # noqa: PLC0415
+    from ..service import serve as serve_until_stopped  # noqa: PLC0415
+    from ..service import set_up_logs  # noqa: PLC0415
     from ..settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ, **given)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .live import Live
-    from .parts import Parts
     from .runs import Run
+    from .shared import Parts
 
 
 class Family:

@@ -11,8 +11,8 @@ import orjson
 from ...actions import ActivationRow, ExecutionRow, Query, entity_from_json
 from ...composer import CONDUCTING, DIALECTS, Program
 from ...transactions import Prepared, Row, Tombstone
-from . import slots
-from .mailboxes import PREPARED, STATE
+from . import stored_values
+from .entities.mailboxes import PREPARED, STATE
 from .programs import PROGRAM
 from .registry import DEFINITION
 
@@ -57,7 +57,7 @@ class _Check:
         body = orjson.loads(row.body)
         if not body["solo"] and body["program"] != CONDUCTING.hash:
             await self._program(row, body["program"])
-        entries = await slots.history(self._store, row.id, 0)
+        entries = await stored_values.history(self._store, row.id, 0)
         self.found.counts["history entries"] += len(entries)
         if row.ended_ms is not None:
             return
@@ -66,7 +66,7 @@ class _Check:
         self.found.counts["fibers"] += len(rows)
         if not rows:
             raise ValueError("it is under way, but has no fibers")
-        await slots.fibers(self._store, row.id, rows)
+        await stored_values.fibers(self._store, row.id, rows)
 
     async def _program(self, row: ExecutionRow, hash: str) -> None:
         if hash not in self._programs:
@@ -81,7 +81,7 @@ class _Check:
         async for row in _all(self._store, ActivationRow):
             self.found.counts["activations"] += 1
             try:
-                await slots.result(self._store, orjson.loads(row.body))
+                await stored_values.result(self._store, orjson.loads(row.body))
             except Exception as error:  # noqa: BLE001  whatever is wrong with it is told
                 self._fault(f"activation {row.id}", error)
 

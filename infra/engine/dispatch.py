@@ -16,7 +16,7 @@ from ...actions import (
     RemoteInvoker,
 )
 from ...composer import Failure, task_token
-from .answers import ACTIVITY
+from .outcomes import ACTIVITY
 from .targets import given
 from .tokens import Place
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ...actions import Clock, Invoker
     from ...composer import JSON, Invoke
-    from .mailboxes import Mailboxes
+    from .entities.mailboxes import Mailboxes
     from .runs import Flight, Run
     from .tokens import Tokens
 

@@ -8,7 +8,7 @@ from ...composer import TimerFired
 
 if TYPE_CHECKING:
     from ...actions import Clock
-    from .inbox import Inbox
+    from .inbox.inbox import Inbox
     from .runs import Run
     from .timers import Timer, Timers
 

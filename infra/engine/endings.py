@@ -12,10 +12,10 @@ from ...composer import decided
 
 if TYPE_CHECKING:
     from .bounds import Bounds, Family
-    from .inbox import Inbox
-    from .parts import Parts
+    from .inbox.inbox import Inbox
     from .recovery import Recovery
     from .runs import Run
+    from .shared import Parts
     from .tick import Tick
 
 log = logging.getLogger(__name__)

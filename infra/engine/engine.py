@@ -27,24 +27,24 @@ from ...actions import (
     check_call,
 )
 from ...composer import STUCK, Name, compile
-from .answering import Answering
-from .beginnings import called, withdraw
 from .bounds import Bounds
+from .completions import Answering
 from .dispatch import Dispatch
 from .due import Due
 from .endings import Endings, ended
+from .entities.heuristics import Heuristics
+from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
-from .heuristics import Heuristics
-from .inbox import Inbox
-from .mailboxes import Mailboxes
-from .parts import Counters, EngineSettings, Parts
+from .inbox.inbox import Inbox
+from .inbox.pending import called, withdraw
 from .programs import program_document
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry
 from .resending import DeadLetters
+from .shared import Counters, EngineSettings, Parts
 from .stretching import Stretching
 from .tick import Tick, tell
 from .timers import Elapsed, Timers

@@ -11,7 +11,7 @@ import orjson
 
 from ...actions import Document, ExecutionRow, NotFoundError, check_payload
 from ...composer import CANCELLED, Failure, Name, Success, frozen
-from . import slots
+from . import stored_values
 from .contexts import DEFINITION, NAMED, execution_arn, name_key, named_document
 from .runs import RUNNING
 from .units import Unit
@@ -19,11 +19,11 @@ from .units import Unit
 if TYPE_CHECKING:
     from ...actions import MapRunArn, Query
     from ...composer import JSON, Outcome
-    from .answering import Answering
-    from .beginnings import Beginning
-    from .inbox import Inbox
-    from .parts import Parts
+    from .completions import Answering
+    from .inbox.inbox import Inbox
+    from .inbox.pending import Beginning
     from .recovery import Recovery
+    from .shared import Parts
     from .tick import Tick
     from .waiters import Ended, Waiters
 
@@ -207,7 +207,9 @@ class Executions:
     ) -> dict[int, Outcome | None]:
         """What has become of those that a fiber has forked in this turn and waits for; None of one under way."""
         saved = await self._store.load(execution.id)
-        fibers, _ = await slots.fibers(self._store, execution.id, saved.fibers if saved else [])
+        fibers, _ = await stored_values.fibers(
+            self._store, execution.id, saved.fibers if saved else []
+        )
         start = f"{fiber}/{turn}."
         places = {child.id.removeprefix(start): child for child in fibers}
         return {int(place): child.outcome for place, child in places.items() if place.isdecimal()}
@@ -270,13 +272,13 @@ class Executions:
         if run is not None and run.buffer:  # of an express one nothing is stored before its end
             return run.buffer[0].value, None
         ((first, body),) = await self._store.history(execution.id, 0, 1)
-        entries = await slots.entries(self._store, execution.id, body)
+        entries = await stored_values.entries(self._store, execution.id, body)
         given = entries[0]["value"]
         if execution.ended_ms is None:
             return given, None
         ((last, body),) = await self._store.history(execution.id, LAST, 1)
         if last != first:  # a short one ends in the commit in which it began
-            entries = await slots.entries(self._store, execution.id, body)
+            entries = await stored_values.entries(self._store, execution.id, body)
         return given, _outcome(entries[-1])
 
     async def definition(self, execution: MachineExecution) -> str:
@@ -288,7 +290,7 @@ class Executions:
 
     async def history(self, execution: MachineExecution) -> list[dict[str, JSON]]:
         """All entries of its history, so far."""
-        return await slots.history(self._store, execution.id, 0)
+        return await stored_values.history(self._store, execution.id, 0)
 
     def _told(self, row: ExecutionRow) -> MachineExecution:
         body = orjson.loads(row.body)

@@ -17,7 +17,7 @@ from ...actions import (
     merged,
     not_fired,
 )
-from .beginnings import called
+from .inbox.pending import called
 from .unwaited import TRIGGER as BY_TRIGGER
 from .unwaited import Unwaited
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from ...actions import Document, Rule
     from ...composer import JSON, Name
-    from .inbox import Inbox
-    from .parts import Parts
+    from .inbox.inbox import Inbox
+    from .shared import Parts
     from .tick import Tick
 
 TRIGGER = "trigger"  # the kind of its activation

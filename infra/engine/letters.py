@@ -34,8 +34,8 @@ from .unwaited import EVENT, Unwaited
 
 if TYPE_CHECKING:
     from ...composer import JSON
-    from .parts import Parts
     from .runs import Run
+    from .shared import Parts
     from .tick import Tick
 
 log = logging.getLogger(__name__)

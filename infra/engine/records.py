@@ -17,14 +17,14 @@ from ...actions import (
 )
 from ...composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
 from ...transactions import Row
-from . import costs, slots
-from .mailboxes import STATE, name_of, parts_of
+from . import costs, stored_values
+from .entities.mailboxes import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
     from ...actions import Document
     from ...composer import JSON, Program
-    from .parts import Parts
     from .recovery import Recovery
+    from .shared import Parts
 
 PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
 PAST = "\U0010ffff"  # after whatever is kept of one entity
@@ -58,7 +58,7 @@ class Records:
     async def _whole(self, row: ActivationRow) -> dict[str, JSON]:
         body = orjson.loads(row.body)
         made = _record(row, body)
-        result = await slots.result(self._store, body)
+        result = await stored_values.result(self._store, body)
         made["response"] |= {"result": result, "size": body["size"]}
         if Closed(*body["closed"]).billed_ms is not None:
             components = await self._components(row)
@@ -151,7 +151,9 @@ class Records:
         else:
             saved = await self._store.load(row.id)
             program = await self._recovery.program(orjson.loads(row.body))
-            fibers, _ = await slots.fibers(self._store, row.id, saved.fibers if saved else [])
+            fibers, _ = await stored_values.fibers(
+                self._store, row.id, saved.fibers if saved else []
+            )
         return [_stand(program, fiber) for fiber in fibers if fiber.outcome is None]
 
     async def history(
@@ -167,7 +169,9 @@ class Records:
         while len(found) < limit:
             lists = await self._store.history(id, after, PAGE_LISTS)
             for first, body in lists:
-                for seq, entry in enumerate(await slots.entries(self._store, id, body), first):
+                for seq, entry in enumerate(
+                    await stored_values.entries(self._store, id, body), first
+                ):
                     if seq > after and len(found) < limit:
                         found.append({"seq": seq, **entry})
                         after = seq

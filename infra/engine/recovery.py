@@ -26,7 +26,7 @@ from ...actions import (
 )
 from ...actions import Limits as ActionLimits
 from ...composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
-from . import slots
+from . import stored_values
 from .fairness import FairQueue
 from .live import live_of
 from .programs import PROGRAM
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from ...actions import Saved
     from ...composer import JSON, Invoke
     from .bounds import Bounds
-    from .inbox import Inbox
+    from .inbox.inbox import Inbox
     from .live import Live
-    from .parts import Parts
+    from .shared import Parts
     from .tick import Tick
     from .timers import Timer, Timers
 
@@ -383,8 +383,8 @@ class Recovery:
         store, execution = self._parts.store, saved.execution.id
         body = orjson.loads(saved.execution.body)
         limits = self._parts.settings.limits
-        fibers, seen = await slots.fibers(store, execution, saved.fibers)
-        since = [] if seen is None else await slots.history(store, execution, seen)
+        fibers, seen = await stored_values.fibers(store, execution, saved.fibers)
+        since = [] if seen is None else await stored_values.history(store, execution, seen)
         restored = Execution.restore(
             execution, await self.program(body), fibers, limits, body["generation"], since
         )

@@ -10,18 +10,18 @@ import orjson
 from ... import composer
 from ...actions import ConflictError, InvalidError, NotFoundError, Opened
 from ...composer import CompositionError, RedriveError, activation_id
-from . import slots
+from . import stored_values
 from .programs import program_document
 from .runs import Flight
 
 if TYPE_CHECKING:
     from ...actions import ExecutionRow
     from ...composer import JSON, Program
-    from .inbox import Inbox
-    from .parts import Parts
+    from .inbox.beginning import Work
+    from .inbox.inbox import Inbox
     from .recovery import Recovery
     from .runs import Run
-    from .starts import Work
+    from .shared import Parts
     from .tick import Tick
 
 
@@ -79,7 +79,7 @@ class Redrives:
         body = orjson.loads(row.body)
         pinned = program or await self._recovery.program(body)
         replay = partial(
-            composer.redrive, row.id, pinned, await slots.history(self._parts.store, row.id, 0),
+            composer.redrive, row.id, pinned, await stored_values.history(self._parts.store, row.id, 0),
             self._parts.settings.limits, self._parts.clock.now_ms(),
         )  # fmt: skip
         # The replay evaluates all expressions of the execution again, which can take long.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ...actions import Entity
     from ...composer import JSON, Name
-    from .parts import Parts
+    from .shared import Parts
     from .tick import Tick
 
 DEFINITION = "entity"  # documents of actions, packages, triggers and rules, by full name

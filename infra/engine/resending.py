@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...composer import Name
-from .beginnings import called
+from .inbox.pending import called
 
 if TYPE_CHECKING:
     from ...composer import JSON
-    from .inbox import Inbox
+    from .inbox.inbox import Inbox
     from .letters import Letter
-    from .parts import Parts
     from .redrives import Redrives
+    from .shared import Parts
     from .tick import Tick
 
 

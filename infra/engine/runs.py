@@ -23,7 +23,7 @@ from ...actions import (
     status_of,
 )
 from ...composer import CONDUCTING
-from .slots import SEEN
+from .stored_values import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

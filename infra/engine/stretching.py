@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...composer import Stretch, Transition
-    from .parts import Parts
     from .runs import Run
+    from .shared import Parts
     from .tick import Tick
 
     Made: TypeAlias = Callable[[Run, Stretch, "Transition | Exception"], None]

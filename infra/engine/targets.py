@@ -20,8 +20,8 @@ from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 if TYPE_CHECKING:
     from ...actions import Action
     from ...composer import JSON, Invoke, Program
-    from .parts import Parts
     from .runs import Run
+    from .shared import Parts
 
 
 MAX_COMPONENTS = 50  # of a conductor action's composition, with those of nested ones

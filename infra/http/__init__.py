@@ -3,6 +3,16 @@
 from .api import Api
 from .app import create_app
 from .auth import Authenticator
-from .stepfunctions import operations
+from .hiding import is_machine_hidden
+from .reading import content
+from .wings import Route, Wing
 
-__all__ = ["Api", "Authenticator", "create_app", "operations"]
+__all__ = [
+    "Api",
+    "Authenticator",
+    "Route",
+    "Wing",
+    "content",
+    "create_app",
+    "is_machine_hidden",
+]

@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ..edge import Bodies
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from ...actions import Arns
-    from ..activities import Activities
-    from ..clouds import Clouds
+    from ...actions import Arns, Remote
+    from ...adapters import Fault
+    from ...composer import JSON
+    from ..access import Namespaces, SecretStore
     from ..engine import Engine
-    from ..feeds import Feeds
-    from ..integrations import Integrations
-    from ..machines import Machines
-    from ..namespaces import Namespaces
-    from ..secrets import SecretStore
-    from ..sfn import StepFunctions
     from .auth import Authenticator
+
+
+class Webhooks(Protocol):
+    """The webhooks that fire triggers."""
+
+    async def hear(self, token: str, headers: Mapping[str, str], body: bytes) -> str | None:
+        """Fires the trigger of the webhook with this token. Returns the trigger's activation, if any.
+
+        Raises:
+            RefusedError: when no webhook has the token, or its trigger may not fire now.
+        """
+
+
+class Clouds(Protocol):
+    """The clouds that run actions elsewhere."""
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """The kinds of actions that cannot be used, each with what must be installed or set."""
+
+    async def check(self, remote: Remote, owner: str) -> Fault | str:
+        """Finds out whether a function can be reached with the credentials of its owner."""
+
+    def check_secret(self, secret: JSON) -> None:
+        """Looks at a secret.
+
+        Raises:
+            SecretError: when it cannot be used.
+        """
 
 
 @dataclass(slots=True)
@@ -31,14 +55,10 @@ class Api:
         engine: what runs executions.
         auth: who calls.
         namespaces: that there are.
-        feeds: what fires triggers.
+        webhooks: that fire triggers.
         clouds: what runs actions elsewhere.
         secrets: that those name.
-        machines: what is known of state machines besides their actions.
         arns: spells their names.
-        activities: whose work is handed out.
-        integrations: what tasks may ask for besides functions.
-        step_functions: tasks that ask for this API itself.
         payload_bytes: of one call's parameters.
         metrics: writes all figures in Prometheus' format.
         resume: has a server go on that was started paused.
@@ -50,14 +70,10 @@ class Api:
     engine: Engine
     auth: Authenticator
     namespaces: Namespaces
-    feeds: Feeds
+    webhooks: Webhooks
     clouds: Clouds
     secrets: SecretStore
-    machines: Machines
     arns: Arns
-    activities: Activities
-    integrations: Integrations
-    step_functions: StepFunctions
     payload_bytes: int
     metrics: Callable[[], bytes]
     resume: Callable[[], Awaitable[None]]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -14,19 +16,17 @@ from starlette.routing import Route
 from ...actions import METHODS, RefusedError, UnavailableError
 from ...composer import InvalidNameError
 from .errors import not_served, refused
-from .lambdas import is_lambdas, unknown
 from .routes import ANY, OPERATED, ROUTES, WEB
-from .stepfunctions import operations
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import MutableMapping, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from ..edge import Bodies
     from .api import Api
-    from .routes import Endpoint
+    from .wings import Endpoint, Wing
 
 TRANSACTION_LENGTH = 32
 PAUSED = (
@@ -43,8 +43,8 @@ _CORS = [
 ]
 
 
-def create_app(api: Api) -> ASGIApp:
-    """The application that serves `api`."""
+def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
+    """The application that serves `api`, with the routes of its wings."""
 
     def route(method: str, path: str, endpoint: Endpoint) -> Route:
         async def endpoint_with_api(request: Request) -> Response:
@@ -63,11 +63,10 @@ def create_app(api: Api) -> ASGIApp:
     handlers: dict[Any, Any] = {
         RefusedError: refused,
         InvalidNameError: refused,
-        HTTPException: _not_served,
+        HTTPException: partial(_not_served, wings),
         Exception: not_served,
     }
-    routes = [route(*one) for one in ROUTES]
-    api.step_functions.serve(api.engine, operations(api))
+    routes = [route(*one) for one in chain(ROUTES, *(wing.routes for wing in wings))]
     return _Common(Starlette(routes=routes, exception_handlers=handlers), api.bodies)
 
 
@@ -76,9 +75,10 @@ def _when_paused(method: str, path: str, endpoint: Endpoint) -> bool:
     return (method == "GET" and not path.startswith(WEB)) or endpoint in OPERATED
 
 
-def _not_served(request: Request, error: Exception) -> Response:
-    """What nothing here serves, answered as who asks reads it."""
-    return unknown(request) if is_lambdas(request) else not_served(request, error)
+def _not_served(wings: Sequence[Wing], request: Request, error: Exception) -> Response:
+    """Refuses a request that no route takes, as the client that sent it reads refusals."""
+    answers = (wing.unknown(request) for wing in wings)
+    return next(filter(None, answers), None) or not_served(request, error)
 
 
 class _Common:

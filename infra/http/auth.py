@@ -10,7 +10,7 @@ from ...actions import ForbiddenError, UnauthorizedError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ..namespaces import Namespaces
+    from ..access import Namespaces
 
 
 class Authenticator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import ForbiddenError, UnavailableError
-from ..prices import priced
+from ..engine import priced
 from . import reading
 from .hiding import is_run_hidden, without_values
 from .responses import Json

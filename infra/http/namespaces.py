@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import Change, ForbiddenError, InvalidError
-from ..namespaces import OPERATOR, AuthError
+from ..access import OPERATOR, AuthError
 from . import reading
 from .definitions import COLLECTIONS
 from .responses import Json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ...composer import JSON
-    from ..namespaces import Namespace
+    from ..access import Namespace
     from .api import Api
 
 

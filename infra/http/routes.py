@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from . import (
     actions,
@@ -13,23 +13,17 @@ from . import (
     definitions,
     entities,
     executions,
-    lambdas,
     letters,
     namespaces,
     sagas,
     service,
-    stepfunctions,
     triggers,
     web,
     webhooks,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from starlette.responses import Response
-
-Endpoint: TypeAlias = "Callable[..., Awaitable[Response]]"
+    from .wings import Endpoint, Route
 
 ANY = "*"  # any method
 API = "/api/v1"
@@ -41,7 +35,7 @@ _ACTIVATION = NAMESPACED + "/activations/{id}"
 _LETTER = NAMESPACED + "/dead-letters/{id}"
 _OPERATED = API + "/operator/namespaces"
 
-_COLLECTIONS: list[tuple[str, str, Endpoint]] = [
+_COLLECTIONS: list[Route] = [
     (method, f"{NAMESPACED}/{collection.name}{path}", partial(endpoint, collection))
     for collection in definitions.COLLECTIONS
     for method, path, endpoint in (
@@ -53,7 +47,7 @@ _COLLECTIONS: list[tuple[str, str, Endpoint]] = [
     )
 ]
 
-_ENTITIES: list[tuple[str, str, Endpoint]] = [
+_ENTITIES: list[Route] = [
     (method, f"{NAMESPACED}/entities/{type}/keys{key}", endpoint)
     for type in ("{type}", "{package}/{type}")
     for method, key, endpoint in (
@@ -70,9 +64,8 @@ OPERATED: tuple[Endpoint, ...] = (  # what a server that is paused does besides 
     service.resume,
 )
 
-ROUTES: list[tuple[str, str, Endpoint]] = [
+ROUTES: list[Route] = [
     ("POST", _ACTION, actions.invoke_action),  # first, since they are asked most often
-    ("POST", "/", stepfunctions.serve),
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
     ("POST", NAMESPACED + "/rules/{name}", definitions.set_rule_status),
     ("GET", NAMESPACED + "/activations", activations.list_activations),
@@ -122,6 +115,5 @@ ROUTES: list[tuple[str, str, Endpoint]] = [
     ("GET", "/health", service.health),
     ("GET", "/ping", service.ping),
     ("GET", "/", service.describe_host),
-    *lambdas.ROUTES,
     ("GET", API, service.describe_api),
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from ...actions import BOUNDS, MAX_SEQUENCE, NODE, ForbiddenError
-from ..namespaces import LIMITS, OPERATOR
+from ..access import LIMITS, OPERATOR
 from .definitions import COLLECTIONS
 from .errors import failed
 from .responses import Json

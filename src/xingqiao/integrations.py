@@ -1,5 +1,5 @@
 """Service integrations of your own: see `docs/stepfunctions.md`."""
 
-from .infra.integrations import Asked, Integration, IntegrationError
+from .infra.aws import Asked, Integration, IntegrationError
 
 __all__ = ["Asked", "Integration", "IntegrationError"]

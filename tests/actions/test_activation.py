@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from things import named, python
 
+from tests.kit.actions.things import named, python
 from xingqiao.actions import (
     ActivationRow,
     Completion,

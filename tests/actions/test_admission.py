@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from things import python
 
+from tests.kit.actions.things import python
 from xingqiao.actions import (
     InvalidError,
     Quotas,

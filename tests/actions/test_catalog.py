@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from things import named, python
 
+from tests.kit.actions.things import named, python
 from xingqiao.actions import Action, Catalog, ConflictError, InvalidError, NotFoundError
 
 CODE = {"kind": "python:3", "code": "def main(params): return params"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from things import named, python
 
+from tests.kit.actions.things import named, python
 from xingqiao.actions.definitions import define_action
 from xingqiao.composer import CONDUCTING, Completed, Execution, Limits, Success
 

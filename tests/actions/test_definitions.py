@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from things import named, python
 
+from tests.kit.actions.things import named, python
 from xingqiao.actions import EntitySettings, InvalidError, TooLargeError
 from xingqiao.actions.definitions import (
     MAX_PARAMETER_BYTES,

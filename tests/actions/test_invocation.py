@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 
 import pytest
-from things import invocation, named, python
 
+from tests.kit.actions.things import invocation, named, python
 from xingqiao.actions import Call
 
 

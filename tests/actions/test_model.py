@@ -10,8 +10,8 @@ import zipfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from things import named, python
 
+from tests.kit.actions.things import named, python
 from xingqiao import composer
 from xingqiao.actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
 from xingqiao.actions.coded import MAX_CODE_BYTES

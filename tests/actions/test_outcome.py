@@ -6,8 +6,8 @@ import pytest
 
 from xingqiao.actions.outcome import FAILURES, FailureKind, Remoted, outcome_of, status_of
 from xingqiao.composer import Failure, Success
-from xingqiao.composer.compensations import UNKNOWN
-from xingqiao.composer.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
+from xingqiao.composer.machine.sagas.compensations import UNKNOWN
+from xingqiao.composer.machine.transactions.coordinator import CONFLICT, NEVER_RAN, RETRYABLE
 from xingqiao.transactions import errors
 
 

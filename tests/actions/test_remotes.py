@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from things import invocation, named, python
 
+from tests.kit.actions.things import invocation, named, python
 from xingqiao.actions import REMOTES, Action, InvalidError, Remote, Remoted, Retrying, parsed_remote
 from xingqiao.actions.definitions import define_action
 

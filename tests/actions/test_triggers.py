@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from things import named
-
+from tests.kit.actions.things import named
 from xingqiao.actions import Rule, Trigger, about_trigger, closed_trigger, fired, not_fired, record
 from xingqiao.actions.ports import ActivationRow
 

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from things import python
 
+from tests.kit.actions.things import python
 from xingqiao.actions import (
     InvalidError,
     NotAcceptableError,

@@ -8,9 +8,9 @@ import sys
 from types import ModuleType
 
 import pytest
-from things import Answers, invocation
 
-from tests.contracts.elsewhere import SECRET, action, ended, opened
+from tests.kit.actions.things import Answers, invocation
+from tests.kit.contracts.elsewhere import SECRET, action, ended, opened
 from tests.rigs.answers import answer, cut, held, throttled
 from tests.rigs.durable import ROOT, Durable
 from tests.rigs.issuers import IbmIam

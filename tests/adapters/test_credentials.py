@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 import anyio.lowlevel
 import pytest
-from things import StandingClock
 
+from tests.kit.actions.things import StandingClock
 from tests.rigs.answers import answer, cut
 from tests.rigs.issuers import Entra, Google, IbmIam
 from tests.rigs.strict_host import strict_host

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 import anyio.lowlevel
 import pytest
-from engines import GUEST, DyingStore, World
-from things import Answers, invocation, until
 
-from tests.contracts.elsewhere import RUN, SECRET, action, ended, opened
+from tests.kit.actions.things import Answers, invocation, until
+from tests.kit.contracts.elsewhere import RUN, SECRET, action, ended, opened
+from tests.kit.engine.engines import GUEST, DyingStore, World
 from tests.rigs.answers import accepted, always, answer, cut, held, throttled
 from tests.rigs.durable import ROOT, Durable
 from tests.rigs.strict_host import strict_host

@@ -9,7 +9,7 @@ from xingqiao.actions import Invocation, define_action
 from xingqiao.actions.runtimes import Bounds, WorkerPool, WorkerSettings
 from xingqiao.composer import Name
 from xingqiao.infra.clock import SystemClock
-from xingqiao.infra.isolation import open_places, open_sandbox
+from xingqiao.infra.service.isolation import open_places, open_sandbox
 
 DEADLINE_S = 60  # after which what should have ended is a failure
 LIMITS = {"worker_processes": 40, "worker_disk_mb": 4}  # of the settings

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.infra.servers import KEY, USER, running
+from tests.kit.infra.servers import KEY, USER, running
 
 DEADLINE_S = 15  # the longest that anybody may wait, however busy the machine is; unbounded, bombs take longer
 ANSWER_S = 120  # that a bomb may take itself

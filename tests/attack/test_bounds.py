@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.infra.servers import AUTH, Server
+from tests.kit.infra.servers import AUTH, Server
 from xingqiao import composer
 
 ACCOUNT = "arn:aws:states:us-east-1:111111111111:stateMachine"

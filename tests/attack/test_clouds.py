@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from tests.infra.servers import AUTH, Server
+from tests.kit.infra.servers import AUTH, Server
 from tests.rigs.answers import always, answer, held
 from tests.rigs.strict_host import strict_host
 from xingqiao import composer

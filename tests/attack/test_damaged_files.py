@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from tests.infra.servers import AUTH, XINGQIAO, Server, running
+from tests.kit.infra.servers import AUTH, XINGQIAO, Server, running
 
 LOG, DATABASE = "xingqiao.db-wal", "xingqiao.db"
 ECHO = {"kind": "python:3", "code": "def main(params):\n    return params\n"}

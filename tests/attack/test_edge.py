@@ -19,7 +19,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.infra.servers import AUTH, DEADLINE_S, USER, running
+from tests.kit.infra.servers import AUTH, DEADLINE_S, USER, running
 from xingqiao.infra.edge import raise_descriptors
 
 OPTIONS = ("--auth", AUTH, "--isolation", "process")

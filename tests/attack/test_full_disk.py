@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from tests.infra.servers import AUTH, running
+from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
 
 DEADLINE_S = 90  # after which a server that hangs is a failure

@@ -7,8 +7,8 @@ import random
 import httpx
 import pytest
 
-from tests.attack.fuzzing import Requests
-from tests.infra.servers import AUTH, DEADLINE_S, running
+from tests.kit.attack.fuzzing import Requests
+from tests.kit.infra.servers import AUTH, DEADLINE_S, running
 
 COUNT = 500  # at scale 1
 

@@ -16,11 +16,11 @@ from itertools import count
 import httpx
 import pytest
 
-from tests.faults.checker import Read, Txn, check_lists
-from tests.faults.journeys import STEPS, Load, durable
-from tests.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
 from tests.faults.test_transactions import ACCOUNT, SAGA, START
-from tests.infra.servers import AUTH, starting
+from tests.kit.faults.checker import Read, Txn, check_lists
+from tests.kit.faults.journeys import STEPS, Load, durable
+from tests.kit.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
+from tests.kit.infra.servers import AUTH, starting
 
 ACCOUNTS = [f"a{number}" for number in range(5)]
 CLIENTS = 2

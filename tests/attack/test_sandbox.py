@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from things import needed
 
 from tests.attack.overuse import (
     DAEMON,
@@ -22,11 +21,12 @@ from tests.attack.overuse import (
     until_it_hangs_up,
     what_is_stopped,
 )
+from tests.kit.actions.things import needed
 from xingqiao.actions.runtimes import SandboxError
 from xingqiao.actions.runtimes.launcher import landlock, seccomp
 from xingqiao.actions.runtimes.launcher.landlock import SCOPES_SINCE
-from xingqiao.infra.isolation import open_sandbox
-from xingqiao.infra.probing import PROBES, probe
+from xingqiao.infra.service.isolation import open_sandbox
+from xingqiao.infra.service.probing import PROBES, probe
 from xingqiao.infra.settings import Settings
 
 ISOLATIONS = ("none", "process", "bubblewrap")

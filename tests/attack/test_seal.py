@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.infra.servers import AUTH, KEY, running
+from tests.kit.infra.servers import AUTH, KEY, running
 from xingqiao import composer
 
 BOUND, PACKAGED, TRIGGERED = "bound-to-an-action", "bound-to-a-package", "bound-to-a-trigger"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.servers import AUTH, DEADLINE_S, running
+from tests.kit.infra.servers import AUTH, DEADLINE_S, running
 
 CALLS, SIGNALS = 12, 30  # at scale 1
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from overuse import LIMITS, what_is_stopped
 
 from xingqiao.actions.runtimes.launcher import kernel, mounts, start
-from xingqiao.infra.isolation import open_sandbox
-from xingqiao.infra.probing import probe
+from xingqiao.infra.service.isolation import open_sandbox
+from xingqiao.infra.service.probing import probe
 from xingqiao.infra.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from clients import Driver, installed
-from things import needed
 
-from tests.infra.servers import AUTH, running
+from tests.kit.actions.things import needed
+from tests.kit.clients.clients import Driver, installed
+from tests.kit.infra.servers import AUTH, running
 
 
 @pytest.fixture(scope="session")

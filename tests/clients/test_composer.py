@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.infra.servers import AUTH
+from tests.kit.infra.servers import AUTH
 from xingqiao import composer as c
 
 REDIS = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")

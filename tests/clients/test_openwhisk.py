@@ -9,7 +9,8 @@ import re
 import zipfile
 
 import pytest
-from clients import RefusedByServerError
+
+from tests.kit.clients.clients import RefusedByServerError
 
 ECHO = "function main(p) { return p }"
 FAIL = "function main(p) { return { error: 'no luck', more: 1 } }"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from toy import RINGS, TOY, Ring, Ringing
 
+from tests.composer.toy import RINGS, TOY, Ring, Ringing
 from xingqiao.composer import DIALECTS, Program, ProgramError
-from xingqiao.composer.cursor import Limits
-from xingqiao.composer.dialect import Dialects, Started
-from xingqiao.composer.fiber import Fiber, OwnFrame
 from xingqiao.composer.freezing import frozen
-from xingqiao.composer.instructions import End, Leave
-from xingqiao.composer.plain import PLAIN
-from xingqiao.composer.redrive import redrive
-from xingqiao.composer.states import STATES
+from xingqiao.composer.languages.asl.running.dialect import STATES
+from xingqiao.composer.machine.cursor import Limits
+from xingqiao.composer.machine.dialect import Dialects, Started
+from xingqiao.composer.machine.fiber import Fiber, OwnFrame
+from xingqiao.composer.machine.instructions import End, Leave
+from xingqiao.composer.machine.plain import PLAIN
+from xingqiao.composer.machine.redrive import redrive
 from xingqiao.composer.testing import Fail, simulate
 
 RINGING = Program((Ring(number="a", path="a"), Leave(), End()), {}, TOY)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from compositions import INPUTS, compositions, plans, shown
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import evaluate
 
+from tests.kit.composer.compositions import INPUTS, compositions, plans, shown
+from tests.kit.composer.reference import evaluate
 from xingqiao.composer.testing import simulate
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, defaultdict
 
 import pytest
-from compositions import INPUTS, compositions, plans, shown
 from hypothesis import HealthCheck, given, settings
 
+from tests.kit.composer.compositions import INPUTS, compositions, plans, shown
 from xingqiao import composer
 from xingqiao.composer import CompositionError, Limits, path
 from xingqiao.composer.testing import Fail, Never, Simulation, SimulationError, Slow, simulate

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xingqiao.composer.commands import Invoke
 from xingqiao.composer.errors import OverlongError
-from xingqiao.composer.fiber import OwnFrame
 from xingqiao.composer.freezing import changed, frozen
-from xingqiao.composer.instructions import OwnInstruction
-from xingqiao.composer.plain import PLAIN, Plain
+from xingqiao.composer.machine.commands import Invoke
+from xingqiao.composer.machine.fiber import OwnFrame
+from xingqiao.composer.machine.instructions import OwnInstruction
+from xingqiao.composer.machine.plain import PLAIN, Plain
 from xingqiao.composer.values import Failure
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from states.recorded import CORPUS
-
-from tests.infra.servers import AUTH, KEY, USER, running
+from tests.kit.asl.recorded import CORPUS
+from tests.kit.infra.servers import AUTH, KEY, USER, running
 
 RESULTS = {  # what the recording has lost, or what needs a call before it
     "base.base.TestSnfBase_test_query_context_object_values",

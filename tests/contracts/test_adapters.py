@@ -11,12 +11,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from things import Answers, until
 
-from tests.contracts.clouds import PROGRAM, deploy
-from tests.contracts.elsewhere import RUN, SECRET, TRACE, ended, opened, resumed
-from tests.contracts.rows import RIGS, playing
-from tests.infra.servers import AUTH, running
+from tests.kit.actions.things import Answers, until
+from tests.kit.contracts.clouds import PROGRAM, deploy
+from tests.kit.contracts.elsewhere import RUN, SECRET, TRACE, ended, opened, resumed
+from tests.kit.contracts.rows import RIGS, playing
+from tests.kit.infra.servers import AUTH, running
 from tests.rigs.answers import answer
 from tests.rigs.functions_framework import functions_framework
 from tests.rigs.issuers import IbmIam

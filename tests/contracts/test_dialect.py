@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 import pytest
-from states.machines import lowered, machine, task
-from toy import THOUGHT, TOY, Ring
 
+from tests.composer.toy import THOUGHT, TOY, Ring
+from tests.kit.asl.machines import lowered, machine, task
 from xingqiao import composer
 from xingqiao.composer import (
     DIALECTS,
@@ -23,12 +23,19 @@ from xingqiao.composer import (
     Limits,
     Program,
 )
-from xingqiao.composer.dialect import Dialect, Dialects
-from xingqiao.composer.fiber import Failing, Fiber, Frame, Invoking, OwnFrame, Wait
-from xingqiao.composer.instructions import End, Fork, Instruction, Leave, Limit, OwnInstruction
-from xingqiao.composer.plain import PLAIN
-from xingqiao.composer.redrive import redrive
-from xingqiao.composer.states import STATES
+from xingqiao.composer.languages.asl.running import STATES
+from xingqiao.composer.machine.dialect import Dialect, Dialects
+from xingqiao.composer.machine.fiber import Failing, Fiber, Frame, Invoking, OwnFrame, Wait
+from xingqiao.composer.machine.instructions import (
+    End,
+    Fork,
+    Instruction,
+    Leave,
+    Limit,
+    OwnInstruction,
+)
+from xingqiao.composer.machine.plain import PLAIN
+from xingqiao.composer.machine.redrive import redrive
 from xingqiao.composer.testing import Fail, Never, simulate
 
 RING = (Ring(number="a", path="a"), Leave())

@@ -7,8 +7,16 @@ import sys
 from dataclasses import replace
 
 import pytest
-from things import Answers, StandingClock, inline, invocation, needed, node, python
 
+from tests.kit.actions.things import (
+    Answers,
+    StandingClock,
+    inline,
+    invocation,
+    needed,
+    node,
+    python,
+)
 from xingqiao.actions.runtimes import Bounds, InlineInvoker, Sandbox, WorkerPool, WorkerSettings
 from xingqiao.composer import Failure, Success
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 
 import pytest
-from things import StandingClock
 
-from tests.adapters.aws_world import request
+from tests.kit.actions.things import StandingClock
+from tests.kit.adapters.aws_world import request
 from tests.rigs.s3 import s3
 from xingqiao.adapters import Egress, Fault, Rules, objects_on_s3
-from xingqiao.infra.items import DirectoryObjects
+from xingqiao.infra.stepfunctions.items import DirectoryObjects
 
 ALL = (0, 1 << 20)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.infra.stores.tables import client, dynamo_store, dynamodb
+from tests.kit.stores.tables import client, dynamo_store, dynamodb
 from xingqiao.actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
 from xingqiao.infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.servers import AUTH, XINGQIAO, running
+from tests.kit.infra.servers import AUTH, XINGQIAO, running
 from tests.rigs.answers import answer, throttled
 from tests.rigs.lambda_rig import lambda_rig
 from tests.rigs.strict_host import strict_host

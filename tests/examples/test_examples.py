@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.servers import AUTH, XINGQIAO, running
+from tests.kit.infra.servers import AUTH, XINGQIAO, running
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -20,10 +20,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
+from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 from xingqiao import composer
 from xingqiao.actions import Query
-from xingqiao.infra.embedded import ActionError, embedded
+from xingqiao.infra.service.embedded_engine import ActionError, embedded
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgres"
 PREPARED = 20  # transactions that a server of our own may have prepared
@@ -403,7 +403,7 @@ from pathlib import Path
 directory, phase, when, example, documents, buying = map(json.loads, sys.argv[1:])
 sys.path.append(example)
 from xingqiao import composer; import participant, purchase
-from xingqiao.infra.embedded import embedded
+from xingqiao.infra.service.embedded_engine import embedded
 
 async def crash(params):
     if when == "after":

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
+from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 from xingqiao import composer
 from xingqiao.actions import Rule, Trigger
 from xingqiao.composer import Failure, Name, Resolved, Resumed
-from xingqiao.infra.embedded import embedded
+from xingqiao.infra.service.embedded_engine import embedded
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CARD = {"limit": 1000}

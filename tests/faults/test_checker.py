@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.faults.checker import (
+from tests.kit.faults.checker import (
     Append,
     Get,
     Put,

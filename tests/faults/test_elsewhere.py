@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.infra.servers import AUTH, DEADLINE_S, starting
+from tests.kit.infra.servers import AUTH, DEADLINE_S, starting
 from tests.rigs.answers import answer, held
 from tests.rigs.strict_host import strict_host
 from xingqiao import composer

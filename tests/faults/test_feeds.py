@@ -7,7 +7,7 @@ import time
 
 import httpx
 
-from tests.infra.servers import AUTH, Server
+from tests.kit.infra.servers import AUTH, Server
 
 OPTIONS = ("--auth", AUTH, "--isolation", "none")
 ALARMS = "/api/v1/namespaces/whisk.system/actions/alarms/alarm"

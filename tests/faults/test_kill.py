@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 import httpx
 import pytest
 
-from tests.faults.journeys import STEPS, Load, durable
-from tests.infra.servers import AUTH, XINGQIAO, starting
+from tests.kit.faults.journeys import STEPS, Load, durable
+from tests.kit.infra.servers import AUTH, XINGQIAO, starting
 from xingqiao import composer
 from xingqiao.composer import path
 

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from things import ended, needed
 
-from tests.infra.servers import AUTH, Server
+from tests.kit.actions.things import ended, needed
+from tests.kit.infra.servers import AUTH, Server
 from xingqiao.actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place
 from xingqiao.actions.runtimes.cgroups import name_of
 from xingqiao.actions.runtimes.groups import end, pids

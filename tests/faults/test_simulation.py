@@ -10,13 +10,13 @@ import itertools
 import os
 
 import pytest
-import workloads
-from simulator import Faults, Without, World
 
-from xingqiao.composer import operations
-from xingqiao.composer.compensations import Undo
+from tests.kit.faults import workloads
+from tests.kit.faults.simulator import Faults, Without, World
 from xingqiao.composer.freezing import changed
-from xingqiao.composer.instructions import Compensate
+from xingqiao.composer.machine import operations
+from xingqiao.composer.machine.instructions import Compensate
+from xingqiao.composer.machine.sagas.compensations import Undo
 
 pytestmark = pytest.mark.no_cover  # it takes three times as long when every line is counted
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.faults.checker import Read, Txn, check_lists
-from tests.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
-from tests.infra.servers import AUTH, starting
+from tests.kit.faults.checker import Read, Txn, check_lists
+from tests.kit.faults.lists import KEYS, LIST, Clients, at_rest, composition, deploy, entity
+from tests.kit.infra.servers import AUTH, starting
 from xingqiao import composer as c
 from xingqiao.composer import call, path, transaction
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import signal
 
-from tests.infra.servers import running
+from tests.kit.infra.servers import running
 
 PIPE_BYTES = 4096  # the smallest pipe that Linux makes
 

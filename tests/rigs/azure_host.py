@@ -44,7 +44,7 @@ from xingqiao.infra.deploy.hosted.azure_table import AzureTable  # noqa: E402
 from xingqiao.infra.deploy.hosted.programs import is_program  # noqa: E402
 
 STORAGE = json.loads((FOLDER / "deployed.json").read_text("utf-8"))["storage"]
-LAWS = Path(__file__).parents[1] / "infra/deploy/tables.py"
+LAWS = Path(__file__).parents[1] / "kit/deploy/tables.py"
 DIED = 9
 LOOKS = 2_000  # each is a request, so that time passes
 DELAY, BODY = "delay", "body"  # of a message that comes later

@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 from botocore.exceptions import ClientError
-from things import ended
 
+from tests.kit.actions.things import ended
 from tests.rigs.lambda_account import EXPIRED, FORBIDDEN, KEYS
 from tests.rigs.lambda_rig import lambda_rig
 

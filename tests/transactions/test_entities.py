@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from xingqiao import composer
 from xingqiao.actions.runtimes.worker import define
 from xingqiao.composer import CaptureError, CompositionError, capture_class
-from xingqiao.infra.embedded import ActionError, embedded
+from xingqiao.infra.service.embedded_engine import ActionError, embedded
 from xingqiao.transactions import EntityType, adapter, entity
 
 FEE = 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from ... import instructions as i
 from ...errors import CompositionError
 from ...expressions import Template
+from ...machine import instructions as i
 from ..arguments import JSON_VALUE, NAME, Argument, Kind, optional
 from ..composition import Composition, Effect, Row, as_part, build, define
 from ..drawing import draw_data

@@ -7,8 +7,8 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
-from ... import instructions as i
 from ...expressions import Template, path
+from ...machine import instructions as i
 from ..arguments import POSITIVE, TEMPLATE, Argument, Kind, choice, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, title

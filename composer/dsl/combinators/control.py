@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ... import instructions as i
 from ...errors import CompositionError
 from ...expressions import Selector, Template, path
+from ...machine import instructions as i
 from ...values import NO_CHOICE, equal
 from ..arguments import INSTANT, JSON_VALUE, TEMPLATE, Argument, Kind, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ... import instructions as i
 from ...expressions import Template, path
+from ...machine import instructions as i
 from ..arguments import (
     ASSIGNMENTS,
     CONDITION,

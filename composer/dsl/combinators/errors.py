@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ... import instructions as i
 from ...errors import CompositionError
 from ...expressions import Selector
-from ...retries import MAX_DELAY_MS, RetryPolicy
+from ...machine import instructions as i
+from ...machine.retries import MAX_DELAY_MS, RetryPolicy
 from ..arguments import (
     CONDITION,
     COUNT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ... import instructions as i
+from ...machine import instructions as i
 from ..arguments import COUNT, Argument
 from ..composition import Effect, Row, build, define
 from ..drawing import draw

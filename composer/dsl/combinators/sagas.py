@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ... import instructions as i
-from ...compensations import UNKNOWN
 from ...errors import CompositionError
 from ...expressions import Template, path
-from ...retries import RetryPolicy
+from ...machine import instructions as i
+from ...machine.retries import RetryPolicy
+from ...machine.sagas.compensations import UNKNOWN
 from .. import policies
 from ..arguments import COUNT, DELAY, FIELD, FLAG, SECONDS, Argument, Kind, optional
 from ..composition import Effect, Row, build, define

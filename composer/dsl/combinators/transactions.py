@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ... import instructions as i
-from ...compensations import UNKNOWN
-from ...coordinator import CONFLICT
 from ...errors import CompositionError
 from ...expressions import Template, path, var
-from ...retries import RetryPolicy
+from ...machine import instructions as i
+from ...machine.retries import RetryPolicy
+from ...machine.sagas.compensations import UNKNOWN
+from ...machine.transactions.coordinator import CONFLICT
 from ..arguments import COUNT, FIELD, FLAG, NAME, SECONDS, TEMPLATE, Argument, choice, optional
 from ..composition import Effect, Row, build, define
 from ..functions import ActionFunction

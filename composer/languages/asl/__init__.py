@@ -1,17 +1,17 @@
-"""The Amazon States Language: definitions checked, parsed and lowered, and made of compositions. What they do is in `composer.states`."""
+"""The Amazon States Language: definitions checked, parsed and lowered, and made of compositions. What they do is in `composer.languages.asl.running`."""
 
-from ...states import Asked
-from ...states.resources import Integration
-from .diagnostic import Diagnostic, Hooks
-from .diagnostics import diagnose, diagnose_state, errors, refusal
-from .export import ExportError, export
-from .hooks import hooks
-from .jsontext import DepthError, TextError, read_json
+from .checking.definition import DefinitionError, parse
+from .checking.diagnostic import Diagnostic, Hooks
+from .checking.diagnostics import diagnose, diagnose_state, errors, refusal
+from .checking.hooks import hooks
+from .checking.jsontext import DepthError, TextError, read_json
+from .checking.mentions import variables_used
+from .export.export import ExportError, export
 from .lowering import lower
-from .machine import DefinitionError, parse
-from .mentions import variables_used
-from .mocks import RefusedTestError
-from .testing import ALONE, StateTest, Surroundings, begin_test
+from .resources import Integration
+from .testing.mocks import RefusedTestError
+from .testing.single_state import Asked
+from .testing.state_test import ALONE, StateTest, Surroundings, begin_test
 
 __all__ = [
     "ALONE",

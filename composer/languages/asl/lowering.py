@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from ...dsl.assembler import Assembler
-from ...instructions import Fork
-from ...states.dialect import STATES
-from ...states.instructions import (
+from ...machine.instructions import Fork
+from .checking.definition import parse
+from .checking.structures import language_of
+from .running.dialect import STATES
+from .running.instructions import (
     BeginBranch,
     BeginMachine,
     EndBranch,
@@ -20,14 +22,12 @@ from ...states.instructions import (
     PassState,
     PrepareState,
 )
-from .machine import parse
-from .structures import language_of
 
 if TYPE_CHECKING:
     from ...dsl.assembler import Label
-    from ...program import Program
+    from ...machine.program import Program
     from ...values import JSON
-    from .diagnostic import Hooks, Language, MachineType
+    from .checking.diagnostic import Hooks, Language, MachineType
 
 END = ""
 EXPRESS_SECONDS = 300  # that an express execution takes at most

@@ -1,40 +1,57 @@
-"""Whether something here answers to a Task's Resource."""
+"""What a Task's Resource may be: an action's name, or an ARN that something here answers to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import final
 
-from ...states.resources import integration, is_activity, is_function
+from ...freezing import frozen
 
-if TYPE_CHECKING:
-    from ...values import JSON
-    from .diagnostic import Check
-
-_NO_EXPRESS = "Express state machine does not support"
-
-
-def check_resource(check: Check, value: JSON, at: str) -> None:
-    """A Task's Resource is known here, and an express machine can wait for it as it is asked to."""
-    if not isinstance(value, str):
-        check.error("Expected value of type [STRING]", at)
-        return
-    named = not value.startswith("arn:")
-    if is_function(value) or (named and check.hooks.is_action(value)):
-        return
-    # A plain name that is no action's can only be meant as an activity's: those wait for a worker.
-    if is_activity(value) or (named and check.type == "EXPRESS"):
-        if check.type == "EXPRESS":
-            check.error(f"{_NO_EXPRESS} Activity ARN", at)
-    elif named:
-        check.error("Value is not a valid resource ARN", at)
-    else:
-        _check_integration(check, value, at)
+_ARN = re.compile(
+    r"arn:[a-z-]+:(?P<service>[\w-]*):(?P<region>[\w-]*):(?P<account>[\w-]*):(?P<rest>.+)"
+)
+_DIGITS = re.compile(r"\d*")
+_FUNCTION = re.compile(r"function:[\w.-]+(?::[\w$.-]+)?")
+_ACTIVITY = re.compile(r"activity:[^\s:]+")
+_INTEGRATION = re.compile(
+    r"(?P<service>(?:aws-sdk:)?[\w-]+):(?P<operation>\w+)"
+    r"(?P<pattern>\.sync(?::2)?|\.waitForTaskToken)?"
+)
 
 
-def _check_integration(check: Check, value: str, at: str) -> None:
-    asked = integration(value)
-    if asked is not None and asked.pattern and check.type == "EXPRESS":
-        check.error(f"{_NO_EXPRESS} '{asked.pattern}' service integration ", at)
-    elif asked is None or not check.hooks.is_integration(value):
-        why = "The value is not a valid resource ARN, or the resource is not available in this region."
-        check.error(f"The resource provided {value} is not recognized. {why}", at)
+@final
+@frozen
+class Integration:
+    """A service integration: `lambda`, `invoke`, and how it is waited for: ``, `.sync`, ..."""
+
+    service: str
+    operation: str
+    pattern: str
+
+
+def integration(resource: str) -> Integration | None:
+    """What `arn:aws:states:::service:operation.pattern` names; None for any other text."""
+    arn = _ARN.fullmatch(resource)
+    if arn is None or arn["service"] != "states" or arn["region"] or arn["account"]:
+        return None
+    match = _INTEGRATION.fullmatch(arn["rest"])
+    if match is None:
+        return None
+    return Integration(match["service"], match["operation"], match["pattern"] or "")
+
+
+def is_function(resource: str) -> bool:
+    """Whether a text is the ARN of a Lambda function, or of one of its versions or aliases.
+
+    The account may be any word: AWS takes `your-account-id`, too, where it only reads a definition.
+    """
+    arn = _ARN.fullmatch(resource)
+    return bool(arn and arn["service"] == "lambda" and _FUNCTION.fullmatch(arn["rest"]))
+
+
+def is_activity(resource: str) -> bool:
+    """Whether a text is the ARN of an activity."""
+    arn = _ARN.fullmatch(resource)
+    if arn is None or arn["service"] != "states" or not _DIGITS.fullmatch(arn["account"]):
+        return False
+    return _ACTIVITY.fullmatch(arn["rest"]) is not None

@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from things import Answers, StandingClock, invocation, needed, node, python
 
+from tests.kit.actions.things import Answers, StandingClock, invocation, needed, node, python
 from xingqiao.actions import FAILURES
 from xingqiao.actions.runtimes import Sandbox, WorkerPool, WorkerSettings
 from xingqiao.actions.runtimes.languages import Language

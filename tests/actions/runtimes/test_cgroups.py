@@ -9,8 +9,8 @@ import sys
 from functools import partial
 
 import pytest
-from fake_groups import FakeTree
 
+from tests.actions.fake_groups import FakeTree
 from xingqiao.actions.runtimes import Kept, open_groups
 from xingqiao.actions.runtimes.cgroupfs import CgroupError, Place, find_place
 from xingqiao.actions.runtimes.cgroups import name_of, tried

@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-import things
-from things import Answers, StandingClock, invocation, python
 
+from tests.kit.actions import things
+from tests.kit.actions.things import Answers, StandingClock, invocation, python
 from xingqiao.actions.runtimes import (
     Sandbox,
     SandboxError,

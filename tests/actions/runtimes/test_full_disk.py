@@ -9,8 +9,7 @@ import subprocess
 import sys
 import zipfile
 
-from things import Answers, StandingClock, invocation, python
-
+from tests.kit.actions.things import Answers, StandingClock, invocation, python
 from xingqiao.actions.runtimes import Sandbox, WorkerPool, WorkerSettings
 from xingqiao.composer import Failure, Success
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_groups import FakeTree
-from things import Answers, StandingClock, ended, invocation, python, until
 
+from tests.actions.fake_groups import FakeTree
+from tests.kit.actions.things import Answers, StandingClock, ended, invocation, python, until
 from xingqiao.actions.runtimes import (
     Bounds,
     Groups,

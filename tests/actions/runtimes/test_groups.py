@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from fake_groups import FakeTree
-from things import ended
 
+from tests.actions.fake_groups import FakeTree
+from tests.kit.actions.things import ended
 from xingqiao.actions.runtimes import groups as groups_module
 from xingqiao.actions.runtimes.cgroupfs import KernelTree
 from xingqiao.actions.runtimes.groups import MEMORY, PROCESSES, Group, Groups, Kept, end, kill, pids

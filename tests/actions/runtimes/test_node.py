@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 import tarfile
 import zipfile
 
 import pytest
-from things import Answers, StandingClock, ended, invocation, needed, node, until
 
+from tests.kit.actions.things import Answers, StandingClock, ended, invocation, needed, node, until
+from tests.kit.actions.workers import logged, run
 from xingqiao.actions.runtimes import (
     Bounds,
     NodeModules,
@@ -23,7 +23,6 @@ from xingqiao.actions.runtimes import (
 from xingqiao.actions.runtimes import modules as modules_module
 from xingqiao.composer import Failure, Success
 
-LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z) (stdout|stderr): (.*)", re.DOTALL)
 NO_DICT = "The action did not return a dictionary or array."
 EXITED = "The action did not produce a valid response and exited unexpectedly."
 
@@ -40,18 +39,8 @@ async def pool(tmp_path):
         yield made
 
 
-async def run(pool, action, params=None, **fields):
-    answers = Answers()
-    answers.invoke(pool, invocation(action, params, **fields))
-    return await answers.next()
-
-
 async def outcome(pool, code, params=None, **fields):
     return (await run(pool, node(code, **fields), params)).outcome
-
-
-def logged(completion):
-    return [LINE.fullmatch(line).groups()[1:] for line in completion.logs]
 
 
 # --- what code may look like -------------------------------------------------------------------

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
-from things import Answers, StandingClock, ended, invocation, python, until
 
+from tests.kit.actions.things import Answers, StandingClock, ended, invocation, python, until
 from xingqiao.actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
 from xingqiao.actions.runtimes import pool as pools
 from xingqiao.composer import Failure, Success

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from things import Answers, StandingClock, invocation, python
 
+from tests.kit.actions.things import Answers, StandingClock, invocation, python
 from xingqiao.actions.runtimes import (
     Sandbox,
     SandboxError,

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from things import until
 
+from tests.kit.actions.things import until
 from xingqiao.actions.runtimes import watch
 from xingqiao.actions.runtimes.homes import make_home
 from xingqiao.actions.runtimes.watch import Watch, measure

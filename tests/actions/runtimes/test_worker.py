@@ -6,46 +6,26 @@ import base64
 import io
 import json
 import os
-import re
 import sys
 import zipfile
 from pathlib import Path
 
 import anyio
 import pytest
-from things import Answers, StandingClock, composed, ended, invocation, python, until
 
+from tests.kit.actions.things import Answers, StandingClock, ended, invocation, python, until
+from tests.kit.actions.workers import LIMIT, logged, outcome, run, small_pool
 from xingqiao.actions import status_of
-from xingqiao.actions.runtimes import Bounds, Sandbox, WorkerPool, WorkerSettings
 from xingqiao.composer import Failure, Success
 
-LIMIT = 50_000  # bytes of a result
 EXITED = Failure("Crashed", "The action did not produce a valid response and exited unexpectedly.")
 NEVER_BEGAN = Failure("Crashed", "The action did not initialize and exited unexpectedly.")
-LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z) (stdout|stderr): (.*)", re.DOTALL)
 
 
 @pytest.fixture
 async def pool(tmp_path):
-    settings = WorkerSettings(result_bytes=LIMIT, directory=tmp_path)
-    async with WorkerPool(Sandbox(), StandingClock(), settings, Bounds(size=3)) as made:
+    async with small_pool(tmp_path) as made:
         yield made
-
-
-async def run(pool, action, params=None, **fields):
-    """What comes of an action; and the pool must still run another."""
-    answers = Answers()
-    answers.invoke(pool, invocation(action, params, **fields))
-    return await answers.next()
-
-
-async def outcome(pool, code, params=None, **fields):
-    return (await run(pool, python(code, **fields), params)).outcome
-
-
-def logged(completion):
-    """(stream, text) of every line."""
-    return [LINE.fullmatch(line).groups()[1:] for line in completion.logs]
 
 
 @pytest.fixture(autouse=True)
@@ -805,91 +785,3 @@ async def test_a_coroutine_is_awaited(pool):
 
 async def test_a_coroutine_that_returns_nothing_is_a_bad_response(pool):
     assert await outcome(pool, "async def main(params): pass") == Failure("BadResponse", NO_DICT)
-
-
-# --- inline functions --------------------------------------------------------------------------
-
-
-async def inlined(pool, function, params=None, variables=None, **fields):
-    action = composed(function, **fields)
-    (hash,) = action.program.functions
-    return await run(pool, action, params, function=hash, variables=variables or {})
-
-
-async def test_an_inline_function_returns_what_it_likes(pool):
-    completion = await inlined(pool, lambda params: params["n"] + 1, {"n": 1})
-
-    assert (completion.outcome, completion.variables) == (Success(2), None)
-
-
-async def test_an_inline_function_that_returns_nothing_hands_its_value_on(pool):
-    completion = await inlined(pool, lambda params: None, {"n": 1})
-
-    assert completion.outcome == Success({"n": 1})
-
-
-async def test_an_inline_function_without_parameters_is_called_without(pool):
-    assert (await inlined(pool, lambda: {"n": 7}, {"n": 1})).outcome == Success({"n": 7})
-
-
-async def test_what_an_inline_function_has_set_before_it_fails_counts(pool):
-    def count(params, variables):
-        variables["n"] += 1
-        raise ValueError("no")
-
-    def spoil(params, variables):
-        variables["n"] = {1, 2}
-        raise ValueError("no")
-
-    completion = await inlined(pool, count, {}, {"n": 1})
-    spoilt = await inlined(pool, spoil, {}, {"n": 1})
-
-    assert completion.outcome == spoilt.outcome == Failure("ApplicationError", "no")
-    assert (completion.variables, spoilt.variables) == ({"n": 2}, None)
-
-
-async def test_an_inline_function_reads_and_sets_variables(pool):
-    def count(params, variables):
-        variables["n"] += 1
-        return {"seen": variables["n"]}
-
-    completion = await inlined(pool, count, {}, {"n": 1, "m": [1]})
-
-    assert completion.outcome == Success({"seen": 2})
-    assert completion.variables == {"n": 2, "m": [1]}
-
-
-async def test_an_inline_function_takes_any_number(pool):
-    completion = await inlined(pool, lambda *given: {"given": list(given)}, {"a": 1}, {"v": 2})
-
-    assert completion.outcome == Success({"given": [{"a": 1}, {"v": 2}]})
-
-
-async def test_a_variable_that_nobody_declared_is_for_the_conductor_to_refuse(pool):
-    def stray(params, variables):
-        variables["stray"] = 1
-
-    completion = await inlined(pool, stray, {}, {"n": 1})
-
-    assert completion.variables == {"n": 1, "stray": 1}
-
-
-async def test_variables_are_so_long_and_no_longer(pool):
-    def grow(params, variables):
-        variables["v"] = "x" * params["n"]
-        return {}
-
-    fits = LIMIT - len('{"v":""}')
-
-    assert (await inlined(pool, grow, {"n": fits}, {"v": ""})).variables == {"v": "x" * fits}
-    found = (await inlined(pool, grow, {"n": fits + 1}, {"v": ""})).outcome
-    assert found.code == "PayloadTooLarge"
-
-
-async def test_the_traceback_of_an_inline_function_shows_its_own_line(pool):
-    completion = await inlined(pool, lambda params: params["missing"])
-
-    assert completion.outcome == Failure("ApplicationError", "'missing'")
-    lines = [text for _, text in logged(completion)]
-    assert re.fullmatch(r'  File "function-[0-9a-f]{8}\.py", line 1, in <lambda>', lines[1])
-    assert 'params["missing"]' in lines[2]

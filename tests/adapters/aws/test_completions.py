@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 from botocore.session import Session
-from things import until
 
-from tests.adapters.aws_world import FromKeys, aws_at
+from tests.kit.actions.things import until
+from tests.kit.adapters.aws_world import FromKeys, aws_at
 from tests.rigs.answers import answer, held, throttled
 from tests.rigs.strict_host import strict_host
 from xingqiao.actions import ConflictError, NotFoundError

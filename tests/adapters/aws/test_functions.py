@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pytest
 from botocore.session import Session
-from things import StandingClock
 
-from tests.adapters.aws_world import INVOKE, TRACE, aws_at, request
+from tests.kit.actions.things import StandingClock
+from tests.kit.adapters.aws_world import INVOKE, TRACE, aws_at, request
 from tests.rigs.answers import (
     always,
     answer,

@@ -6,9 +6,9 @@ import json
 
 import pytest
 from botocore.session import Session
-from things import StandingClock
 
-from tests.adapters.aws_world import aws_at, request
+from tests.kit.actions.things import StandingClock
+from tests.kit.adapters.aws_world import aws_at, request
 from tests.rigs.answers import always, answer, cut, throttled
 from tests.rigs.strict_host import strict_host
 from xingqiao.actions import STATES, Remote

@@ -12,10 +12,10 @@ from functools import partial
 
 import anyio.lowlevel
 import pytest
-from things import StandingClock, until
 
-from tests.adapters.aws_world import TRACE, FromKeys, live_in, opened, request
-from tests.infra.servers import AUTH, running
+from tests.kit.actions.things import StandingClock, until
+from tests.kit.adapters.aws_world import TRACE, FromKeys, live_in, opened, request
+from tests.kit.infra.servers import AUTH, running
 from tests.rigs.lambda_account import EXPIRED, FORBIDDEN, KEYS
 from tests.rigs.lambda_rig import lambda_rig
 from xingqiao import composer
@@ -25,9 +25,9 @@ from xingqiao.adapters.aws.functions import MAX_BYTES, MAX_EVENT_BYTES
 from xingqiao.adapters.aws.signing import AGAIN_MS
 from xingqiao.adapters.retrying import RESERVE
 from xingqiao.composer import Failure, Success
-from xingqiao.infra.app import open_service
 from xingqiao.infra.clock import SystemClock
-from xingqiao.infra.embedded import Embedded
+from xingqiao.infra.service.app import open_service
+from xingqiao.infra.service.embedded_engine import Embedded
 from xingqiao.infra.settings import Settings
 
 FUNCTIONS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 
 import pytest
-from things import StandingClock
 from werkzeug.wrappers import Response
 
-from tests.adapters.aws_world import FromKeys, environment, live_in, request
+from tests.kit.actions.things import StandingClock
+from tests.kit.adapters.aws_world import FromKeys, environment, live_in, request
 from tests.rigs.s3 import KEYS, refused, s3
 from xingqiao.adapters import Egress, Fault, Rules, objects_on_s3
 

@@ -9,9 +9,9 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from things import StandingClock
 
-from tests.adapters.aws_world import KEYS, environment, live_in
+from tests.kit.actions.things import StandingClock
+from tests.kit.adapters.aws_world import KEYS, environment, live_in
 from xingqiao.adapters.aws.signing import AGAIN_MS, Chain, KeySource, Signer
 from xingqiao.adapters.credentials import AwsKeys, CredentialsError
 from xingqiao.adapters.port import Ask

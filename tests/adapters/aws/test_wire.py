@@ -6,9 +6,9 @@ import os
 import sys
 
 import pytest
-from things import StandingClock
 
-from tests.adapters.aws_world import (
+from tests.kit.actions.things import StandingClock
+from tests.kit.adapters.aws_world import (
     INVOKE,
     KEYS,
     REGION,

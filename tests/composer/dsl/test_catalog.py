@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from dsl.catalog import CATALOG
 
+from tests.composer.dsl.catalog import CATALOG
 from xingqiao import composer
 from xingqiao.composer.dsl import combinators
 from xingqiao.composer.dsl.composition import Row

@@ -6,10 +6,10 @@ import json
 from contextlib import suppress
 
 import pytest
-from compositions import compositions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.composer.compositions import compositions
 from xingqiao import composer
 from xingqiao.composer import DIALECTS, CompositionError, Program, parse, path
 from xingqiao.composer.dsl.assembler import MAX_INSTRUCTIONS

@@ -8,7 +8,6 @@ import pytest
 
 from xingqiao import composer
 from xingqiao.composer import CompositionError, path
-from xingqiao.composer import instructions as i
 from xingqiao.composer.dsl.arguments import DELAY, Argument
 from xingqiao.composer.dsl.composition import ROWS, Effect, InComposer, Row, build, define
 from xingqiao.composer.dsl.drawing import draw_components, title
@@ -16,10 +15,11 @@ from xingqiao.composer.dsl.grammar import COMPONENTS
 from xingqiao.composer.dsl.lowering import lower_components
 from xingqiao.composer.expressions import Template
 from xingqiao.composer.languages import asl
-from xingqiao.composer.languages.asl.export import plain_name
-from xingqiao.composer.languages.asl.export_machine import Names, Sheet
-from xingqiao.composer.languages.asl.export_parts import COUNTERPARTS
-from xingqiao.composer.languages.asl.export_writer import Writer
+from xingqiao.composer.languages.asl.export.combinators import COUNTERPARTS
+from xingqiao.composer.languages.asl.export.export import plain_name
+from xingqiao.composer.languages.asl.export.states import Names, Sheet
+from xingqiao.composer.languages.asl.export.writer import Writer
+from xingqiao.composer.machine import instructions as i
 from xingqiao.composer.testing import simulate
 
 # --- all that a combinator takes -----------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.infra.servers import AUTH, running
+from tests.kit.infra.servers import AUTH, running
 from xingqiao.infra.cli import main
 
 OURS = ("XINGQIAO_", "WSK_CONFIG_FILE")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
+from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 from xingqiao import composer
 
 SPEAK = "def main(params):\n    print('hello')\n    print('again')\n    return params\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.servers import AUTH, running
+from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
 from xingqiao.infra.stores.sqlite import FILE
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.infra.servers import AUTH, running
+from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
 
 HELLO = "def main(params):\n    return {'hello': params.get('name')}\n"

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from tests.infra.servers import DEADLINE_S, XINGQIAO
+from tests.kit.infra.servers import DEADLINE_S, XINGQIAO
 
 
 def doctor(*options, **environment):

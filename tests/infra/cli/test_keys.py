@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from tests.infra.servers import AUTH, XINGQIAO, running
+from tests.kit.infra.servers import AUTH, XINGQIAO, running
 
 
 def xingqiao(*arguments, **environment):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infra.servers import DEADLINE_S
+from tests.kit.infra.servers import DEADLINE_S
 
 UNKNOWN = "0" * 32
 DIES = "import os\ndef main(params):\n    os._exit(1)\n"

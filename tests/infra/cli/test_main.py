@@ -12,7 +12,7 @@ from importlib.metadata import version
 import click
 import pytest
 
-from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO
+from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO
 from xingqiao.infra.cli.main import COMMANDS, cli
 
 NO_CREDENTIALS = (

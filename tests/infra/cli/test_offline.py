@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.infra.servers import AUTH, Server, running
+from tests.kit.infra.servers import AUTH, Server, running
 from xingqiao import composer
 from xingqiao.infra.settings import OPERATOR_FILE
 

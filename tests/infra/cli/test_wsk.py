@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from tests.infra.servers import AUTH
+from tests.kit.infra.servers import AUTH
 
 HELLO = "def main(params):\n    return {'greeting': 'Hello, ' + params.get('name', 'nobody')}\n"
 

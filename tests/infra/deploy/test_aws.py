@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hosts import Table
-from tables import LAWS
 
+from tests.kit.deploy.hosts import Table
+from tests.kit.deploy.tables import LAWS
 from tests.rigs.ministack import ministack
 from tests.rigs.osls import osls
 from tests.rigs.venvs import python_of

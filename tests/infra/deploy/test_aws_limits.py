@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import boto3
-import hosts
 import pytest
 from moto import mock_aws
-from tables import LAWS
 
+from tests.kit.deploy import hosts
+from tests.kit.deploy.tables import LAWS
 from xingqiao import composer
 from xingqiao.composer import compile, path
 from xingqiao.infra.deploy.hosted import Change, Wrapped

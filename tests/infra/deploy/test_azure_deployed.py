@@ -10,9 +10,9 @@ from collections import Counter
 from hashlib import sha256
 
 import pytest
-from azure_rig import Azurite, Driver
-from tables import LAWS
 
+from tests.kit.deploy.azure_rig import Azurite, Driver
+from tests.kit.deploy.tables import LAWS
 from xingqiao import composer
 from xingqiao.composer import path
 from xingqiao.infra.deploy import Source, bundle

@@ -54,9 +54,9 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
 
 UNNEEDED = (
     "asyncio",
-    "xingqiao.composer.diagram",
+    "xingqiao.composer.views.diagram",
     "xingqiao.composer.dsl",
-    "xingqiao.composer.languages.asl.diagnostics",
+    "xingqiao.composer.languages.asl.checking.diagnostics",
 )
 
 

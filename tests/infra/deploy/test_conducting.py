@@ -6,10 +6,10 @@ import json
 
 import hypothesis.strategies as st
 import pytest
-from compositions import INPUTS, compositions, plans
-from hosts import ID, START_MS, Faults, Host, expected, result
 from hypothesis import assume, given, settings
 
+from tests.kit.composer.compositions import INPUTS, compositions, plans
+from tests.kit.deploy.hosts import ID, START_MS, Faults, Host, expected, result
 from xingqiao import composer
 from xingqiao.composer import path, var
 from xingqiao.composer.testing import Fail, Never, simulate

@@ -9,10 +9,10 @@ import sys
 import zipfile
 
 import pytest
-from compositions import ACTIONS, INPUTS, PLAIN, Grower, plans
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.kit.composer.compositions import ACTIONS, INPUTS, PLAIN, Grower, plans
 from xingqiao import composer
 from xingqiao.composer import Completed, Execution, Failure, Limits, path, var
 from xingqiao.composer.testing import Fail

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from tests.infra.servers import AUTH, running
+from tests.kit.infra.servers import AUTH, running
 from xingqiao import composer
 from xingqiao.composer import path, var
 from xingqiao.infra.cli import main

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hosts import DiedError, Faults, Host
 
+from tests.kit.deploy.hosts import DiedError, Faults, Host
 from xingqiao import composer
 from xingqiao.infra.deploy.hosted import Request, serve
 

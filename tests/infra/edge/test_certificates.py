@@ -12,8 +12,8 @@ import subprocess
 import httpx
 import pytest
 
-from tests.infra.edge.certificates import Authority
-from tests.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
+from tests.kit.edge.certificates import Authority
+from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 from xingqiao.infra.edge import CertificateError, context_of
 
 OPTIONS = ("--auth", AUTH, "--isolation", "process")

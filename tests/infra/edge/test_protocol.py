@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.infra.edge.wires import ADDRESS, Line, answer, echo
+from tests.kit.edge.wires import ADDRESS, Line, answer, echo
 from xingqiao.infra.edge.protocol import LINGER_BYTES, LINGER_S, MAX_PIPELINED
 
 GET = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"

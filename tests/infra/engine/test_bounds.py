@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from engines import CODE, GUEST, HELD, begun, world
-from infra_clock import FastClock
 
+from tests.kit.engine.engines import CODE, GUEST, HELD, begun, world
+from tests.kit.engine.infra_clock import FastClock
 from xingqiao import composer
 from xingqiao.actions import Action, Call, Quotas, Rule, ThrottledError, Trigger
 from xingqiao.composer import Failure, Name, Success, path

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from engines import begun
-from faulty import FaultyStore
-
+from tests.kit.engine.engines import begun
+from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer
 from xingqiao.actions import Write
 from xingqiao.infra.engine import check

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engines import CODE, HELD, Hands, begun, world
 
+from tests.kit.engine.engines import CODE, HELD, Hands, begun, world
 from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import Failure, Success

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engines import begun
 
+from tests.kit.engine.engines import begun
 from xingqiao.actions import Package
 from xingqiao.composer import Failure, Name
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import HELD, DyingStore, begun
-from infra_clock import FastClock
 
+from tests.kit.engine.engines import HELD, DyingStore, begun
+from tests.kit.engine.infra_clock import FastClock
 from xingqiao import composer
 from xingqiao.actions import ActivationRow, Query
 from xingqiao.composer import Failure, path, var

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import GUEST, HELD, DyingStore, begun, world
 
+from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun, world
 from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.infra.engine import recovery

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import HELD, begun, world
 
+from tests.kit.engine.engines import HELD, begun, world
 from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import Failure, Limits, path

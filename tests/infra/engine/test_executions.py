@@ -6,12 +6,13 @@ import asyncio
 import json
 
 import pytest
-from engines import HELD, DyingStore, begun, world
 
+from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from xingqiao import composer
 from xingqiao.actions import Action, ActivationRow, Composed, NotFoundError, Query
 from xingqiao.composer import CANCELLED, Failure, Name, Success
-from xingqiao.infra.engine import Beginning, starts
+from xingqiao.infra.engine import Beginning
+from xingqiao.infra.engine.inbox import beginning as starts
 from xingqiao.infra.stores import MemoryStore
 
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}

@@ -6,11 +6,11 @@ import asyncio
 
 import anyio.lowlevel
 import pytest
-from engines import begun
-from faulty import FaultyStore
-from infra_clock import FastClock
-from test_crashes import ANSWERS, COMPOSITIONS, calm, deploy, plain
 
+from tests.infra.engine.test_crashes import ANSWERS, COMPOSITIONS, calm, deploy, plain
+from tests.kit.engine.engines import begun
+from tests.kit.engine.faulty import FaultyStore
+from tests.kit.engine.infra_clock import FastClock
 from xingqiao.actions import ActivationRow, InDoubtError, Query, UnavailableError
 from xingqiao.infra.engine import tick
 from xingqiao.infra.stores import MemoryStore
@@ -22,7 +22,7 @@ ITEMS = {"items": [1, 2, 3]}
 def quick(monkeypatch):
     monkeypatch.setattr(tick, "RETRY_S", 0)
     monkeypatch.setattr("xingqiao.infra.engine.recovery.AGAIN_S", 0)
-    monkeypatch.setattr("xingqiao.infra.engine.mailboxes.AGAIN_S", 0)
+    monkeypatch.setattr("xingqiao.infra.engine.entities.mailboxes.AGAIN_S", 0)
 
 
 async def result(world, kept, id):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import HELD, DyingStore, begun
-from faulty import FaultyStore
-from things import StandingClock
 
+from tests.kit.actions.things import StandingClock
+from tests.kit.engine.engines import HELD, DyingStore, begun
+from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer as c
 from xingqiao.actions import (
     Action,

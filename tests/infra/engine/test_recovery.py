@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import orjson
-from engines import CODE, GUEST, HELD, begun
-from infra_clock import FastClock
 
+from tests.kit.engine.engines import CODE, GUEST, HELD, begun
+from tests.kit.engine.infra_clock import FastClock
 from xingqiao import composer
 from xingqiao.actions import (
     Action,
@@ -24,9 +24,9 @@ from xingqiao.actions import (
 from xingqiao.composer import Name
 from xingqiao.infra.engine import recovery
 from xingqiao.infra.engine.programs import PROGRAM
-from xingqiao.infra.feeds import SCHEDULE, Feeds
+from xingqiao.infra.service.feeds import SCHEDULE, Feeds
+from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.stores import MemoryStore, StoreError
-from xingqiao.infra.system import system_entities
 
 LATE = 300
 MAIN = composer.sequence("a", "a")

@@ -8,8 +8,8 @@ import threading
 
 import anyio.lowlevel
 import pytest
-from engines import GUEST, DyingStore, begun, world
 
+from tests.kit.engine.engines import GUEST, DyingStore, begun, world
 from xingqiao.actions import ActivationRow, Query
 from xingqiao.composer import Limits, Stretch
 from xingqiao.infra.engine import EngineSettings

@@ -6,8 +6,8 @@ import json
 from base64 import urlsafe_b64decode
 
 import pytest
-from engines import HELD, begun, world
 
+from tests.kit.engine.engines import HELD, begun, world
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import Failure, Success, task_token
 from xingqiao.infra.engine import Beginning

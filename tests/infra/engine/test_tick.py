@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import GUEST, HELD, begun
-from faulty import FaultyStore
 
+from tests.kit.engine.engines import GUEST, HELD, begun
+from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer
 from xingqiao.actions import (
     Action,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from engines import GUEST, begun, world
 
+from tests.kit.engine.engines import GUEST, begun, world
 from xingqiao import composer
 from xingqiao.infra.clock import SystemClock
 from xingqiao.infra.engine import timers

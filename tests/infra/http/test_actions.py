@@ -262,7 +262,7 @@ async def test_a_page_that_is_none_is_refused(client, query, text):
 
 
 async def test_an_action_outlives_a_restart(world):
-    from tests.infra.http.worlds import world as opened
+    from tests.kit.http.worlds import world as opened
 
     made = await world.put("hello", "echo")
     await world.put("gone", "echo")

@@ -9,11 +9,11 @@ from hashlib import sha256
 import orjson
 import pytest
 
-from tests.infra.http.worlds import KEY, USER
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import KEY, USER
+from tests.kit.http.worlds import world as opened
 from xingqiao.actions import Document, Quotas, Write
+from xingqiao.infra.access.namespaces import AuthError, Namespaces, first_namespaces
 from xingqiao.infra.clock import SystemClock
-from xingqiao.infra.namespaces import AuthError, Namespaces, first_namespaces
 from xingqiao.infra.stores import MemoryStore
 
 CREDENTIALS = f"{USER}:{KEY}"

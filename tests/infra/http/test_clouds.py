@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from things import StandingClock
 
-from tests.infra.http.worlds import NAMESPACE
+from tests.kit.actions.things import StandingClock
+from tests.kit.http.worlds import NAMESPACE
 from tests.rigs.answers import answer
 from tests.rigs.strict_host import strict_host
 from xingqiao import composer
 from xingqiao.actions import REMOTES, InvalidError
 from xingqiao.adapters import SecretError
-from xingqiao.infra.secrets import SecretStore
+from xingqiao.infra.access.secrets import SecretStore
 from xingqiao.infra.stores import MemoryStore
 
 SECRET = "a-secret-that-nobody-sees"

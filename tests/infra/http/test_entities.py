@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import OPERATOR, PAYLOAD_BYTES
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.actions import Quotas
 from xingqiao.composer import Success, call, literal

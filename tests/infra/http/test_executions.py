@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.composer import Failure, Success, path
 

@@ -6,7 +6,7 @@ import anyio.lowlevel
 import orjson
 import pytest
 
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import world as opened
 from xingqiao.actions import Document, Quotas, Rule, Trigger, Write
 from xingqiao.composer import Name
 from xingqiao.infra.engine import EngineSettings
@@ -160,7 +160,7 @@ class FullDisk(MemoryStore):
 async def test_an_alarm_that_the_store_did_not_take_fires_when_it_works_again(monkeypatch):
     monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
     monkeypatch.setattr("xingqiao.infra.engine.tick.DEADLINE_S", 0)
-    monkeypatch.setattr("xingqiao.infra.feeds.AGAIN_MS", 1)
+    monkeypatch.setattr("xingqiao.infra.service.feeds.AGAIN_MS", 1)
     store = FullDisk()
     async with opened(store) as world:
         alarms = await Alarms(world).furnish()

@@ -10,8 +10,8 @@ from uuid import UUID
 import anyio.lowlevel
 import pytest
 
-from tests.infra.http.stepfunctions.clients import Aws
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import world as opened
+from tests.kit.stepfunctions.clients import Aws
 from xingqiao import composer
 
 HOME = "/api/v1/namespaces/_"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infra.http.worlds import PAYLOAD_BYTES
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import PAYLOAD_BYTES
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.actions import Quotas
 from xingqiao.composer import Success

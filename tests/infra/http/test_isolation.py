@@ -12,7 +12,7 @@ import asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 
 OWNERS = ("ann", "bob")

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import anyio.lowlevel
 import pytest
 
-from tests.infra.http.worlds import OPERATOR
+from tests.kit.http.worlds import OPERATOR
 from xingqiao import composer
 from xingqiao.composer import Name
+from xingqiao.infra.aws.functions import machine_of
 from xingqiao.infra.engine import EVENT, Beginning, Unwaited
-from xingqiao.infra.functions import machine_of
-from xingqiao.infra.telemetry import metrics_of
+from xingqiao.infra.service.telemetry import metrics_of
 
 UNKNOWN = "0" * 32
 NOT_FOUND = "The requested resource does not exist."

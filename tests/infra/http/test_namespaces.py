@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infra.http.worlds import OPERATOR
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import OPERATOR
+from tests.kit.http.worlds import world as opened
 from xingqiao.actions import REMOTES, Action, Quotas
 from xingqiao.composer import Name
-from xingqiao.infra.namespaces import Namespaces
+from xingqiao.infra.access.namespaces import Namespaces
 from xingqiao.infra.stores import MemoryStore
 
 OPERATED = "/api/v1/operator/namespaces"

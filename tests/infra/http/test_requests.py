@@ -8,10 +8,11 @@ import anyio.lowlevel
 import httpx
 import pytest
 
-from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import OPERATOR, PAYLOAD_BYTES
+from tests.kit.http.worlds import world as opened
 from xingqiao.composer import MAX_DEPTH
 from xingqiao.infra.http import create_app
+from xingqiao.infra.service.api import WINGS
 from xingqiao.infra.stores import MemoryStore
 
 ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
@@ -339,7 +340,7 @@ async def test_a_caller_who_leaves_before_the_end_is_no_error_of_ours(world):
         "type": "http", "method": "POST", "path": "/api/v1/completions/x", "query_string": b"",
         "headers": [(b"content-length", b"100")], "root_path": "",
     }  # fmt: skip
-    await create_app(world.api)(scope, receive, send)
+    await create_app(world.api, WINGS)(scope, receive, send)
 
     assert sent[0]["status"] == 400
 
@@ -349,7 +350,7 @@ async def test_a_mistake_of_ours_is_told_without_its_details(world, client):
         raise RuntimeError("a detail")
 
     world.api.metrics = mistaken
-    transport = httpx.ASGITransport(create_app(world.api), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(create_app(world.api, WINGS), raise_app_exceptions=False)
     async with httpx.AsyncClient(
         transport=transport, base_url="http://test", auth=tuple(OPERATOR.split(":"))
     ) as caller:

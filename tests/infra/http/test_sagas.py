@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.infra.http.worlds import OPERATOR, PAYLOAD_BYTES
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import OPERATOR, PAYLOAD_BYTES
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.composer import Failure, Success, call, parallel, participant, saga, step, transaction
-from xingqiao.infra.telemetry import metrics_of
+from xingqiao.infra.service.telemetry import metrics_of
 
 START = 1_700_000_000_000  # of the world's clock
 UNKNOWN = "0" * 32

@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from tests.infra.http.worlds import KEY, OPERATOR, PAYLOAD_BYTES, USER
-from tests.infra.http.worlds import world as opened
+from tests.kit.http.worlds import KEY, OPERATOR, PAYLOAD_BYTES, USER
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.actions import Quotas
 from xingqiao.infra.engine import EngineSettings

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, ReadTimeoutError
 
-from tests.infra.stores.tables import (
+from tests.kit.stores.tables import (
     TABLE,
     At,
     Faulty,

@@ -1,0 +1,3 @@
+"""Definitions checked as AWS checks them."""
+
+__all__: list[str] = []

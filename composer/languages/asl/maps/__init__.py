@@ -1,0 +1,3 @@
+"""The items and results of distributed Maps."""
+
+__all__: list[str] = []

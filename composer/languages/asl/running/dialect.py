@@ -1,0 +1,117 @@
+"""What the machine's moments mean to the States Language: see `composer.machine.dialect`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+from ....machine import history
+from ....machine.dialect import (
+    SILENT,
+    AskedAgain,
+    Ended,
+    MemberFailed,
+    Narration,
+    Redriven,
+    Started,
+)
+from ....machine.events import Completed
+from ....machine.fiber import quiet
+from ....machine.plain import PLAIN
+from . import reacting
+from .frames import InState, Machine
+from .history import about, ended, scheduled, started
+from .instructions import BeginMachine, InvokeState, MapState
+from .mapping import iteration, iterations
+from .operations import RUNNING, invocation
+from .view import machine_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ....machine.cursor import Cursor, Reaction
+    from ....machine.dialect import Asking, Dialect, Forking, Moment, Operation, Unwinding
+    from ....machine.events import Accepted, Event, Failed, Joined
+    from ....machine.fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from ....values import JSON, Failure
+
+
+def _passed(_cursor: Cursor, _frame: Machine, cause: Cause) -> Cause:
+    return cause
+
+
+class States:
+    """State machines: their history is numbered as AWS numbers it, and they know who they are."""
+
+    name = "states"
+    mark: type[Any] | None = BeginMachine
+    operations: Mapping[type[Any], Operation] = {**PLAIN.operations, **RUNNING}
+    commands: Mapping[type[Any], Asking] = {**PLAIN.commands, InvokeState: invocation}
+    forks: Mapping[type[Any], Forking] = {MapState: iterations}
+    frames: Mapping[type[OwnFrame], Unwinding] = {Machine: _passed, InState: reacting.recover}
+    numbers = True
+    introduces = True
+    integrates = True
+
+    def begun(self, context: dict[str, JSON]) -> tuple[Frame, ...]:
+        return machine_frames(context)
+
+    def accepted(self, cursor: Cursor, event: Accepted) -> None:
+        reacting.accepted(cursor, event)
+
+    def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
+        return reacting.completed(cursor, event)
+
+    def failed(self, cursor: Cursor, event: Failed) -> Failure:
+        return reacting.task_failed(cursor, event)
+
+    def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
+        return reacting.joined(cursor, event, wait)
+
+    def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:
+        return reacting.timed_out(cursor, deadline)
+
+    def told(self, moment: Moment) -> Narration:
+        match moment:
+            case Started(frames):
+                event = ("ExecutionStarted", started(frames))
+                return Narration((event,), tuple(about(frames).items()))
+            case Redriven(generation):
+                return Narration((("ExecutionRedriven", {"redriveCount": generation}),))
+            case AskedAgain(cursor):
+                return Narration(tuple(scheduled(cursor)))
+            case MemberFailed():
+                return _member_failed(moment)
+            case Ended(outcome):
+                return Narration((ended(outcome),))
+            case _:
+                assert_never(moment)
+
+    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
+        match entry["type"]:
+            case history.EXECUTION_STARTED:
+                return Started(_begun(entry))
+            case history.STEP_SUCCEEDED if entry.get("payload"):
+                answer = entry["value"]  # what Lambda answers is put around it again
+                log = answer.get("LogResult")
+                return Completed(entry["turn"], answer["Payload"], log=log)
+        return PLAIN.replayed(entry)
+
+
+def _member_failed(moment: MemberFailed) -> Narration:
+    about = None
+    if isinstance(moment.instruction, MapState) and not quiet(moment.frames):
+        about = iteration(moment.instruction, moment.index)
+    return SILENT if about is None else Narration((("MapIterationFailed", about),))
+
+
+def _begun(entry: dict[str, JSON]) -> tuple[Frame, ...]:
+    """What a state machine began with, by the first entry of its history."""
+    if "context" not in entry:
+        return ()
+    context = entry["context"]
+    return machine_frames(
+        {**context, "Execution": {**context["Execution"], "Input": entry["value"]}}
+    )
+
+
+STATES: Final[Dialect] = States()

@@ -1,0 +1,3 @@
+"""One state run by itself, as AWS' TestState does."""
+
+__all__: list[str] = []

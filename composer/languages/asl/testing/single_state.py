@@ -1,0 +1,298 @@
+"""One state by itself, as TestState runs it: the machine's own functions, without a machine around them.
+
+What its work comes to is given, as a mock, or asked for: then whoever tries it performs the task, and
+hands in what came of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ....errors import Error
+from ....freezing import frozen
+from ....machine.cursor import Context, Cursor, Limits
+from ....machine.fiber import ROOT, Fiber, Variables
+from ....values import Failure
+from ..maps.items import read_items
+from ..running.children import put_together, reading
+from ..running.compiled import first_covering
+from ..running.flow import (
+    Output,
+    error_to_output,
+    input_of,
+    input_to_output,
+    limited,
+    result_to_output,
+)
+from ..running.frames import InState, Machine
+from ..running.mapping import concurrency_of, inputs_of, items_of, selects, tolerance_of, tolerates
+from ..running.operations import END, PLAIN
+from ..running.tasks import resource_of
+from ..running.timing import task_seconds, wait_until_ms
+from ..running.view import View
+from ..state_errors import TIMEOUT, StatesError, exceeded, failed
+
+if TYPE_CHECKING:
+    from ....values import JSON, Outcome
+    from ..running.compiled import State
+
+SUCCEEDED: Final = "SUCCEEDED"
+FAILED: Final = "FAILED"
+RETRIABLE: Final = "RETRIABLE"
+CAUGHT: Final = "CAUGHT_ERROR"
+LONGEST_MS: Final = 300_000  # that a test may take on AWS: so a Wait for longer fails
+MAX_ITEMS: Final = 1_000  # of a Map that are worked out one after another, in one go
+
+_INPUT = ("afterInputPath", "afterParameters", "afterArguments")
+_RESULT = ("afterResultSelector", "afterResultPath")
+# What AWS was recorded to show of a state, by its type; of any other it is InputPath only.
+SHOWN: Final = {
+    "Pass": (*_INPUT[:2], "result", *_RESULT),
+    "Task": (*_INPUT, "result", *_RESULT),
+    "Parallel": _RESULT,
+    "Map": (
+        "afterInputPath", "afterItemsPath", "afterItemsPointer", "afterItemSelector", "afterItemBatcher",
+        "maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage", *_RESULT,
+    ),
+}  # fmt: skip
+
+
+class MismatchError(Error):
+    """What is given to a test does not go together with the state; the text is AWS' where it is known."""
+
+
+@final
+@frozen
+class Given:
+    """What a state is tried with.
+
+    Args:
+        raw: its input.
+        id: that chance is drawn from.
+        now_ms: the time.
+        run: the context object's `Execution` and `StateMachine`, and `Map` for a state in one.
+        variables: by name.
+        context: all of the context object, in place of what `run` and the state make.
+        mock: what its work comes to, if it is not to be asked for.
+        retried: how often the retrier that covers its error has had it tried again.
+        failures: iterations of a Map that have failed.
+        read: what its ItemReader reads: the text of a file.
+    """
+
+    raw: JSON
+    id: str
+    now_ms: int
+    run: dict[str, JSON]
+    variables: dict[str, JSON]
+    context: dict[str, JSON] | None = None
+    mock: Outcome | None = None
+    retried: int = 0
+    failures: int = 0
+    read: str | None = None
+
+
+@final
+@frozen
+class Asked:
+    """What a Task asks for; `timeout_s` is how long it may take, if the state says so."""
+
+    resource: str
+    parameters: JSON
+    timeout_s: int | None
+
+
+@final
+@frozen
+class Verdict:
+    """What has come of a trial.
+
+    `next` is where the state leads, if anywhere; `handled` the indexes of its retrier and catcher.
+    """
+
+    status: str
+    output: Output | None
+    failure: Failure | None
+    next: str = END
+    handled: dict[str, int] | None = None
+
+
+@final
+class Trial:
+    """A state that is tried: `begin` it, and where it asks for a task, `finish` with what it comes to."""
+
+    def __init__(self, state: State, given: Given) -> None:
+        self._state, self._given = state, given
+        self._stages: dict[str, JSON] = {}
+
+    @property
+    def stages(self) -> dict[str, JSON]:
+        """What the state's values were on their way, by AWS' names, as far as AWS shows them."""
+        shown = SHOWN.get(self._state.type, _INPUT[:1])
+        if "result" in self._stages and self._state.type == "Pass":
+            shown = shown[2:]  # its result does not come of its input
+        return {name: self._stages[name] for name in shown if name in self._stages}
+
+    def begin(self) -> Verdict | Asked:
+        """Runs it up to its end, or to what it asks for.
+
+        Raises:
+            MismatchError: what is given does not go together with a Map's items.
+        """
+        try:
+            match self._state.type:
+                case "Task":
+                    return self._task()
+                case "Wait":
+                    return self._wait()
+                case "Parallel":
+                    return self._parallel()
+                case "Map":
+                    return self._map()
+                case _:
+                    return self._plain()
+        except StatesError as error:
+            return self._failed(failed(error.name, error.cause))
+
+    def finish(self, outcome: Outcome) -> Verdict:
+        """Ends it with what its work has come to: a result, or an error with its cause."""
+        if isinstance(outcome, Failure):
+            return self._failed(outcome)
+        state, view, result = self._state, self._view(), outcome.value
+        what = resource_of(state.doc["Resource"]).named if state.type == "Task" else state.name
+        try:
+            limited(result, what)
+            view.shows("result", result)
+            return Verdict(SUCCEEDED, result_to_output(view, result), None, self._next)
+        except StatesError as error:
+            return self._failed(failed(error.name, error.cause))
+
+    # --- by type -----------------------------------------------------------------------------
+
+    def _plain(self) -> Verdict:
+        next, output = PLAIN[self._state.type](self._view())
+        if isinstance(output, Failure):
+            return self._failed(output)
+        return Verdict(SUCCEEDED, output, None, next)
+
+    def _wait(self) -> Verdict:
+        """It is not waited for."""
+        view, now_ms = self._view(), self._given.now_ms
+        value = input_of(view)
+        if wait_until_ms(view, value, now_ms) - now_ms > LONGEST_MS:
+            return self._failed(failed(TIMEOUT, None))
+        return Verdict(SUCCEEDED, input_to_output(view, value), None, self._next)
+
+    def _task(self) -> Verdict | Asked:
+        view = self._view()
+        value = input_of(view)
+        limited(value, self._state.name)
+        seconds = task_seconds(view, "TimeoutSeconds", value)
+        task_seconds(view, "HeartbeatSeconds", value)
+        if self._given.mock is not None:
+            return self.finish(self._given.mock)
+        return Asked(self._state.doc["Resource"], value, seconds)
+
+    def _parallel(self) -> Verdict:
+        limited(input_of(self._view()), self._state.name)
+        return self._mocked()
+
+    def _map(self) -> Verdict:
+        view = self._view()
+        value = input_of(view)
+        items = self._items(view, value)
+        concurrency_of(view, value)
+        if selects(self._state) and len(items) > MAX_ITEMS:
+            raise MismatchError(
+                f"The Map state has {len(items)} items, and a test works out at most {MAX_ITEMS}."
+            )
+        if "ItemBatcher" in self._state.doc:
+            items = put_together(self._view(), value, items)
+        tolerated = tolerance_of(view, value, len(items))
+        if "ItemBatcher" not in self._state.doc:
+            items = inputs_of(self._view(), value, items)
+        return self._iterated(len(items), tolerated)
+
+    def _items(self, view: View, value: JSON) -> list[JSON]:
+        """The items, of the state's input or of what its reader has read."""
+        if "ItemReader" not in self._state.doc:
+            return items_of(view, value)
+        if self._given.read is None:
+            raise MismatchError(
+                "ItemReader data must be specified when testing a Map state with ItemReader specified."
+            )
+        asked = reading(view, value)
+        config = asked["config"]
+        read = read_items(self._given.read.encode(), config, max_items=asked["maxItems"]).values
+        view.shows("afterItemsPointer" if "ItemsPointer" in config else "afterItemsPath", read)
+        return read
+
+    def _iterated(self, length: int, tolerated: int) -> Verdict:
+        """Ends it with what so many iterations come to, of which some may have failed.
+
+        As recorded on AWS: failures count where the definition says how many are tolerated, and a mock may have a
+        result for each item, or for each that has not failed.
+        """
+        failures = self._given.failures
+        if failures > length:
+            raise MismatchError(
+                "Map iteration failure count must be less than or equal to the number of Map "
+                "iterations."
+            )
+        mock = self._given.mock
+        if isinstance(mock, Failure):  # it is what the Map has failed with, whatever was tolerated
+            return self._failed(mock)
+        if failures > tolerated and self._state.distributed and tolerates(self._state):
+            return self._failed(exceeded())
+        results = mock.value if mock is not None else None
+        if isinstance(results, list) and len(results) not in (length, length - failures):
+            raise MismatchError("Input array does not equal the mocked result array's size.")
+        return self._mocked()
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def _mocked(self) -> Verdict:
+        """Ends it as given, since branches and iterations are not run."""
+        mock = self._given.mock
+        assert mock is not None  # noqa: S101  a Map or Parallel is tried with one only
+        return self.finish(mock)
+
+    def _failed(self, failure: Failure) -> Verdict:
+        """Ends it with an error, for which it may have a retrier or a catcher."""
+        state = self._state
+        name = failure.error.get("Error") or ""
+        handled: dict[str, int] = {}
+        at = first_covering(state.retriers, name)
+        if at is not None:
+            handled["retryIndex"] = at
+            retrier, tried = state.retriers[at], self._given.retried
+            if tried < retrier.attempts:
+                wait_ms = retrier.delay_ms(tried, self._view().chance.number)
+                handled["retryBackoffIntervalSeconds"] = wait_ms // 1000
+                return Verdict(RETRIABLE, None, failure, handled=handled)
+        at = first_covering(state.catchers, name)
+        if at is None:
+            return Verdict(FAILED, None, failure, handled=handled)
+        catcher, error = state.catchers[at], {"Error": "", "Cause": "", **failure.error}
+        try:
+            output = error_to_output(self._view(), catcher, at, error)
+        except StatesError as flaw:
+            return Verdict(FAILED, None, failed(flaw.name, flaw.cause), handled=handled)
+        handled["catchIndex"] = at
+        return Verdict(CAUGHT, output, failure, catcher.next, handled)
+
+    @property
+    def _next(self) -> str:
+        next: str = self._state.doc.get("Next", END)
+        return next
+
+    def _view(self) -> View:
+        """The state as it stands at each of its stages: as when it was entered."""
+        given = self._given
+        frames = (Machine(given.run), Variables(given.variables))
+        fiber = Fiber(id=ROOT, pc=0, value=given.raw, frames=frames)
+        cursor = Cursor(fiber, (), Context(given.id, given.now_ms, Limits()))
+        frame = InState(0, given.raw, 0, given.now_ms, (given.retried,))
+        view = View(cursor, self._state, frame, self._stages.__setitem__)
+        if given.context is not None:
+            view.context = dict(given.context)
+        return view

@@ -1,0 +1,34 @@
+"""What an event makes of an execution: to be committed as a whole, and then carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..values import Outcome
+    from .commands import Abandon, Invoke, Spawn
+    from .fiber import Fiber
+    from .history import Entry
+
+
+@dataclass(slots=True)
+class Changes:
+    """What an event has made of an execution.
+
+    fibers: those to be stored, as they are now.
+    dropped: the fibers that are gone: (parent, turn) for all that it forked then.
+    commands: with the fiber that asked, to be carried out after the commit.
+    entries: to be appended to the history.
+    outcome: of the execution, once it has ended; then no fiber is left.
+    more: there is work left that needs no event: call `proceed` when others have had their turn.
+    stale: the event answered a wait that is over; nothing has changed.
+    """
+
+    fibers: dict[str, Fiber] = field(default_factory=dict)
+    dropped: list[tuple[str, int]] = field(default_factory=list)
+    commands: list[tuple[str, Invoke | Abandon | Spawn]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    outcome: Outcome | None = None
+    more: bool = False
+    stale: bool = False

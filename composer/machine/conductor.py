@@ -1,0 +1,435 @@
+"""The machine: a pure function from a program, a fiber and an event to a transition.
+
+No clock, no chance, no I/O: what the machine cannot know comes in with the context and the event. A
+fiber runs until it must wait, has ended, or has used its share of instructions; nothing here recurses
+over the program or over what it has done.
+
+The unwinding rule, one for all languages: frames are popped from the innermost. A failure stops at
+the first retry that covers it and has attempts left, or handler that names it. A finalizer stops every
+cause: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
+an expired deadline goes on when it is done. A deadline frame turns its own expiry into a failure.
+
+The machine names no language. What a completion, a failure or a join means, and what becomes of a frame
+that a language has added, the program's dialect says: see `composer.machine.dialect`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from ..errors import OverlongError
+from ..freezing import changed, frozen
+from ..values import (
+    CANCELLED,
+    LIMIT_EXCEEDED,
+    TIMEOUT,
+    Failure,
+    failure,
+)
+from . import history
+from .causes import Cancellation, Exhaustion, Expiry, stronger
+from .commands import Abandon, CancelMembers, Command, Invoke, Rebind
+from .cursor import Context, Cursor, count_from_now, stops
+from .events import (
+    Accepted,
+    Cancelled,
+    Completed,
+    Continued,
+    Event,
+    Failed,
+    Heartbeat,
+    Joined,
+    Rebound,
+    Resolved,
+    Resumed,
+    TimerFired,
+)
+from .fiber import (
+    NOWHERE,
+    Attempts,
+    Cause,
+    Deadline,
+    Failing,
+    Fiber,
+    Finalizer,
+    Finalizing,
+    Handler,
+    Invoking,
+    Joining,
+    OwnFrame,
+    Paused,
+    Sleeping,
+    invoking,
+    polling,
+)
+from .operations import attempted
+from .sagas.compensations import REVERT_ALL, Compensations, Doing
+from .sagas.operations import (
+    compensate,
+    doubt,
+    in_a_step,
+    left_undone,
+    resolve,
+    undisturbed,
+)
+from .transactions.coordinator import Coordinating
+from .transactions.operations import asks_entity
+
+if TYPE_CHECKING:
+    from .dialect import Dialect
+    from .history import Entry
+    from .instructions import Attempt
+    from .program import Program
+
+
+@frozen
+class Transition:
+    """What an event has made of a fiber, by running so many instructions.
+
+    `stale` when the event answered another turn: nothing has changed. `overlong` when the fiber has stopped
+    before an evaluation that takes more steps than `Limits.at_once`; it then has neither a wait nor an
+    outcome. `events` is how many there are by now in a history that numbers them.
+    """
+
+    fiber: Fiber
+    commands: list[Command]
+    entries: list[Entry]
+    ran: int = 0
+    stale: bool = False
+    overlong: bool = False
+    events: int = 0
+
+
+FINALIZER_STEPS = 100  # that a finalizer may take when all steps are used up
+WORK = 20  # steps of an expression that take as long as an instruction
+
+
+def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> Transition:
+    """What `event` makes of `fiber`: the fiber after it, what it asks for, and its history.
+
+    Args:
+        program: the one its execution is pinned to.
+        fiber: as an earlier transition left it.
+        event: one that is not for the turn the fiber waits in is stale and changes nothing.
+        context: the execution's id, the time, and the limits.
+    """
+    cursor = Cursor(fiber, program.instructions, context)
+    try:
+        return _advanced(program.dialect, cursor, fiber, event)
+    except OverlongError:  # the same again, up to the last place where the fiber can stop
+        again = Cursor(fiber, program.instructions, context)
+        if cursor.places:
+            again.stop = cursor.places
+        else:
+            again.limits = replace(again.limits, at_once=None)
+        return _advanced(program.dialect, again, fiber, event)
+
+
+def _advanced(dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event) -> Transition:
+    if not _receive(dialect, cursor, fiber, event):
+        return Transition(fiber, [], [], stale=True, events=cursor.events)
+    if cursor.exhausted:
+        _stop(dialect, cursor)
+    ran = _run(dialect, cursor) if cursor.wait is None and cursor.outcome is None else 0
+    made = _fiber(cursor), cursor.commands, cursor.entries, ran
+    return Transition(*made, overlong=cursor.stopped, events=cursor.events)
+
+
+def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
+    """The command that a fiber waits for, made again after a crash; None when it waits for none."""
+    if not invoking(fiber.wait):
+        return None
+    cursor = Cursor(fiber, program.instructions, context)
+    instruction = program.instructions[fiber.pc - 1]
+    command = program.dialect.commands[type(instruction)](cursor, instruction, fiber.turn)
+    return None if isinstance(command, Failure) else command
+
+
+def _run(dialect: Dialect, cursor: Cursor) -> int:
+    instructions, operations = cursor.instructions, dialect.operations
+    ran, sliced = 0, cursor.limits.at_once is not None
+    while ran < cursor.limits.instructions:
+        if sliced and stops(cursor):
+            break
+        instruction = instructions[cursor.pc]
+        cursor.pc += 1
+        cause = operations[type(instruction)](cursor, instruction)
+        ran += 1 + cursor.work // WORK
+        cursor.spent += cursor.work
+        cursor.work = 0
+        if cause is not None:
+            _unwind(dialect, cursor, cause)
+        if cursor.exhausted:
+            _stop(dialect, cursor)
+        if cursor.wait is not None or cursor.outcome is not None:
+            break
+    return ran
+
+
+def _stop(dialect: Dialect, cursor: Cursor) -> None:
+    """All steps are used up: nothing runs any more but what undoes, tells and finalizes."""
+    cursor.exhausted = False
+    cursor.wait = None
+    _unwind(dialect, cursor, Exhaustion(cursor.limits.steps))
+
+
+def _fiber(cursor: Cursor) -> Fiber:
+    ended = cursor.outcome is not None
+    if ended and cursor.frames:  # a branch that has succeeded hands over what it has done
+        kept = next((frame for frame in cursor.frames if isinstance(frame, Compensations)), None)
+        cursor.log = kept.log if kept is not None else ()
+    return Fiber(
+        id=cursor.id,
+        pc=NOWHERE if ended else cursor.pc,
+        value=None if ended else cursor.value,
+        frames=() if ended else cursor.frames,
+        turn=cursor.turn,
+        steps=cursor.steps,
+        origin=cursor.origin,
+        wait=cursor.wait,
+        outcome=cursor.outcome,
+        log=cursor.log,
+        event=cursor.event,
+        told=cursor.events if cursor.stopped else 0,
+    )
+
+
+# --- what comes in -----------------------------------------------------------------------------
+
+
+def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
+    dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event
+) -> bool:
+    """Lets the event act on the cursor. False when it is stale."""
+    wait = fiber.wait
+    if fiber.outcome is not None:
+        return False
+    match event:
+        case Continued():
+            return wait is None and _continue(dialect, cursor)
+        case Completed():
+            return isinstance(wait, Invoking) and _complete(dialect, cursor, event)
+        case Failed():
+            return isinstance(wait, Invoking) and _fail(dialect, cursor, event)
+        case Accepted():
+            if not (invoking(wait) or polling(wait)) or event.turn != fiber.turn:
+                return False
+            cursor.wait = Invoking(event.ticket, event.polled)
+            dialect.accepted(cursor, event)
+            return True
+        case Heartbeat():
+            if not isinstance(wait, Invoking) or event.turn != fiber.turn:
+                return False
+            cursor.wait = wait
+            count_from_now(cursor, lambda deadline: deadline.beats and deadline.at_ms is not None)
+            return True
+        case Joined():
+            return isinstance(wait, Joining) and _join(dialect, cursor, event, wait)
+        case TimerFired():
+            return _fire(dialect, cursor, fiber)
+        case Resumed():
+            return isinstance(wait, Paused) and _resume(cursor, event)
+        case Resolved():
+            return isinstance(wait, Paused) and wait.stuck and resolve(cursor, event)
+        case Rebound():
+            if not isinstance(wait, Joining) or event.turn != fiber.turn:
+                return False
+            cursor.wait = wait
+            cursor.value = {**cursor.value, **event.bounds}
+            cursor.commands.append(Rebind(cursor.turn))
+            cursor.note(history.REBOUND, event.about)
+            return True
+        case Cancelled():
+            return _interrupt(dialect, cursor, fiber, Cancellation(), 0)
+        case _:
+            assert_never(event)
+
+
+def _continue(dialect: Dialect, cursor: Cursor) -> bool:
+    if cursor.frames and isinstance(frame := cursor.frames[-1], Failing):
+        cursor.pop()
+        _unwind(dialect, cursor, frame.failure)
+    return True
+
+
+def _resume(cursor: Cursor, event: Resumed) -> bool:
+    given = history.NOTHING if event.params is None else event.params
+    cursor.note(history.RESUMED, event.detail, given)
+    cursor.origin = None
+    if event.params is not None:
+        frame = cursor.frames[-1]
+        assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
+        cursor.replace(frame, changed(frame, value=event.params))
+        cursor.value = event.params
+    return True
+
+
+def _complete(dialect: Dialect, cursor: Cursor, event: Completed) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    failed = dialect.completed(cursor, event)
+    if failed is not None:
+        cursor.origin = cursor.turn
+        _unwind(dialect, cursor, failed)
+    return True
+
+
+def _fail(dialect: Dialect, cursor: Cursor, event: Failed) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    failed = dialect.failed(cursor, event)
+    cursor.origin = cursor.turn
+    _unwind(dialect, cursor, failed)
+    return True
+
+
+def _join(dialect: Dialect, cursor: Cursor, event: Joined, wait: Joining) -> bool:
+    if event.turn != cursor.turn:
+        return False
+    cursor.pc = cursor.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
+    cause = dialect.joined(cursor, event, wait)
+    if cause is not None:
+        _unwind(dialect, cursor, cause)
+    return True
+
+
+def _fire(dialect: Dialect, cursor: Cursor, fiber: Fiber) -> bool:
+    for depth, frame in enumerate(fiber.frames):  # the outermost deadline decides
+        if type(frame) is Deadline and frame.at_ms is not None and frame.at_ms <= cursor.now_ms:
+            dealt_with = changed(frame, at_ms=None)
+            cursor.frames = (*fiber.frames[:depth], dealt_with, *fiber.frames[depth + 1 :])
+            cursor.note(history.TIMED_OUT, {"timeout_ms": frame.timeout_ms})
+            return _interrupt(dialect, cursor, fiber, Expiry(depth), depth)
+    if isinstance(fiber.wait, Sleeping) and fiber.wait.until_ms <= cursor.now_ms:
+        cursor.note(history.TIMER_FIRED)
+        return True
+    return False
+
+
+def _interrupt(
+    dialect: Dialect, cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above: int
+) -> bool:
+    """Unwinds a fiber that waits; or later, when a finalizer is running in what is to be unwound."""
+    cursor.wait = fiber.wait
+    for depth in range(above, len(cursor.frames)):
+        frame = cursor.frames[depth]
+        if isinstance(frame, Finalizing) or undisturbed(frame):
+            _later(cursor, depth, cause)
+            return True
+    if isinstance(fiber.wait, Joining):
+        cursor.wait = Joining(stronger(fiber.wait.cause, cause))
+        cursor.commands.append(CancelMembers(fiber.turn))
+        return True
+    if isinstance(fiber.wait, Invoking):
+        cursor.commands.append(Abandon(fiber.turn, fiber.wait.ticket))
+        cursor.note(history.STEP_CANCELLED)
+        if not asks_entity(cursor):
+            doubt(cursor)
+        cursor.origin = fiber.turn
+    cursor.wait = None
+    _unwind(dialect, cursor, cause)
+    return True
+
+
+def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
+    """Has the cause go on when what is not to be disturbed has ended."""
+    frame = cursor.frames[depth]
+    if isinstance(frame, Doing):  # its saga knows what comes after it
+        frame = next(f for f in reversed(cursor.frames[:depth]) if isinstance(f, Compensations))
+    held = frame.cause  # type: ignore[union-attr]
+    if isinstance(held, (Cancellation, Expiry)):
+        cause = stronger(held, cause)
+    cursor.replace(frame, changed(frame, cause=cause))
+
+
+# --- unwinding ---------------------------------------------------------------------------------
+
+
+def _unwind(dialect: Dialect, cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one case a frame
+    while cursor.frames:
+        frame = cursor.pop()
+        match frame:
+            case Handler() if _handles(frame, cause):
+                cursor.value, cursor.pc, cursor.origin = cause.value, frame.to, None  # type: ignore[union-attr]
+                return
+            case Attempts() if isinstance(cause, Failure) and _try_again(cursor, frame, cause):
+                return
+            case Doing():
+                left_undone(cursor, frame, cause)
+            case Compensations() if compensate(cursor, frame, cause):
+                return
+            case Finalizer():
+                if isinstance(cause, Exhaustion):  # it may take a few steps more
+                    cursor.steps = max(0, cause.limit - FINALIZER_STEPS)
+                cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
+                cursor.value, cursor.pc = _as_failure(cause).value, frame.to
+                return
+            case Coordinating():
+                interrupted = cause if isinstance(cause, (Cancellation, Expiry)) else None
+                cursor.push(frame.aborting(_as_failure(cause), interrupted))
+                cursor.pc = frame.to
+                return
+            case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
+                cause = frame.cause  # what failed was only a finalizer on the way
+            case Deadline() if cause == Expiry(len(cursor.frames)):
+                cause = dialect.expired(cursor, frame)
+            case OwnFrame():
+                if isinstance(cause, Failure) and stops(cursor):
+                    cursor.frames = (*cursor.frames, frame, Failing(cause))
+                    return
+                left = dialect.frames[type(frame)](cursor, frame, cause)
+                if left is None:
+                    return
+                cause = left
+    cursor.outcome = _as_failure(cause)
+
+
+def _handles(frame: Handler, cause: Cause) -> bool:
+    if not isinstance(cause, Failure):
+        return False
+    return not frame.errors or any(cause.named(name) for name in frame.errors)
+
+
+def _as_failure(cause: Cause) -> Failure:
+    if isinstance(cause, Failure):
+        return cause
+    if isinstance(cause, Cancellation):
+        return failure(CANCELLED, "cancelled")
+    if isinstance(cause, Exhaustion):
+        text = f"the execution takes more than {cause.limit} steps"
+        return failure(LIMIT_EXCEEDED, text)
+    return failure(TIMEOUT, "an enclosing timeout has passed")
+
+
+def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
+    """Prepares the next attempt, at once, after a delay, or after an operator's word."""
+    attempt: Attempt = cursor.instructions[frame.at]  # type: ignore[assignment]
+    policy = attempt.policy
+    spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)
+    given_up = failed.code == REVERT_ALL and not (policy.stuck or in_a_step(cursor))
+    if given_up or not policy.covers(failed) or (spent and not policy.pause):
+        return False
+    if not cursor.count_steps():
+        return True
+    if spent:
+        cursor.value, cursor.pc = frame.value, frame.at + 1
+        cursor.push(changed(frame, attempt=1, shift=cursor.turn - frame.turn))
+        cursor.wait = Paused(failed, policy.stuck)
+        kind = history.STUCK if policy.stuck else history.PAUSED
+        cursor.note(kind, {"code": failed.code, "attempts": frame.attempt}, failed.error)
+        return True
+    seed = f"{cursor.execution}/{cursor.id}/{cursor.turn}"
+    wait_ms = policy.wait_ms(frame.attempt, seed)
+    cursor.note(
+        history.RETRY_SCHEDULED,
+        {"attempt": frame.attempt + 1, "delay_ms": wait_ms, "code": failed.code},
+    )
+    if wait_ms:
+        cursor.turn += 1
+        cursor.wait = Sleeping(cursor.now_ms + wait_ms)
+    again = changed(frame, attempt=frame.attempt + 1, shift=cursor.turn - frame.turn)
+    cursor.push(again)
+    cursor.value, cursor.pc = attempted(again, attempt), frame.at + 1
+    cursor.origin = None
+    return True

@@ -1,0 +1,280 @@
+"""The working copy of a fiber while the machine advances it.
+
+Instructions change it; `conductor.advance` makes it from a fiber and turns it into a Transition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..expressions import Scope
+from ..freezing import changed, frozen
+from ..names import activation_id
+from . import history
+from .fiber import Attempts, Deadline, Insisting, Invoking, Mask, Variables, quiet
+from .history import NOTHING, Entry
+from .sagas.compensations import Compensating, Compensations, Doing
+from .transactions.coordinator import UNDISTURBED, Coordinating
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..values import JSON, Outcome
+    from .commands import Command, Invoke
+    from .fiber import Cause, Fiber, Frame, Wait
+    from .instructions import Instruction
+    from .sagas.compensations import Log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one execution may use.
+
+    Args:
+        steps: actions invoked, rounds of loops and retries, all forks together.
+        fork_width: fibers started by one fork.
+        value_bytes: of any value that the conductor makes, roughly, as JSON.
+        instructions: that a fiber runs before the others have their turn.
+        evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
+        at_once: steps of these that all expressions of one transition take together; the fiber stops before
+            an evaluation that takes more, and a `Stretch` makes it. None for any number.
+        events: of a history that numbers them; None for any number.
+        signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
+            not signed.
+    """
+
+    steps: int = 10_000_000
+    fork_width: int = 10_000
+    value_bytes: int = 1 << 20
+    instructions: int = 1_000
+    evaluation_steps: int = 120_000
+    at_once: int | None = None
+    events: int | None = 25_000
+    signing: bytes = field(default=b"", repr=False)
+
+
+REPLAYED = (history.STEP_SUCCEEDED, history.STEP_FAILED)  # by a redrive, which reads no events
+
+
+class Cursor:
+    """A fiber being advanced, and what it has asked for and written down meanwhile."""
+
+    __slots__ = (
+        "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "instructions", "limits", "log", "now_ms",
+        "origin", "outcome", "pc", "places", "spent", "steps", "stop", "stopped", "turn", "value", "wait", "work",
+    )  # fmt: skip
+
+    def __init__(self, fiber: Fiber, instructions: Sequence[Instruction], context: Context) -> None:
+        self.execution, self.generation = context.execution, context.generation
+        self.now_ms: int = context.now_ms
+        self.limits = context.limits
+        self.instructions = instructions
+        self.id = fiber.id
+        self.pc: int = fiber.pc
+        self.value: JSON = fiber.value
+        self.frames = fiber.frames
+        self.turn = fiber.turn
+        self.steps = fiber.steps
+        self.origin = fiber.origin
+        self.wait: Wait | None = None
+        self.outcome: Outcome | None = None
+        self.exhausted = False
+        self.work = 0  # steps of expressions that the instruction under way has taken
+        self.spent = 0  # steps that the instructions before it have taken
+        self.places = 0  # where the fiber could have stopped so far, see `stops`
+        self.stop: int | None = None  # the place where it stops, counted from 1
+        self.stopped = False
+        self.log: Log = ()
+        self.event, self.events = fiber.event, context.events
+        self.commands: list[Command] = []
+        self.entries: list[Entry] = []
+
+    @property
+    def at_once(self) -> int | None:
+        """Steps of expressions that the transition may still take; None for any number."""
+        most = self.limits.at_once
+        return None if most is None else most - self.spent - self.work
+
+    def push(self, frame: Frame) -> None:
+        self.frames = (*self.frames, frame)
+
+    def pop(self) -> Frame:
+        frame = self.frames[-1]
+        self.frames = self.frames[:-1]
+        return frame
+
+    def innermost(self, *kinds: type[Any]) -> Any:
+        """The innermost frame of one of these kinds, or None."""
+        for frame in reversed(self.frames):
+            if isinstance(frame, kinds):
+                return frame
+        return None
+
+    def note(
+        self,
+        kind: str,
+        detail: dict[str, JSON] | None = None,
+        value: JSON = NOTHING,
+        events: Sequence[Told] = (),
+    ) -> None:
+        """Writes a history entry about the current turn; `events` are its words where they are numbered."""
+        detail = detail or {}
+        if events:
+            if not quiet(self.frames):
+                detail = {**detail, "events": self._numbered(events)}
+            else:
+                self.event += len(events)
+                if kind not in REPLAYED:
+                    return
+        self.entries.append(Entry(self.now_ms, self.id, self.turn, kind, detail, value))
+
+    def _numbered(self, events: Sequence[Told]) -> list[JSON]:
+        """Events as histories have them: number, that of the one before, type, details."""
+        made: list[JSON] = []
+        number, before = self.events, self.event
+        for type, about in events:
+            number += 1
+            made.append([number, before, type, about])
+            before = number
+        self.events = self.event = number
+        return made
+
+    def variables(self) -> dict[str, JSON]:
+        """The visible variables, inner ones over outer ones."""
+        visible: dict[str, JSON] = {}
+        for frame in self._visible():
+            for name, value in frame.variables.items():
+                visible.setdefault(name, value)
+        return visible
+
+    def _visible(self) -> list[Variables]:
+        """Variables frames that no Mask hides, the innermost first."""
+        found, hidden = [], 0
+        for frame in reversed(self.frames):
+            if type(frame) is Mask:
+                hidden += 1
+            elif type(frame) is Variables:
+                if hidden:
+                    hidden -= 1
+                else:
+                    found.append(frame)
+        return found
+
+    def assign(self, changes: dict[str, JSON]) -> str | None:
+        """Sets variables where they are declared. Returns the name that no visible `let` declares."""
+        for name, value in changes.items():
+            owner = next((f for f in self._visible() if name in f.variables), None)
+            if owner is None:
+                return name
+            if owner.variables[name] is not value:
+                at = next(i for i, frame in enumerate(self.frames) if frame is owner)
+                assigned = Variables({**owner.variables, name: value})
+                self.frames = (*self.frames[:at], assigned, *self.frames[at + 1 :])
+        return None
+
+    def scope(self) -> Scope:
+        """What an expression sees."""
+        return Scope(self.value, self.variables(), self.limits.value_bytes)
+
+    def count_steps(self, steps: int = 1) -> bool:
+        """Counts steps; False when they are too many: it is exhausted, and nothing more is to be done."""
+        self.steps += steps
+        if self.steps <= self.limits.steps or self._unlimited:
+            return True
+        self.exhausted = True
+        return False
+
+    @property
+    def _unlimited(self) -> bool:
+        """Whether it undoes something, or tells others what was decided: that must come to its end."""
+        return any(
+            isinstance(frame, (Compensating, Insisting))
+            or (isinstance(frame, Coordinating) and frame.phase in UNDISTURBED)
+            for frame in self.frames
+        )
+
+    def replace(self, old: Frame, new: Frame) -> None:
+        """Puts a frame in place of another."""
+        self.frames = tuple(new if frame is old else frame for frame in self.frames)
+
+    def key_of(self, turn: int) -> str | None:
+        """What the invocation of this turn is known by, however often its saga's step tries it."""
+        shift = 0
+        for frame in reversed(self.frames):
+            match frame:
+                case Attempts():
+                    shift += frame.shift
+                case Doing():
+                    return f"{frame.key}.{turn - shift - frame.turn}"
+                case Compensating(undoing=undo) if undo is not None:
+                    return f"{undo.key}.undo.{turn - shift - frame.turn}"
+                case Compensations(key=key) if key is not None:
+                    return f"{key}.{turn - shift}"
+                case Compensations() | Compensating():
+                    return None
+        return None
+
+    def await_action(
+        self, path: str, command: Invoke, value: JSON = NOTHING, events: Sequence[Told] = ()
+    ) -> None:
+        """Asks for an action and waits for it; `command` is for the turn after this one."""
+        if not self.count_steps():
+            return
+        self.turn = command.turn
+        self.commands.append(command)
+        self.wait = Invoking()
+        self.note(history.STEP_SCHEDULED, step_detail(path, command), value, events)
+
+    def activation_of(self, turn: int) -> str:
+        return activation_id(self.execution, self.id, turn, self.generation)
+
+
+@frozen
+class Context:
+    """What the machine cannot know by itself.
+
+    Which execution this is and how often it was redriven, the time, the limits, and how many events there
+    have been in a history that numbers them.
+    """
+
+    execution: str
+    now_ms: int
+    limits: Limits
+    generation: int = 0
+    events: int = 0
+
+
+def stops(cursor: Cursor) -> bool:
+    """Counts a place where the fiber can stop: before an instruction, or before a language unwinds a frame.
+
+    True if the fiber stops here.
+    """
+    cursor.places += 1
+    if cursor.places == cursor.stop:
+        cursor.stopped = True
+    return cursor.stopped
+
+
+Told: TypeAlias = "tuple[str, dict[str, JSON]]"
+"""A numbered event of a history: its type, and the details of it, as the program's language has them."""
+
+Reaction: TypeAlias = "Cause | None"
+"""What an instruction answers: nothing, or why to unwind."""
+
+
+def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
+    """What a history says of a step that is asked for."""
+    targets = {"action": command.action, "function": command.function}
+    named = {what: name for what, name in targets.items() if name is not None}
+    detail: dict[str, JSON] = {"path": path, **named, "activation": command.activation}
+    if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:
+        detail |= {"message": about.get("kind"), "key": command.params.get("key")}
+    return detail
+
+
+def count_from_now(cursor: Cursor, which: Callable[[Deadline], bool]) -> None:
+    """Has the deadlines that are meant count from now."""
+    for frame in cursor.frames:
+        if type(frame) is Deadline and which(frame):
+            cursor.replace(frame, changed(frame, at_ms=cursor.now_ms + frame.timeout_ms))

@@ -1,0 +1,247 @@
+"""The port through which a language speaks to the machine, and the languages that a program may be in.
+
+The machine advances fibers; it knows no language. A language brings instructions and frames of its own,
+and says what the machine's moments mean to it: that a step was accepted, has completed, has failed, that
+branches have joined, that a deadline has passed. Everything else is the machine's: turns, stale events,
+joins, retries and handlers of its own frames, cancellation, limits, storage and redrive.
+
+Signals, events, messages and verdicts that outsiders send to a running execution have no wait and no
+event yet. They need one of each, for all languages, in `fiber.Wait` and `events.Event`; a dialect will
+then say by a method of this port what their arrival means.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ..errors import ProgramError
+from ..freezing import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Literal
+
+    from ..values import JSON, Failure, Outcome
+    from .commands import Invoke
+    from .cursor import Cursor, Reaction, Told
+    from .events import Accepted, Completed, Event, Failed, Joined
+    from .fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from .instructions import Instruction
+
+Operation: TypeAlias = "Callable[[Cursor, Any], Reaction]"
+"""Runs an instruction, with the program counter already on the next one; see `operations`."""
+
+Asking: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
+"""Makes the command of an instruction for the wait of a turn; the same again after a crash."""
+
+Unwinding: TypeAlias = "Callable[[Cursor, Any, Cause], Cause | None]"
+"""Unwinds a frame that has just been popped: returns why unwinding goes on, or None if it stops here."""
+
+
+@frozen
+class Iterations:
+    """How a language's own fork awaits its members: so many at once, so many may fail.
+
+    `tolerated` None is for those of which the first failure decides; of others it is counted how they
+    end, they have events of their own, and `exceeded` is the outcome when too many have failed.
+    """
+
+    to: int
+    concurrency: int | None
+    tolerated: int | None
+    exceeded: Failure
+
+    @property
+    def errors(self) -> Literal["fail", "wait"]:
+        return "fail" if self.tolerated is None else "wait"
+
+    @property
+    def counted(self) -> bool:
+        """Whether failures are counted."""
+        return self.tolerated is not None
+
+
+Forking: TypeAlias = "Callable[[Any, JSON], Iterations]"
+"""Reads how the members of a fork are awaited, from its instruction and the value of its fiber."""
+
+
+# --- the moments of an execution that a language may narrate ---------------------------------------
+
+
+@frozen
+class Started:
+    """The execution begins, with these frames."""
+
+    frames: tuple[Frame, ...]
+
+
+@frozen
+class Redriven:
+    """The execution is taken up again, for the `generation`th time."""
+
+    generation: int
+
+
+@frozen
+class AskedAgain:
+    """A redrive asks again for the step that the cursor stands at."""
+
+    cursor: Cursor
+
+
+@frozen
+class MemberFailed:
+    """A member of a fork has failed: the one at `index`, forked by `instruction` of a fiber with `frames`."""
+
+    instruction: Instruction
+    index: int
+    frames: tuple[Frame, ...]
+
+
+@frozen
+class Ended:
+    """The execution has ended."""
+
+    outcome: Outcome
+
+
+Moment: TypeAlias = Started | Redriven | AskedAgain | MemberFailed | Ended
+
+
+@frozen
+class Narration:
+    """The words for a moment: numbered events, and members for the detail of its history entry."""
+
+    events: tuple[Told, ...] = ()
+    detail: tuple[tuple[str, JSON], ...] = ()
+
+
+SILENT = Narration()
+
+
+# --- the port --------------------------------------------------------------------------------------
+
+
+class Dialect(Protocol):
+    """What a language makes of the machine.
+
+    Attributes:
+        name: the language's name; a program stores it.
+        mark: the instruction that every program of the language has, if programs were stored before they
+            named a language. Such programs do not name it, so that their hashes stay as they are.
+        operations: every instruction that its programs may have, each with what it does: the machine's
+            and its own.
+        commands: every instruction that asks for something, each with the command it makes. Such an
+            instruction stands just before the program counter while its fiber waits, and has a `path`.
+        forks: its own instructions that fork, each with how its members are awaited. The value of the
+            fiber then holds the `items` that the members start with, and the bounds that an operator may
+            change; the instruction has a `to`, and the members begin at the instruction after it.
+        frames: the frames it adds, each with how it is unwound.
+        numbers: its history consists of numbered events. Then nothing of a fiber is held back, and no
+            step stands in the history only, because a number must never be given twice.
+        introduces: its executions know who they are: they have a name, a pinned definition, and begin
+            with a context object (`begun`).
+        integrates: its steps may ask for integrations of this service.
+
+    Laws:
+        Pure: no clock, no chance, no I/O. What a method does depends on its arguments only, so that
+        after a crash the same events make the same fiber.
+        An operation, and the unwinding of a frame by a failure, may stop for lack of steps: it counts the
+        steps that it evaluates in `cursor.work`, and raises OverlongError when it would take more than
+        `cursor.at_once`. The machine then leaves the fiber before it, and runs it again with any number
+        of steps; see `stretches`. Commands and forks are made again after a crash, and never raise it.
+        Any other method that raises it is run again at once.
+        A method changes nothing but its cursor, writes history through `cursor.note`, and never unwinds
+        by itself: it returns why to unwind.
+        The names of its instructions are not those of the machine's; the names of its frames are those
+        of no other frame of any language, because rows of fibers name frames and no language.
+        Frames and instructions survive `to_json` and `from_json` unchanged.
+        Whoever `numbers` gives consecutive numbers that begin with 1, in the order of the history; whoever
+        does not, writes no events.
+        A history that is replayed gives the same fibers: `replayed` reads what was written.
+    """
+
+    name: str
+    mark: type[Any] | None
+    operations: Mapping[type[Any], Operation]
+    commands: Mapping[type[Any], Asking]
+    forks: Mapping[type[Any], Forking]
+    frames: Mapping[type[OwnFrame], Unwinding]
+    numbers: bool
+    introduces: bool
+    integrates: bool
+
+    def begun(self, context: dict[str, JSON]) -> tuple[Frame, ...]:
+        """The frames that an execution begins with, given who it is; none if it need not know."""
+
+    def accepted(self, cursor: Cursor, event: Accepted) -> None:
+        """The step that the fiber waits for will be answered later. Writes it down."""
+
+    def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
+        """The step has a result: takes it, or returns the failure that it is. Writes either down."""
+
+    def failed(self, cursor: Cursor, event: Failed) -> Failure:
+        """The step has failed. Writes it down and returns the failure as the language has it."""
+
+    def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
+        """The members of a fork have ended: counts their steps, and takes their outcome.
+
+        Returns why to unwind: the cause that `wait` holds back, if there is one, or what the outcome
+        comes to. Sets the cursor's `origin` if that is what a redrive must take up again.
+        """
+
+    def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:
+        """A deadline has passed, and its frame was just popped: the failure that it is."""
+
+    def told(self, moment: Moment) -> Narration:
+        """The words for a moment of an execution."""
+
+    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
+        """What came in when this history entry was written; None when it only tells of a consequence."""
+
+
+@frozen
+class Dialects:
+    """The languages that a program may be in.
+
+    Args:
+        plain: of a program that names none.
+        languages: loads each, by name, when the first program needs it.
+        marks: names of languages by the instruction that marks their programs; see `Dialect.mark`.
+    """
+
+    plain: Dialect
+    languages: Mapping[str, Callable[[], Dialect]]
+    marks: Mapping[str, str]
+
+    def of(self, doc: dict[str, JSON]) -> Dialect:
+        """The dialect of a program's JSON.
+
+        Raises:
+            ProgramError: it names one that is not here.
+        """
+        name = doc.get("dialect")
+        if name is None:
+            ops = (item.get("op") for item in doc["instructions"] if isinstance(item, dict))
+            name = next(
+                (self.marks[op] for op in ops if type(op) is str and op in self.marks), None
+            )
+        if name is None:
+            return self.plain
+        if type(name) is not str or name not in self.languages:
+            raise ProgramError(
+                f"the program is in the dialect {name!r:.80}, which is not known here"
+            )
+        return self.languages[name]()
+
+    def frame(self, name: str) -> type[OwnFrame]:
+        """The frame of this name, of whichever language.
+
+        Raises:
+            ProgramError: no language has it.
+        """
+        for load in self.languages.values():
+            for kind in load().frames:
+                if kind.__name__ == name:
+                    return kind
+        raise ProgramError(f"no language has a frame {name!r:.80}")

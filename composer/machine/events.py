@@ -1,0 +1,135 @@
+"""What can happen to a fiber. An event names the turn it answers; one for another turn is stale.
+
+Signals, events, messages and verdicts from outside a running execution are to be one more event here, for
+all languages; see `composer.machine.dialect`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ..freezing import frozen
+
+if TYPE_CHECKING:
+    from ..values import JSON, Failure, Outcome
+    from .sagas.compensations import Log
+
+
+@frozen
+class Continued:
+    """It may run: for the first time, or because it had run long enough for one turn."""
+
+
+@frozen
+class Completed:
+    """The action it waits for came back with `value`, and with variables that it set, if any.
+
+    `remote` is what is known of where it ran, for the history; `log` the end of its log in base64, if the
+    step asked for it.
+    """
+
+    turn: int
+    value: JSON
+    variables: dict[str, JSON] | None = None
+    remote: dict[str, JSON] | None = None
+    log: str | None = None
+
+
+@frozen
+class Failed:
+    """The action it waits for failed, or never ran.
+
+    `ran` says whether it may have had an effect; None leaves that to what the code of the failure says.
+    """
+
+    turn: int
+    failure: Failure
+    ran: Literal["no", "yes", "unknown"] | None = None
+    remote: dict[str, JSON] | None = None
+
+
+@frozen
+class Accepted:
+    """The action it waits for has been taken in and will answer later, through its completion trigger.
+
+    `ticket` is what must be known of it then; it is kept with the fiber, and is never None. A `polled`
+    one is asked after, also after a crash.
+    """
+
+    turn: int
+    ticket: JSON
+    polled: bool = False
+
+
+@frozen
+class Heartbeat:
+    """The action it waits for, which will answer later, is still at work."""
+
+    turn: int
+
+
+@frozen
+class Joined:
+    """The fibers it waits for have ended, with this as their joint outcome, in so many steps.
+
+    `logs` are what they have done, for the saga that they are branches of.
+    """
+
+    turn: int
+    outcome: Outcome
+    steps: int
+    logs: tuple[Log, ...] = ()
+
+
+@frozen
+class TimerFired:
+    """The instant has come that it waits for, or that bounds what it waits for."""
+
+
+@frozen
+class Resumed:
+    """An operator lets it go on from where it paused; with other parameters, if any are given."""
+
+    params: JSON = None
+    detail: dict[str, JSON] | None = None
+
+
+@frozen
+class Resolved:
+    """An operator has dealt by hand with what a saga is stuck at: it goes on as if it were done.
+
+    `how` is `skip` or `resolve`; `value` stands for the result of a step; `detail` says who and why.
+    """
+
+    how: str
+    value: JSON = None
+    detail: dict[str, JSON] | None = None
+
+
+@frozen
+class Rebound:
+    """The members that a fork of a language awaits are to have other bounds; `about` is what was asked for."""
+
+    turn: int
+    bounds: dict[str, JSON]
+    about: dict[str, JSON]
+
+
+@frozen
+class Cancelled:
+    """It is asked to stop: finalizers run, nothing else does."""
+
+
+Event: TypeAlias = (
+    Continued
+    | Completed
+    | Failed
+    | Accepted
+    | Heartbeat
+    | Joined
+    | TimerFired
+    | Resumed
+    | Resolved
+    | Rebound
+    | Cancelled
+)

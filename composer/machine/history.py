@@ -1,0 +1,77 @@
+"""History entries: what has happened to an execution, in order."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Final
+
+from ..freezing import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..values import JSON
+
+EXECUTION_STARTED: Final = "ExecutionStarted"
+EXECUTION_SUCCEEDED: Final = "ExecutionSucceeded"
+EXECUTION_FAILED: Final = "ExecutionFailed"
+EXECUTION_CANCELLED: Final = "ExecutionCancelled"
+EXECUTION_REDRIVEN: Final = "ExecutionRedriven"
+CANCEL_REQUESTED: Final = "CancelRequested"
+STEP_SCHEDULED: Final = "StepScheduled"
+STEP_ACCEPTED: Final = "StepAccepted"
+STEP_SUCCEEDED: Final = "StepSucceeded"
+STEP_FAILED: Final = "StepFailed"
+STEP_CANCELLED: Final = "StepCancelled"
+RETRY_SCHEDULED: Final = "RetryScheduled"
+TIMER_STARTED: Final = "TimerStarted"
+TIMER_FIRED: Final = "TimerFired"
+TIMED_OUT: Final = "TimedOut"
+FORKED: Final = "Forked"
+JOINED: Final = "Joined"
+BRANCH_FAILED: Final = "BranchFailed"
+SPAWNED: Final = "Spawned"
+PAUSED: Final = "Paused"
+RESUMED: Final = "Resumed"
+PIVOT_PASSED: Final = "PivotPassed"
+COMPENSATION_STARTED: Final = "CompensationStarted"
+STEP_UNDONE: Final = "StepUndone"
+COMPENSATED: Final = "Compensated"
+STUCK: Final = "Stuck"
+RESOLVED: Final = "Resolved"
+TRANSACTION_STARTED: Final = "TransactionStarted"
+TRANSACTION_COMMITTED: Final = "TransactionCommitted"
+TRANSACTION_ABORTED: Final = "TransactionAborted"
+HEARTBEAT: Final = "Heartbeat"
+CHILDREN_ENDED: Final = "ChildrenEnded"
+REBOUND: Final = "Rebound"
+
+NOTHING: Final[Any] = object()
+
+
+@frozen
+class Entry:
+    """One line of a history.
+
+    `turn` is the wait of `fiber` that it is about; `value` is what came in or out, if anything did,
+    and may be large, as may the `variables` that came with it; `detail` is small and depends on `kind`.
+    """
+
+    at_ms: int
+    fiber: str
+    turn: int
+    kind: str
+    detail: dict[str, JSON] = field(default_factory=dict)
+    value: JSON = NOTHING
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        """As JSON; `keep` writes the value, or a reference to where it is stored."""
+        doc: dict[str, JSON] = {
+            "at": self.at_ms, "fiber": self.fiber, "turn": self.turn, "type": self.kind,
+            **self.detail,
+        }  # fmt: skip
+        if self.value is not NOTHING:
+            doc["value"] = keep(self.value)
+        if "variables" in self.detail:
+            doc["variables"] = keep(self.detail["variables"])
+        return doc

@@ -1,0 +1,401 @@
+"""The instructions of the machine: verbs of one fiber.
+
+It has a program counter, a value, and a stack of frames. Those that push a frame say so; `Leave` pops
+one. A target (`to`, `otherwise`, ...) is an index into the program's list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from ..expressions import Predicate, Template
+    from ..values import JSON
+    from .retries import RetryPolicy
+
+Errors: TypeAlias = Literal["fail", "wait", "collect"]  # see composer.machine.joins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluate:
+    """value := the filled template, boxed."""
+
+    template: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """value := `{"value": whether the predicate holds}`."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assign:
+    """Sets visible variables to filled templates; the value stays."""
+
+    assignments: dict[str, Template]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jump:
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """Goes on when the predicate holds (or, without one, when value.value is true), else jumps."""
+
+    otherwise: int
+    predicate: Predicate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invoke:
+    """Runs the action on the value; its result is the value."""
+
+    action: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Runs an inline function, by hash, on the value and the visible variables."""
+
+    function: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvokeNamed:
+    """Runs the action that the value names: `{"type": "action", "name": ..., "params": {...}}`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operate:
+    """Sends an entity the message that the template makes; its answer is the value.
+
+    Within a transaction the message is part of it.
+    """
+
+    action: str
+    message: Template
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """Pushes a Stamped frame: now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insist:
+    """Pushes an Insisting frame: a decision is told, however many steps that takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """Pushes a Coordinating frame: a transaction begins, whose coordinator is the code at `to`.
+
+    `calls` makes the list of its operations, when these are declared; otherwise it works as it goes.
+    """
+
+    to: int
+    order: str
+    timeout_ms: int
+    calls: Template | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """The work of a transaction is done, and the value is its result: now to commit it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinate:
+    """What the coordinator does next.
+
+    The value becomes the one message to send, or `{"value": [messages]}`. Goes on when it is one to
+    ask; jumps to `decide` when it asks the last participant to decide, to `tell` when it tells one of
+    the decision, to `many` and `tell_many` with several. When all is done the frame is popped: fails,
+    or jumps to `end` with the result.
+    """
+
+    decide: int
+    tell: int
+    many: int
+    tell_many: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absorb:
+    """The coordinator takes in the answer, or the answers; jumps."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enter:
+    """Pushes a Compensations frame: a saga begins, which the code at `to` undoes.
+
+    With `all` its failure is no other's to try again.
+    """
+
+    to: int
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Pushes a Doing frame: a step of a saga begins. See `compensations.Doing`."""
+
+    done: int
+    path: str
+    undo: int | None = None
+    always: bool = False
+    pivot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Pops the Doing frame: the step is done, and how to undo it goes into the saga's log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complete:
+    """Pops the Compensations frame: the saga is done. What it has done an enclosing one may undo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensate:
+    """Undoes what was done last: the value becomes what its undo takes, or `{"value": [logs]}`.
+
+    Jumps to that undo, or to `group` when it was done in branches. When nothing is left the
+    Compensating frame is popped: what has caused it goes on, or in a branch the code at `end`.
+    """
+
+    group: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensated:
+    """An undo is done: back to the code that undoes the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Pushes a Compensating frame for the log that the value is; jumps to the code that undoes it."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consult:
+    """Runs the code of the action that the program belongs to, a conductor action, on the value."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """Does as a conductor action has answered: `{"action"?, "params"?, "state"?}`.
+
+    With an action: the state takes the place of the Saved frame's value, and the value becomes what
+    InvokeNamed takes; jumps to `unnamed` with an error when the action is no name. Without: pops the
+    frame, and jumps to `otherwise` with the parameters, or with all of the answer if it has none.
+    """
+
+    unnamed: int
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Save:
+    """Pushes a Saved frame: the value, or what the template makes of it."""
+
+    template: Template | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Pops a Saved frame: takes its value back, or combines the two.
+
+    `restore`: the saved value. `retain`: `{"params": saved, "result": value}`. `merge`: saved with
+    the value's fields over it. `under`: the value with saved's fields over it, be it an error or not.
+    `into`: saved with the value in its field `field`.
+    """
+
+    how: Literal["restore", "retain", "merge", "under", "into"]
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declare:
+    """Pushes a Variables frame."""
+
+    variables: dict[str, JSON]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hide:
+    """Pushes a Mask frame: the innermost variables below it are not visible above it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Pushes a Handler frame: failures of these names (all when empty) continue at `to`."""
+
+    to: int
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shield:
+    """Pushes a Finalizer frame: whatever unwinds it runs the code at `to` first."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalize:
+    """Turns the Finalizer frame into a Finalizing one: the finalizer begins, unhurried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalized:
+    """Pops the Finalizing frame and goes on unwinding if that was under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """Pushes an Attempts frame, with the value to start each attempt from.
+
+    With `each` there are as many attempts as that makes values, and the value has the next of them in
+    its field `field`.
+    """
+
+    policy: RetryPolicy
+    each: Template | None = None
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """Pops the Attempts frame, unless the policy's `until` does not hold: then it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """Pushes a Deadline frame."""
+
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """Pushes a Counter frame."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """Counts one down; at zero pops the Counter frame and jumps."""
+
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """Pops one frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspect:
+    """Fails when the value is an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """Starts a fiber at each branch and waits for them as the policies say; then goes on at `to`.
+
+    Args:
+        branches: where each begins; each ends at an End.
+        after: for each branch, the indexes of those that must succeed before it starts; it then
+            takes their results by name.
+        names: of the branches, when results are wanted by name.
+        first: the first success decides; otherwise all.
+        errors: see `composer.machine.joins`.
+    """
+
+    branches: tuple[int, ...]
+    to: int
+    path: str
+    after: tuple[tuple[int, ...], ...] = ()
+    names: tuple[str, ...] = ()
+    first: bool = False
+    errors: Errors = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Each:
+    """Starts a fiber at the next instruction for each item, so many at a time; then goes on at `to`."""
+
+    items: Template
+    to: int
+    path: str
+    concurrency: int | None = None
+    errors: Errors = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sleep:
+    """Waits: `template` makes seconds, or with `until` an instant (ISO 8601, or epoch seconds)."""
+
+    template: Template
+    path: str
+    until: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raise:
+    """Fails with an error object of this code and message."""
+
+    code: str
+    template: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spawn:
+    """Starts an execution of its own at the next instruction and goes on at `to` without it."""
+
+    to: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The fiber has succeeded with the value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnInstruction:
+    """An instruction that a language adds: a dataclass of its own, which its dialect has a row for.
+
+    A member that is called as one of the machine's is written as that is (`to`, `targets`, `path`, ...),
+    any other as the JSON that it is.
+    """
+
+
+Instruction: TypeAlias = (
+    Evaluate | Test | Assign | Jump | Branch | Invoke | Call | InvokeNamed | Consult | Conduct | Save
+    | Recall | Declare | Hide | Guard | Shield | Finalize | Finalized | Attempt | Settle | Limit | Repeat
+    | Count | Leave | Inspect | Fork | Each | Sleep | Raise | Spawn | End | Operate | Stamp | Insist | Open | Commit
+    | Coordinate | Absorb | Enter | Begin | Done | Complete | Compensate | Compensated | Resume
+    | OwnInstruction
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""The machine's own dialect, which the DSL speaks: no instruction, frame or word but the machine's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, TIMEOUT, Failure, failure, measured
+from . import history
+from .dialect import SILENT
+from .events import Completed, Failed, Resolved, Resumed, TimerFired
+from .operations import COMMANDS, OPERATIONS, inspect
+from .sagas.operations import doubt, is_unknown, settled, take_logs
+from .transactions.operations import asks_entity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..values import JSON
+    from .cursor import Cursor, Reaction
+    from .dialect import Asking, Dialect, Forking, Moment, Narration, Operation, Started, Unwinding
+    from .events import Accepted, Event, Joined
+    from .fiber import Deadline, Frame, Joining, OwnFrame
+
+
+class Plain:
+    """Composer's rules: a result with an `error` field is a failure, and every result is an object."""
+
+    name = ""
+    mark: type[Any] | None = None
+    operations: Mapping[type[Any], Operation] = OPERATIONS
+    commands: Mapping[type[Any], Asking] = COMMANDS
+    forks: Mapping[type[Any], Forking] = {}
+    frames: Mapping[type[OwnFrame], Unwinding] = {}
+    numbers = False
+    introduces = False
+    integrates = False
+
+    def begun(self, context: dict[str, JSON]) -> tuple[Frame, ...]:  # noqa: ARG002
+        return ()
+
+    def accepted(self, cursor: Cursor, event: Accepted) -> None:  # noqa: ARG002
+        cursor.note(history.STEP_ACCEPTED)
+
+    def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
+        cursor.value = event.value
+        failed = inspect(cursor)
+        detail: dict[str, JSON] = {"variables": event.variables} if event.variables else {}
+        if event.remote is not None:
+            detail["remote"] = event.remote
+        if failed is not None:
+            cursor.note(history.STEP_FAILED, {"code": failed.code, **detail}, failed.error)
+        else:
+            cursor.note(history.STEP_SUCCEEDED, detail, cursor.value)
+        if event.variables and (unknown := cursor.assign(event.variables)):
+            return failure(EXPRESSION_ERROR, f"no enclosing let declares {unknown!r}")
+        return failed
+
+    def failed(self, cursor: Cursor, event: Failed) -> Failure:
+        detail: dict[str, JSON] = {"code": event.failure.code}
+        if event.remote is not None:
+            detail |= {"ran": event.ran, "remote": event.remote}
+        cursor.note(history.STEP_FAILED, detail, event.failure.error)
+        failed = settled(cursor, event.failure)
+        unknown = is_unknown(failed) if event.ran is None else event.ran == "unknown"
+        if unknown and not asks_entity(cursor):
+            doubt(cursor)
+        return failed
+
+    def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
+        failed = event.outcome if isinstance(event.outcome, Failure) else None
+        cursor.note(history.JOINED, {"code": failed.code} if failed else None)
+        take_logs(cursor, event.logs)
+        if not cursor.count_steps(event.steps):
+            return None
+        cause = wait.cause or failed
+        if cause is not None:
+            cursor.origin = cursor.turn
+            return cause
+        limit = cursor.limits.value_bytes
+        if measured(event.outcome.value, limit) > limit:
+            text = f"the results of the fork make a value of more than {limit} bytes"
+            return failure(LIMIT_EXCEEDED, text)
+        cursor.value = event.outcome.value
+        return None
+
+    def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:  # noqa: ARG002
+        return failure(TIMEOUT, f"not done within {deadline.timeout_ms / 1000:g} seconds")
+
+    def told(self, moment: Moment) -> Narration:  # noqa: ARG002
+        return SILENT
+
+    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
+        match entry["type"]:
+            case history.STEP_SUCCEEDED:
+                return Completed(entry["turn"], entry["value"], entry.get("variables"))
+            case history.STEP_FAILED if "variables" in entry:
+                return Completed(entry["turn"], {"error": entry["value"]}, entry["variables"])
+            case history.STEP_FAILED:
+                return Failed(entry["turn"], Failure(entry["code"], entry["value"]))
+            case history.TIMER_FIRED | history.TIMED_OUT:
+                return TimerFired()
+            case history.RESUMED:
+                return Resumed(entry.get("value"))
+            case history.RESOLVED:
+                return Resolved(entry["how"], entry["value"])
+        return None
+
+
+PLAIN: Final[Dialect] = Plain()

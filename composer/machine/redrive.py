@@ -1,0 +1,198 @@
+"""Redrive: take a failed or cancelled execution up again from the steps that failed.
+
+Its history is replayed: a fresh execution is fed what was recorded, in order, but for the failures
+that ended it. The machine being a pure function, it then stands where the failed steps were asked for,
+with everything that was done still done. The same holds for another program, as long as it asks for
+the same steps up to there; where it does not, a redrive is refused rather than anything done twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import Error
+from ..values import Success
+from . import history
+from .dialect import Started
+from .events import Completed, Event, Failed, Resolved, Resumed
+from .execution import Execution
+from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
+from .instructions import Invoke as InvokeInstruction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..values import JSON, Outcome
+    from .changes import Changes
+    from .cursor import Limits
+    from .program import Program
+
+_ENDED = (history.EXECUTION_SUCCEEDED, history.EXECUTION_FAILED, history.EXECUTION_CANCELLED)
+
+
+class RedriveError(Error):
+    """An execution that cannot be taken up again; the text says why."""
+
+
+def redrive(
+    id: str, program: Program, entries: list[dict[str, JSON]], limits: Limits, now_ms: int
+) -> tuple[Execution, Changes]:
+    """The execution, standing at the steps that failed, and the changes that take it up again.
+
+    Args:
+        id: of the execution.
+        program: the one it ran, or another that agrees with what is done.
+        entries: its whole history, in order, as `Entry.to_json` wrote it, with values in place.
+        limits: the machine's.
+        now_ms: deadlines and attempts count from here.
+
+    Raises:
+        RedriveError: when it has not ended, has succeeded, or does not agree with the program.
+    """
+    execution = Execution(id, program, replace(limits, at_once=None))
+    ended: dict[str, Fiber] = {}
+    first = program.dialect.replayed(entries[0])
+    frames = first.frames if isinstance(first, Started) else ()
+    begun = execution.begin(entries[0]["value"], entries[0]["at"], frames=frames)
+    outcome = _proceed(execution, begun, entries[0]["at"], ended)
+    generations = list(_generations(entries))
+    last = generations[-1][-1]["type"]
+    if last not in _ENDED or last == history.EXECUTION_SUCCEEDED:
+        state = "has succeeded" if last in _ENDED else "is still under way"
+        raise RedriveError(
+            f"execution {id} {state}: only a failed or cancelled one can be redriven"
+        )
+    if any(entry["type"] == history.COMPENSATION_STARTED for entry in generations[-1]):
+        raise RedriveError(
+            f"execution {id} is a saga that has been undone: invoke it again; what it had done is gone"
+        )
+    for number, generation in enumerate(generations):
+        if number:
+            execution.events = _events(generations[number - 1])
+            execution.redrive(generation[0]["at"])
+        outcome = _replay(execution, generation, program, ended) or outcome
+    execution.events, execution.limits = _events(entries), limits
+    if isinstance(outcome, Success):
+        return execution, execution.settle(outcome, now_ms)
+    if not execution.fibers:
+        raise RedriveError(
+            f"execution {id} failed by what its program decides, not in a step: it would fail again. "
+            "Redrive it with a program that decides otherwise"
+        )
+    changes = execution.redrive(now_ms)
+    changes.fibers |= ended  # their joins are not over: a restart must know what they came to
+    return execution, changes
+
+
+def _events(entries: list[dict[str, JSON]]) -> int:
+    """The number of the last event, in a history that numbers them."""
+    return max((event[0] for entry in entries for event in entry.get("events", ())), default=0)
+
+
+def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON]]]:
+    """The history, cut before each redrive."""
+    start = 0
+    for at, entry in enumerate(entries):
+        if entry["type"] == history.EXECUTION_REDRIVEN:
+            yield entries[start:at]
+            start = at
+    yield entries[start:]
+
+
+def _replay(
+    execution: Execution,
+    entries: list[dict[str, JSON]],
+    program: Program,
+    ended: dict[str, Fiber],
+) -> Outcome | None:
+    """Feeds it what was recorded. Returns the outcome, if it ends by that."""
+    outcome: Outcome | None = None
+    culprits = _culprits(entries)
+    targets: dict[tuple[str, int], JSON] = {}
+    broken = False  # what follows the failure may belong to a finalizer, which does not run now
+    for entry in entries:
+        place = (entry["fiber"], entry["turn"])
+        if entry["type"] == history.STEP_SCHEDULED:
+            targets[place] = entry.get("action")
+        elif entry["type"] == history.BRANCH_FAILED:
+            if (entry["fiber"], entry["origin"]) in culprits and entry["fiber"] in execution.fibers:
+                changes = execution.pass_over(entry["fiber"], entry["at"])
+                outcome = _proceed(execution, changes, entry["at"], ended)
+        elif place in culprits or entry["type"] == history.CANCEL_REQUESTED:
+            broken = True
+        elif (event := program.dialect.replayed(entry)) is not None and not isinstance(
+            event, Started
+        ):
+            fiber = execution.fibers.get(entry["fiber"])
+            if fiber is None or not _waits_for(fiber, event):
+                if not broken:
+                    raise RedriveError(_divergence(entry, "does not wait for it"))
+                continue
+            if isinstance(event, Completed | Failed):
+                _check_target(program, fiber, entry, targets.get(place))
+            changes = execution.deliver(entry["fiber"], event, entry["at"])
+            outcome = _proceed(execution, changes, entry["at"], ended)
+    return outcome
+
+
+def _proceed(
+    execution: Execution, changes: Changes, at_ms: int, ended: dict[str, Fiber]
+) -> Outcome | None:
+    """Runs on as far as it can; `ended` keeps the branches that others are still awaited with."""
+    _keep(ended, changes)
+    while changes.more:
+        changes = execution.proceed(at_ms)
+        _keep(ended, changes)
+    return changes.outcome
+
+
+def _keep(ended: dict[str, Fiber], changes: Changes) -> None:
+    ended |= {name: fiber for name, fiber in changes.fibers.items() if fiber.outcome is not None}
+    for parent, turn in changes.dropped:
+        for name in [name for name in ended if name.startswith(f"{parent}/{turn}.")]:
+            del ended[name]
+
+
+def _culprits(entries: list[dict[str, JSON]]) -> set[tuple[str, int]]:
+    """The waits whose failure ended it: the root's, and those of the branches behind a join."""
+    ended = entries[-1]
+    found: set[tuple[str, int]] = set()
+    if ended["type"] != history.EXECUTION_FAILED or ended["origin"] is None:
+        return found
+    branches = {e["fiber"]: e["origin"] for e in entries if e["type"] == history.BRANCH_FAILED}
+    left = [(ROOT, ended["origin"])]
+    while left:
+        fiber, turn = left.pop()
+        found.add((fiber, turn))
+        members = f"{fiber}/{turn}."
+        left += [
+            (name, origin)
+            for name, origin in branches.items()
+            if name.startswith(members) and "/" not in name[len(members) :] and origin is not None
+        ]
+    return found
+
+
+def _waits_for(fiber: Fiber, event: Event) -> bool:
+    match event:
+        case Completed(turn=turn) | Failed(turn=turn):
+            return isinstance(fiber.wait, Invoking) and fiber.turn == turn
+        case Resumed() | Resolved():
+            return isinstance(fiber.wait, Paused)
+        case _:
+            return isinstance(fiber.wait, Sleeping) or fiber.due_ms is not None
+
+
+def _check_target(program: Program, fiber: Fiber, entry: dict[str, JSON], recorded: JSON) -> None:
+    instruction = program.instructions[fiber.pc - 1]
+    wanted = instruction.action if isinstance(instruction, InvokeInstruction) else None
+    if wanted is not None and recorded is not None and wanted != recorded:
+        raise RedriveError(_divergence(entry, f"asks for {wanted} where {recorded} is done"))
+
+
+def _divergence(entry: dict[str, JSON], why: str) -> str:
+    return (
+        f"the program does not agree with what is done: at {entry['type']} of fiber "
+        f"{entry['fiber']}, turn {entry['turn']}, it {why}. Start a new execution instead"
+    )

@@ -1,0 +1,81 @@
+"""The one retry record: which failures, how often, how long between, and what when spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from ..expressions import Predicate, parse_predicate
+
+if TYPE_CHECKING:
+    from ..values import JSON, Failure
+
+MAX_DELAY_MS = 366 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """When to try again. `retries` counts re-tries: the first attempt is not one of them.
+
+    Args:
+        retries: at most so many; None for as many as it takes.
+        delay_ms: before the first retry; each further one waits `backoff` times as long, up to
+            `max_delay_ms`.
+        jitter: the share of a delay, 0 to 1, that chance takes off.
+        errors: names of failures to retry (`Failure.named`); all when empty.
+        until: a result for which this does not hold counts as a failed attempt.
+        pause: when spent, wait for an operator instead of failing.
+        stuck: it is a saga's: it waits as one that is stuck.
+    """
+
+    retries: int | None
+    delay_ms: int = 0
+    backoff: float = 1.0
+    max_delay_ms: int = MAX_DELAY_MS
+    jitter: float = 0.0
+    errors: tuple[str, ...] = ()
+    until: Predicate | None = None
+    pause: bool = False
+    stuck: bool = False
+
+    def covers(self, failure: Failure) -> bool:
+        """Whether this failure is one to retry."""
+        return not self.errors or any(failure.named(name) for name in self.errors)
+
+    def spent(self, attempt: int) -> bool:
+        """Whether `attempt`, counted from 1, was the last."""
+        return self.retries is not None and attempt > self.retries
+
+    def wait_ms(self, attempt: int, seed: str) -> int:
+        """How long to wait after failed `attempt`; the same seed draws the same jitter."""
+        try:
+            grown = self.delay_ms * float(self.backoff) ** (attempt - 1)
+        except OverflowError:
+            grown = self.max_delay_ms
+        chance = crc32(f"{seed}#{attempt}".encode()) / 0xFFFF_FFFF
+        return round(min(grown, self.max_delay_ms) * (1 - self.jitter * chance))
+
+    def to_json(self) -> dict[str, JSON]:
+        return {
+            "retries": self.retries,
+            "delay_ms": self.delay_ms,
+            "backoff": self.backoff,
+            "max_delay_ms": self.max_delay_ms,
+            "jitter": self.jitter,
+            "errors": list(self.errors),
+            "until": self.until.to_json() if self.until is not None else None,
+            "pause": self.pause,
+            **({"stuck": True} if self.stuck else {}),
+        }
+
+    @classmethod
+    def from_json(cls, doc: dict[str, JSON]) -> RetryPolicy:
+        until = doc["until"]
+        return cls(
+            **{
+                **doc,
+                "errors": tuple(doc["errors"]),
+                "until": parse_predicate(until) if until is not None else None,
+            }
+        )

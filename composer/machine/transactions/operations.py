@@ -1,0 +1,201 @@
+"""What the instructions of transactions do: see `operations`, and `coordinator` for the decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure
+from .. import history, instructions
+from ..fiber import Insisting, Stamped
+from ..sagas.operations import doubt
+from .coordinator import MAX_PARTICIPANTS, Coordinating, Member
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ...values import JSON
+    from ..cursor import Cursor, Reaction
+    from ..fiber import Fiber
+
+
+def decided(fibers: Iterable[Fiber]) -> bool:
+    """Whether a transaction of theirs may have committed, and not everybody knows yet."""
+    return any(frame.phase in ("deciding", "committing") for frame in _coordinating(fibers))
+
+
+def decision(fibers: Iterable[Fiber], transaction: str) -> Literal["commit", "abort", "undecided"]:
+    """What these fibers have decided of a transaction of theirs; of one that is not there it is to abort."""
+    found = (frame for frame in _coordinating(fibers) if frame.transaction == transaction)
+    return next((frame.decision for frame in found), "abort")
+
+
+def _coordinating(fibers: Iterable[Fiber]) -> list[Coordinating]:
+    frames = (frame for fiber in fibers for frame in fiber.frames)
+    return [frame for frame in frames if type(frame) is Coordinating]
+
+
+def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Failure:
+    """What an entity is asked for, as part of the transaction if one is under way."""
+    message = i.message.fill(cursor.scope())
+    if type(message) is Failure:
+        return message
+    frame = cursor.innermost(Coordinating)
+    made: dict[str, JSON] = message if frame is None else frame.working(i.action, message)
+    return made
+
+
+def asks_entity(cursor: Cursor) -> bool:
+    """Whether it waits for an entity: what that has not answered it has not done."""
+    return isinstance(cursor.instructions[cursor.pc - 1], instructions.Operate)
+
+
+def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
+    """Counts the operation in before it is asked for: whatever happens, its entity is told the end."""
+    frame = cursor.innermost(Coordinating)
+    if frame is None:
+        return None
+    message = i.message.fill(cursor.scope())
+    if type(message) is Failure:
+        return message
+    if type(message["key"]) is not str:
+        return failure(EXPRESSION_ERROR, f"call: 'key' must be a string, not {message['key']!r}")
+    more = frame.enlisted(i.action, message["key"], read=message.get("read") is True)
+    if more is None:
+        return _too_many()
+    cursor.replace(frame, more)
+    return None
+
+
+def _too_many() -> Failure:
+    text = f"a transaction has at most {MAX_PARTICIPANTS} participants"
+    return failure(LIMIT_EXCEEDED, text)
+
+
+def _stamp(cursor: Cursor, _: instructions.Stamp) -> Reaction:
+    cursor.push(Stamped(cursor.now_ms))
+    return None
+
+
+def _insist(cursor: Cursor, _: instructions.Insist) -> Reaction:
+    cursor.push(Insisting())
+    return None
+
+
+def _open(cursor: Cursor, i: instructions.Open) -> Reaction:
+    members: tuple[Member, ...] = ()
+    if i.calls is not None:
+        calls = i.calls.fill(cursor.scope())
+        if type(calls) is Failure:
+            return calls
+        made = _members(calls)
+        if type(made) is Failure:
+            return made
+        members = made
+    stamped = next(frame for frame in reversed(cursor.frames) if type(frame) is Stamped)
+    frame = Coordinating(
+        to=i.to,
+        transaction=f"tx-{cursor.activation_of(cursor.turn)}",
+        started_ms=stamped.at_ms,
+        deadline_ms=cursor.now_ms + i.timeout_ms,
+        order=i.order,
+        coordinator=f"{cursor.execution}/{cursor.id}",
+        phase="working" if i.calls is None else "locking",
+        members=members,
+    )
+    cursor.push(frame)
+    cursor.note(history.TRANSACTION_STARTED, {"transaction": frame.transaction})
+    return None
+
+
+def _members(calls: list[JSON]) -> tuple[Member, ...] | Failure:
+    """Participants in the order in which they are locked: entities by name and key, then others."""
+    entities: dict[tuple[str, str], list[JSON]] = {}
+    others: list[Member] = []
+    for call in calls:
+        if "actions" in call:
+            alone = [{"index": call["index"]}]
+            others.append(Member(tuple(call["actions"]), None, call["params"], alone, read=False))
+        elif type(call["key"]) is not str:
+            return failure(EXPRESSION_ERROR, f"call: 'key' must be a string, not {call['key']!r}")
+        else:
+            entities.setdefault((call["action"], call["key"]), []).append(call)
+    if len(entities) + len(others) > MAX_PARTICIPANTS:
+        return _too_many()
+    return (*(_entity(*place, entities[place]) for place in sorted(entities)), *others)
+
+
+def _entity(action: str, key: str, calls: list[JSON]) -> Member:
+    asked = [
+        {name: value for name, value in call.items() if name not in ("action", "key")}
+        for call in calls
+    ]
+    return Member((action,), key, calls=asked, read=all(call.get("read") for call in calls))
+
+
+def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
+    frame = cursor.frames[-1]
+    assert type(frame) is Coordinating  # noqa: S101  compiled so
+    cursor.replace(frame, frame.worked(cursor.value))
+    return None
+
+
+def _coordinate(cursor: Cursor, i: instructions.Coordinate) -> Reaction:
+    frame = cursor.frames[-1]
+    assert type(frame) is Coordinating  # noqa: S101  compiled so
+    before = frame.phase
+    made, messages = frame.next()
+    cursor.replace(frame, made)
+    if made.phase == "committing" and before != "committing":
+        _decided(cursor, made)
+    if not messages:
+        return _ended(cursor, made, i)
+    tells = made.phase in ("committing", "aborting")
+    if len(messages) == 1:
+        cursor.value = messages[0]
+        if made.phase == "deciding":
+            cursor.pc = i.decide
+        elif tells:
+            cursor.pc = i.tell
+    else:
+        cursor.value = {"value": messages}
+        cursor.pc = i.tell_many if tells else i.many
+    return None
+
+
+def _decided(cursor: Cursor, frame: Coordinating) -> None:
+    about = {"transaction": frame.transaction, "participants": len(frame.members)}
+    cursor.note(history.TRANSACTION_COMMITTED, about)
+
+
+def _ended(cursor: Cursor, frame: Coordinating, i: instructions.Coordinate) -> Reaction:
+    cursor.pop()
+    outcome = frame.outcome()
+    if isinstance(outcome, Failure):
+        about = {"transaction": frame.transaction, "code": outcome.code}
+        cursor.note(history.TRANSACTION_ABORTED, about, outcome.error)
+        return frame.cause or outcome
+    cursor.value, cursor.pc = outcome.value, i.end
+    if frame.lasting is not None:
+        doubt(cursor)  # what goes on now must not take the step that it was for undone
+    return frame.lasting
+
+
+def _absorb(cursor: Cursor, i: instructions.Absorb) -> Reaction:
+    frame = cursor.frames[-1]
+    assert type(frame) is Coordinating  # noqa: S101  compiled so
+    made = frame.absorbed(cursor.value)
+    cursor.replace(frame, made)
+    if made.phase == "committing" and frame.phase != "committing":
+        _decided(cursor, made)
+    cursor.pc = i.to
+    return None
+
+
+TRANSACTING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
+    instructions.Stamp: _stamp,
+    instructions.Insist: _insist,
+    instructions.Open: _open,
+    instructions.Commit: _commit,
+    instructions.Coordinate: _coordinate,
+    instructions.Absorb: _absorb,
+}

@@ -1,0 +1,15 @@
+"""Who may do what: namespaces with their keys, and secrets."""
+
+from .namespaces import LIMITS, OPERATOR, AuthError, Namespace, Namespaces, first_namespaces
+from .secrets import SecretStore, is_among
+
+__all__ = [
+    "LIMITS",
+    "OPERATOR",
+    "AuthError",
+    "Namespace",
+    "Namespaces",
+    "SecretStore",
+    "first_namespaces",
+    "is_among",
+]

@@ -1,0 +1,287 @@
+"""Signature Version 4: who has signed a request, proved without the secret being sent.
+
+The id of the access key is a namespace's uuid, the secret its key. The region is not compared. Source:
+AWS' "Create a signed request", and the answers of its services to those that are not right.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
+
+from .errors import AwsError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ..access import Namespaces
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+TERMINATOR = "aws4_request"
+WINDOW = timedelta(minutes=5)  # between the instant of a signature and now, either way
+FORMAT = "%Y%m%dT%H%M%SZ"
+DAY = 8  # digits of the format's day
+KEYS = 256  # signing keys that are remembered: one a day for each region and service of a key
+SCOPE = 5  # elements of a credential: key id, date, region, service, terminator
+
+_INSTANT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_REQUIRED = ("Credential", "Signature", "SignedHeaders")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a request says of its signature. Nothing of it is proved yet.
+
+    `signed` are the names of the headers that count; `instant` is when it was signed, `stamp` the same as
+    it was signed.
+    """
+
+    key_id: str
+    region: str
+    service: str
+    instant: datetime
+    stamp: str
+    signed: tuple[str, ...]
+    signature: str
+    session: str | None
+
+    @property
+    def scope(self) -> str:
+        return f"{self.stamp[:DAY]}/{self.region}/{self.service}/{TERMINATOR}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Whose signature a request bears, as soon as `check` has found it right."""
+
+    namespace: str
+    key: str = field(repr=False)
+    claim: Claim
+
+    def check(self, request: Request, content_hash: str) -> None:
+        """Whether the request, with content of this SHA-256, was signed with the key.
+
+        Raises:
+            AwsError: InvalidSignatureException.
+        """
+        text = "\n".join(
+            (
+                ALGORITHM,
+                self.claim.stamp,
+                self.claim.scope,
+                _canonical(request, self.claim, content_hash),
+            )
+        )
+        key = _signing_key(self.key, self.claim.scope)
+        expected = hmac.digest(key, text.encode(), "sha256").hex()
+        if not hmac.compare_digest(expected.encode(), self.claim.signature.encode()):
+            raise _invalid(
+                "The request signature we calculated does not match the signature you provided. "
+                "Check your AWS Secret Access Key and signing method. Consult the service "
+                "documentation for details."
+            )
+
+
+def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) -> Signer:
+    """Who claims to have signed a request to `service`; its content need not have been read.
+
+    Raises:
+        AwsError: when it says nothing of a signature or not enough, is too old or too new, or nobody
+            can sign as whoever it names.
+    """
+    claim = _claim(request)
+    found = namespaces.signer(claim.key_id, claim.session)
+    if found is None:
+        raise AwsError(
+            "UnrecognizedClientException", "The security token included in the request is invalid."
+        )
+    namespace, key = found
+    if key is None:
+        raise AwsError(
+            "UnrecognizedClientException",
+            "The security token included in the request is invalid: of this namespace's key only the "
+            "hash is kept, from before requests could be signed. Show it once with any command of "
+            "xingqiao's, or have it rotated",
+        )
+    if claim.service != service:
+        raise _invalid(f"Credential should be scoped to correct service: '{service}'. ")
+    _check_signed(request, claim)
+    _check_age(claim.instant, datetime.fromtimestamp(now_ms // 1000, UTC))
+    return Signer(namespace, key, claim)
+
+
+@lru_cache(KEYS)
+def _signing_key(secret: str, scope: str) -> bytes:
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
+# --- what it says ------------------------------------------------------------------------------
+
+
+def _claim(request: Request) -> Claim:
+    header = request.headers.get("authorization")
+    if not header:
+        raise AwsError("MissingAuthenticationTokenException", "Missing Authentication Token")
+    algorithm, _, rest = header.partition(" ")
+    if algorithm != ALGORITHM:
+        raise _incomplete(f"Unsupported AWS 'algorithm': it must be '{ALGORITHM}'.")
+    parameters = {}
+    for part in rest.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not equals:
+            raise _incomplete(
+                "Invalid key=value pair (missing equal-sign) in Authorization header."
+            )
+        parameters[name] = value
+    instant = _instant(request)
+    missing = [
+        f"Authorization header requires '{name}' parameter."
+        for name in _REQUIRED
+        if not parameters.get(name)
+    ]
+    if instant is None:
+        missing.append(
+            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header."
+        )
+    if missing or instant is None:
+        raise _incomplete(" ".join(missing))
+    key_id, date, region, service = _credential(parameters["Credential"])
+    stamp = f"{instant:{FORMAT}}"
+    if date != stamp[:DAY]:
+        raise _invalid(
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from "
+            f"HTTP: '{date}' != '{stamp[:DAY]}', from '{stamp}'."
+        )
+    return Claim(
+        key_id,
+        region,
+        service,
+        instant,
+        stamp,
+        tuple(parameters["SignedHeaders"].split(";")),
+        parameters["Signature"],
+        request.headers.get("x-amz-security-token"),
+    )
+
+
+def _credential(text: str) -> tuple[str, str, str, str]:
+    elements = text.split("/")
+    if len(elements) != SCOPE:
+        raise _incomplete(
+            "Credential must have exactly 5 slash-delimited elements, e.g. "
+            f"keyid/date/region/service/term, got '{text}'"
+        )
+    key_id, date, region, service, terminator = elements
+    if terminator != TERMINATOR:
+        raise _invalid(
+            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'."
+        )
+    return key_id, date, region, service
+
+
+def _instant(request: Request) -> datetime | None:
+    """When it was signed, as `X-Amz-Date` says or else `Date`."""
+    text = request.headers.get("x-amz-date") or request.headers.get("date")
+    if text is None:
+        return None
+    try:
+        if _INSTANT.fullmatch(text):
+            return datetime.fromisoformat(text)
+        return parsedate_to_datetime(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _incomplete(
+            "Date must be in ISO-8601 'basic format'. Got what is none. "
+            "See http://en.wikipedia.org/wiki/ISO_8601"
+        ) from None
+
+
+def _check_signed(request: Request, claim: Claim) -> None:
+    """All that changes what is asked must be signed."""
+    must = {name for name in request.headers if name.startswith("x-amz-")}
+    must |= {"host", *(() if "x-amz-date" in must else ("date",))}
+    for name in sorted(must.difference(claim.signed)):
+        shown = "'Host' or ':authority'" if name == "host" else f"'{name.title()}'"
+        raise _invalid(f"{shown} must be a 'SignedHeader' in the AWS Authorization.")
+
+
+def _check_age(instant: datetime, now: datetime) -> None:
+    minutes = int(WINDOW.total_seconds()) // 60
+    if instant < now - WINDOW:
+        raise _invalid(
+            f"Signature expired: {instant:{FORMAT}} is now earlier than {now - WINDOW:{FORMAT}} "
+            f"({now:{FORMAT}} - {minutes} min.)"
+        )
+    if instant > now + WINDOW:
+        raise _invalid(
+            f"Signature not yet current: {instant:{FORMAT}} is still later than "
+            f"{now + WINDOW:{FORMAT}} ({now:{FORMAT}} + {minutes} min.)"
+        )
+
+
+# --- what was signed ---------------------------------------------------------------------------
+
+
+def _canonical(request: Request, claim: Claim, content_hash: str) -> str:
+    """The hash of the request in its canonical form.
+
+    The content's hash is always worked out: what `X-Amz-Content-Sha256` says of it is only a header.
+    """
+    sent = defaultdict(list)
+    for name, value in request.headers.items():
+        sent[name].append(" ".join(value.split()))
+    headers = [f"{name}:{','.join(sent[name])}" for name in claim.signed]
+    form = "\n".join(
+        (
+            request.method,
+            _path(request.scope["raw_path"].decode("latin-1")),
+            _query(request.scope["query_string"].decode("latin-1")),
+            *headers,
+            "",
+            ";".join(claim.signed),
+            content_hash,
+        )
+    )
+    return sha256(form.encode("latin-1", "replace")).hexdigest()
+
+
+def _path(path: str) -> str:
+    """The path as it was sent, without dots, and encoded once more: so all services but S3 have it."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    end = "/" if parts and path.endswith("/") else ""
+    return quote(f"/{'/'.join(parts)}{end}", safe="/~")
+
+
+def _query(query: str) -> str:
+    pairs = []
+    for pair in query.split("&") if query else []:
+        name, _, value = pair.partition("=")
+        pairs.append((_encoded(name), _encoded(value)))
+    return "&".join(f"{name}={value}" for name, value in sorted(pairs))
+
+
+def _encoded(text: str) -> str:
+    return quote(unquote_to_bytes(text), safe="-_.~")
+
+
+def _incomplete(message: str) -> AwsError:
+    return AwsError("IncompleteSignatureException", message)
+
+
+def _invalid(message: str) -> AwsError:
+    return AwsError("InvalidSignatureException", message)

@@ -1,0 +1,131 @@
+"""What is sent to a step that answers later: its answer, and that it is still at work.
+
+A step is known by its place: an execution, a fiber of it and its turn. Completion triggers' tokens are signed, so
+that whoever holds one may answer; a task's token is signed, too, and whoever answers must be of the
+execution's namespace. An execution that began before tasks' tokens were signed takes those that are not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...actions import Completion, ConflictError, NotFoundError, Remoted
+from ...composer import Heartbeat, Invoking, token_place
+from .contexts import takes_unsigned
+from .targets import reopened
+
+if TYPE_CHECKING:
+    from ...actions import Opened
+    from ...composer import Outcome, Rebound
+    from .inbox.inbox import Inbox
+    from .recovery import Recovery
+    from .runs import Run
+    from .shared import Parts
+    from .tick import Tick
+    from .tokens import Tokens
+
+OVER = "This step has been answered, or is not waited for any more."
+
+
+class Answering:
+    """Hands answers to the steps that wait for them; each is durable when its method returns."""
+
+    def __init__(
+        self, parts: Parts, tick: Tick, inbox: Inbox, recovery: Recovery, tokens: Tokens
+    ) -> None:
+        self._parts, self._tick, self._inbox = parts, tick, inbox
+        self._recovery, self._tokens = recovery, tokens
+
+    async def complete(self, token: str, outcome: Outcome) -> None:
+        """A completion trigger fires: see `Engine.complete`."""
+        place = self._tokens.read(token)
+        run = await self._recovery.found(place.execution)
+        opened = self._waiting(run, place.fiber, place.turn)
+        if run is None or opened is None or opened.id != place.activation:
+            raise ConflictError(OVER)
+        await self._answered(run, place.fiber, place.turn, opened, outcome)
+
+    async def answer(self, namespace: str, token: str, outcome: Outcome) -> None:
+        """A task is answered by its token; also before the action that was given it has returned.
+
+        Raises:
+            NotFoundError: when it is the token of nothing in this namespace.
+            ConflictError: when the task is not waited for any more; the first answer counts.
+        """
+        run, fiber, turn = await self._found(namespace, token)
+        opened = self._waiting(run, fiber, turn)
+        if opened is None:
+            raise ConflictError(OVER)
+        await self._answered(run, fiber, turn, opened, outcome)
+
+    async def heartbeat(self, namespace: str, token: str) -> None:
+        """A task is still at work.
+
+        Raises:
+            NotFoundError: when it is the token of nothing in this namespace.
+            ConflictError: when the task is not waited for any more.
+        """
+        run, fiber, turn = await self._found(namespace, token)
+        if self._waiting(run, fiber, turn) is None:
+            raise ConflictError(OVER)
+        taken = self._tick.durable()
+        self._inbox.deliver(run, fiber, Heartbeat(turn))
+        await taken
+
+    async def rebound(self, execution: str, fiber: str, event: Rebound) -> None:
+        """Gives the run of a distributed Map that a fiber waits for other bounds, if it still does."""
+        run = await self._recovery.found(execution)
+        if run is not None:
+            taken = self._tick.durable()
+            self._inbox.deliver(run, fiber, event)
+            await taken
+
+    async def _found(self, namespace: str, token: str) -> tuple[Run, str, int]:
+        """The execution of a task, to be used before anything is awaited."""
+        signed = token_place(token, self._tokens.tasks)
+        place = signed or token_place(token)
+        if place is None:
+            raise NotFoundError
+        execution, fiber, turn = place
+        run = await self._recovery.found(execution)
+        if signed is None and (run is None or not takes_unsigned(run.origin.about)):
+            raise NotFoundError
+        if run is None:
+            saved = await self._parts.store.load(execution)
+            if saved is None or saved.execution.namespace != namespace:
+                raise NotFoundError
+            raise ConflictError(OVER)
+        if run.origin.namespace != namespace:
+            raise NotFoundError
+        return run, fiber, turn
+
+    def _waiting(self, run: Run | None, fiber: str, turn: int) -> Opened | None:
+        """The activation of the step that a fiber waits for in this turn."""
+        found = None if run is None else run.execution.fibers.get(fiber)
+        if run is None or found is None or found.turn != turn:
+            return None
+        if not isinstance(found.wait, Invoking):
+            return None
+        flight = run.flights.get((fiber, turn))
+        if flight is not None:
+            return flight.opened
+        ticket = found.wait.ticket
+        return None if ticket is None else reopened(self._parts, run, ticket)
+
+    async def _answered(
+        self, run: Run, fiber: str, turn: int, opened: Opened, outcome: Outcome
+    ) -> None:
+        taken = self._tick.durable()
+        run.flights.pop((fiber, turn), None)
+        ticket = run.execution.fibers[fiber].wait.ticket or {}  # type: ignore[union-attr]
+        started_ms = ticket.get("started", opened.asked_ms)
+        remote = Remoted(**ticket["remote"]) if "remote" in ticket else None
+        completion = Completion(
+            outcome,
+            started_ms,
+            self._parts.clock.now_ms(),
+            ticket.get("logs", []),
+            remote=remote,
+        )
+        self._inbox.answered(run, fiber, turn, opened, completion)
+        await taken

@@ -1,0 +1,135 @@
+"""Executions begin: called from outside, as a step of another, or beside another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from ....composer import CONDUCTING, Changes, Execution, Failure
+from ..contexts import context_of, definition_document, definition_of, named
+from ..outcomes import broken
+from ..programs import program_document
+from ..runs import RUNNING, Account, Origin, Parent, Run
+from ..targets import given, program_of
+
+if TYPE_CHECKING:
+    from ....actions import Action
+    from ....composer import JSON, Invoke, Program, Spawn
+    from ..bounds import Bounds
+    from ..shared import Parts
+    from ..tick import Tick
+    from .pending import Beginning
+
+Work: TypeAlias = tuple[Run, Changes]
+
+EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
+MANY = 10_000  # hashes that are remembered
+EXPRESS_EVENTS = 200_000  # of its history, which is in memory, too
+
+
+class Starts:
+    """Makes executions, and gathers what is stored of them."""
+
+    def __init__(self, parts: Parts, tick: Tick, bounds: Bounds) -> None:
+        self._parts, self._tick, self._bounds = parts, tick, bounds
+        self._clock = parts.clock
+        self._defined: set[tuple[str, str]] = set()  # hashes of what is stored
+
+    def called(self, id: str, beginning: Beginning) -> Work:
+        """One of its namespace's calls."""
+        action, value = beginning.action, beginning.input
+        program = program_of(action, value)
+        about = dict(beginning.about)
+        if beginning.name is not None:
+            about["name"] = beginning.name
+        origin = Origin(
+            action=action,
+            owner=action.name.namespace,
+            namespace=beginning.namespace,
+            started_ms=self._clock.now_ms(),
+            root=id,
+            solo=action.program is None,
+            express=action.express and not program.spans,
+            account=Account() if program is CONDUCTING else None,
+            trace=beginning.trace or id,
+            about=about or None,
+            unwaited=beginning.unwaited,
+        )
+        run = self._made(id, program, origin, introduced=True)
+        if origin.solo and origin.unwaited is not None:
+            run.given = value
+        self._bounds.begun(run)
+        return run, self._begun(run, value)
+
+    def nested(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
+        """A step of another execution, which waits for it."""
+        value = given(action, command.params)
+        program = program_of(action, value)
+        origin = Origin(
+            action=action,
+            owner=action.name.namespace,
+            namespace=run.origin.namespace,
+            started_ms=self._clock.now_ms(),
+            root=run.origin.root,
+            parent=parent,
+            depth=run.origin.depth + 1,
+            express=(action.express or run.origin.express) and not program.spans,
+            account=(run.origin.account or Account()) if program is CONDUCTING else None,
+            trace=run.origin.trace,
+        )
+        child = self._made(command.activation, program, origin, introduced=True)
+        self._bounds.begun(child)
+        return child, self._begun(child, value)
+
+    def beside(self, run: Run, command: Spawn, *, later: bool) -> Work:
+        """A part of another execution, which does not wait for it.
+
+        With `later` it is stored, and runs when the others have had their turn. When there is too much
+        already it fails at once: its record says why.
+        """
+        origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
+        refused = self._bounds.refused(run)
+        child = self._made(command.activation, run.execution.program, origin, introduced=False)
+        self._bounds.begun(child)
+        now_ms = origin.started_ms
+        if isinstance(refused, Failure):
+            return child, broken(now_ms, refused)
+        return child, child.execution.begin(
+            command.value, now_ms, pc=command.pc, frames=command.frames, later=later
+        )
+
+    def _made(self, id: str, program: Program, origin: Origin, *, introduced: bool) -> Run:
+        limits = self._parts.settings.limits
+        if origin.express:
+            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=EXPRESS_EVENTS)
+        if program.dialect.introduces and introduced:
+            origin = named(origin, id)
+            self._define(program, origin)
+        execution = Execution(id, program, limits)
+        run = self._parts.runs[id] = Run(execution, origin, origin.started_ms)
+        self._parts.counters.started += 1
+        self._tick.gathering.begun.append(run)
+        if not origin.express:
+            self._tick.gathering.write.executions.append(run.row(RUNNING, None))
+        return run
+
+    def _begun(self, run: Run, value: JSON) -> Changes:
+        now_ms = run.origin.started_ms
+        dialect = run.execution.program.dialect
+        if not dialect.introduces:
+            return run.execution.begin(value, now_ms)
+        context = context_of(self._parts.settings.arns, run.id, run.origin, value)
+        return run.execution.begin(value, now_ms, frames=dialect.begun(context))
+
+    def _define(self, program: Program, origin: Origin) -> None:
+        """Keeps what a state machine's run is pinned to: it may be a version that is no action."""
+        text = definition_of(origin.action)
+        if text is None or origin.about is None:
+            return
+        place = program.hash, origin.about["definition"]
+        if place not in self._defined:
+            if len(self._defined) == MANY:
+                self._defined.clear()
+            self._defined.add(place)
+            documents = self._tick.gathering.write.documents
+            documents += (program_document(program), definition_document(text))

@@ -1,0 +1,160 @@
+"""Lambda's protocol: REST with JSON, signed as all of AWS is."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeAlias
+
+import orjson
+from starlette.responses import Response
+
+from ...actions import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    RefusedError,
+    ThrottledError,
+    TooLargeError,
+)
+from ...composer import InvalidNameError, overflow
+from ..aws import TERMINATOR, AwsError, Refusals, refused, signer
+from ..http import content
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ...composer import JSON
+    from ..http import Api
+
+SERVICE = "lambda"
+MAX_BODY_BYTES = 70_167_211  # Lambda's own, of what it takes: 50 MB of an archive, in base64
+DENIED = 403
+# What is wrong with who asks: Lambda answers 403.
+CREDENTIALS = frozenset({
+    "IncompleteSignatureException", "InvalidSignatureException", "MissingAuthenticationTokenException",
+    "UnrecognizedClientException",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, once it is known whose it is; `id` is what it is called."""
+
+    namespace: str
+    id: str
+    request: Request
+    content: bytearray
+
+    @property
+    def name(self) -> str:
+        """What the path names: a function's name, or its ARN, or a part of that."""
+        name: str = self.request.path_params["name"]
+        return name
+
+    @property
+    def document(self) -> dict[str, JSON]:
+        """The body.
+
+        Raises:
+            AwsError: SerializationException, when it is no object.
+        """
+        found = parsed(self.content or b"{}")
+        if not isinstance(found, dict):
+            raise AwsError("SerializationException", "The request body must be a JSON object.")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is answered: JSON, or bytes that are."""
+
+    content: JSON | bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Operation: TypeAlias = Callable[[Asked, "Api"], Awaitable[Answer]]
+
+
+def served(operation: Operation) -> Callable[[Request, Api], Awaitable[Response]]:
+    """The endpoint of an operation."""
+
+    async def endpoint(request: Request, api: Api) -> Response:
+        id = _new_id()
+        try:
+            answer = await _answered(operation, request, api, id)
+        except AwsError as error:
+            return _refused(id, error)
+        except (RefusedError, InvalidNameError) as error:
+            return _refused(id, refused(error, _REFUSALS))
+        content = answer.content
+        body = content if isinstance(content, bytes) else orjson.dumps(content)
+        headers = {"x-amzn-RequestId": id, **answer.headers}
+        return Response(body, answer.status, headers, media_type="application/json")
+
+    return endpoint
+
+
+def unknown(request: Request) -> Response | None:
+    """Refuses an operation of Lambda that is not here. None for a client of another service.
+
+    The signature names the service; it is not checked.
+    """
+    if f"/{SERVICE}/{TERMINATOR}" not in request.headers.get("authorization", ""):
+        return None
+    why = f"There is no such operation of Lambda here: {request.method} {request.url.path:.200}"
+    return _refused(_new_id(), AwsError("UnknownOperationException", why, 404))
+
+
+async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
+    signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
+    hashed = sha256()
+    body = await content(request, MAX_BODY_BYTES, hashed)
+    signed.check(request, hashed.hexdigest())
+    return await operation(Asked(signed.namespace, id, request, body), api)
+
+
+def parsed(content: bytes | bytearray) -> JSON:
+    """What a body says.
+
+    Raises:
+        AwsError: SerializationException.
+    """
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise AwsError(
+            "SerializationException", f"Could not parse request body into json: {error}"
+        ) from None
+    if why := overflow(content):
+        raise AwsError("SerializationException", f"Could not parse request body into json: {why}")
+    return value
+
+
+def _new_id() -> str:
+    return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
+
+
+def _refused(id: str, error: AwsError) -> Response:
+    status = DENIED if error.code in CREDENTIALS else error.status
+    kind = "User" if status < 500 else "Service"  # noqa: PLR2004  whose fault it is
+    body = orjson.dumps({"Type": kind, "Message": error.message, "message": error.message})
+    headers = {"x-amzn-RequestId": id, "x-amzn-ErrorType": error.code}
+    return Response(body, status, headers, media_type="application/json")
+
+
+_REFUSALS: Refusals = {
+    TooLargeError: ("RequestTooLargeException", 413),
+    ThrottledError: ("TooManyRequestsException", 429),
+    ConflictError: ("ResourceConflictException", 409),
+    NotFoundError: ("ResourceNotFoundException", 404),
+    ForbiddenError: ("AccessDeniedException", 403),
+    InvalidError: ("InvalidParameterValueException", 400),
+    InvalidNameError: ("InvalidParameterValueException", 400),
+    Exception: ("ServiceException", 503),
+}

@@ -1,0 +1,38 @@
+"""What the endpoints have at hand, out of a running service: for the server and for the embedded door."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...actions import Arns
+from ..http import Authenticator
+from ..lambdas import LAMBDA
+from ..stepfunctions import STEP_FUNCTIONS, StepFunctionsApi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..settings import Settings
+    from .app import Service
+
+WINGS = (STEP_FUNCTIONS, LAMBDA)
+
+
+def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -> StepFunctionsApi:
+    """The service as its endpoints see it; `metrics` writes all figures in Prometheus' format."""
+    return StepFunctionsApi(
+        engine=service.engine,
+        auth=Authenticator(service.namespaces),
+        namespaces=service.namespaces,
+        webhooks=service.feeds,
+        clouds=service.clouds,
+        secrets=service.secrets,
+        machines=service.machines,
+        arns=Arns(settings.aws_region, settings.aws_account),
+        activities=service.activities,
+        integrations=service.integrations,
+        payload_bytes=settings.payload_bytes,
+        metrics=metrics,
+        metrics_key=settings.metrics_key,
+        resume=service.going.resume,
+    )

@@ -1,0 +1,369 @@
+"""Assembles the service: the one place that names concrete parts."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import secrets
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...actions import Arns, Change, Document, Quotas, Write
+from ...actions.runtimes import (
+    Bounds,
+    InlineInvoker,
+    NodeModules,
+    WorkerPool,
+    WorkerSettings,
+)
+from ...adapters import Channel, aws_services, objects_on_s3
+from ...composer import Limits
+from ...composer.languages.asl.running import ReadingBounds, query_engine
+from ..access import Namespaces, SecretStore
+from ..aws import FirstOf, Integrations, discovered
+from ..clock import RandomIds, SystemClock
+from ..engine import Engine, EngineSettings
+from ..settings import each
+from ..stepfunctions import (
+    ITEMS,
+    Activities,
+    AwsIntegrations,
+    DirectoryObjects,
+    HttpTasks,
+    ItemsInvoker,
+    Machines,
+    Places,
+    StepFunctions,
+)
+from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
+from .clouds import Clouds, listening, open_clouds
+from .feeds import Feeds
+from .isolation import limits_of, open_places, open_sandbox, warn, why_alone
+from .keys import sealed
+from .retention import Retention
+from .system import system_entities
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from ...actions import Clock, Invoker, Store
+    from ...actions.runtimes import Sandbox
+    from ...adapters import Completions
+    from ...composer import Outcome
+    from ..aws import Registry
+    from ..settings import Settings
+
+log = logging.getLogger(__name__)
+
+SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
+SECRET_BYTES = 32
+RESULT_PART = 2  # items as JSON may be somewhat longer than the files that they were read from
+COLLECTIONS = (20_000, 20, 20)  # as `gc.set_threshold` takes them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A running service."""
+
+    engine: Engine
+    store: Store
+    pool: WorkerPool
+    namespaces: Namespaces
+    feeds: Feeds
+    clouds: Clouds
+    secrets: SecretStore
+    machines: Machines
+    activities: Activities
+    integrations: Integrations
+    step_functions: StepFunctions
+    completions: Completions | None
+    going: Going
+    gone: asyncio.Event  # set when another server has taken the store over
+
+
+@dataclass(slots=True)
+class Going:
+    """Whether a service goes on: one that was started with `paused` does when it is told to."""
+
+    engine: Engine
+    feeds: Feeds
+    resumed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def resume(self) -> None:
+        """Takes up what was under way, and fires what is due."""
+        if not self.resumed.is_set():
+            self.resumed.set()
+            self.engine.recovery.begin()
+            await self.feeds.begin(self.engine)
+
+    async def complete(self, token: str, outcome: Outcome) -> None:
+        """Hands in an answer that has come by a queue, once the service goes on."""
+        await self.resumed.wait()
+        await self.engine.complete(token, outcome)
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[Service]:
+    """Opens the store, starts what runs actions, and recovers what was under way.
+
+    Raises:
+        StoreError: when the store cannot be opened.
+        SandboxError: when the isolation that is asked for cannot be had, or does not do for the
+            namespaces that there are.
+    """
+    clock = SystemClock()
+    sandbox = open_sandbox(settings)
+    async with AsyncExitStack() as stack:
+        query_engine()  # loads JSONata now: at its first use, the 60 ms would hold up other clients
+        stack.enter_context(_rare_collections())
+        record = await stack.enter_async_context(_recorded(settings, clock))
+        store, namespaces = record.store, record.namespaces
+        await namespaces.load(why_alone(settings, sandbox))
+        inline = await stack.enter_async_context(InlineInvoker(clock))
+        pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
+        feeds = await stack.enter_async_context(Feeds(store, clock))
+        secret_store = await _secrets(store, clock, settings)
+        clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
+        items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
+        activities, step_functions = await _activities(store, clock), StepFunctions()
+        registry = _registry(step_functions, clouds, settings, clock)
+        integrations = await stack.enter_async_context(Integrations(registry, clock))
+        invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
+        known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
+        engine = _engine(record, known, clock, settings)
+        _fill(engine, clock, integrations)
+        await stack.enter_async_context(engine)
+        machines = await _machines(store, engine, settings)
+        activities.begin(engine)
+        stack.callback(feeds.end)
+        going = await _going(engine, feeds, paused=settings.paused)
+        await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
+        listen = listening(clouds, settings, clock, going.complete)
+        completions = await stack.enter_async_context(listen)
+        yield Service(
+            engine=engine,
+            store=store,
+            pool=pool,
+            namespaces=namespaces,
+            feeds=feeds,
+            clouds=clouds,
+            secrets=secret_store,
+            machines=machines,
+            activities=activities,
+            integrations=integrations,
+            step_functions=step_functions,
+            completions=completions,
+            going=going,
+            gone=record.gone,
+        )
+
+
+async def _going(engine: Engine, feeds: Feeds, *, paused: bool) -> Going:
+    going = Going(engine, feeds)
+    if not paused:
+        await going.resume()
+    return going
+
+
+@asynccontextmanager
+async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
+    """The executions of a directory that no server uses: to be read and ended; nothing of them goes on.
+
+    Raises:
+        StoreError: when there is no store, a server uses it, or it cannot be opened.
+    """
+    if settings.data is None or not (settings.data / FILE).is_file():
+        raise StoreError(f"there is no store in {settings.data}: give the server's directory")
+    clock = SystemClock()
+    async with _recorded(settings, clock) as record:
+        await record.namespaces.load()
+        async with _engine(record, {}, clock, settings) as engine:
+            yield engine
+
+
+def _engine(
+    record: _Record, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
+) -> Engine:
+    """An engine that takes up nothing before it is told to."""
+    return Engine(
+        record.store,
+        invokers,
+        clock=clock,
+        ids=RandomIds(),
+        settings=_engine_settings(settings, record.namespaces),
+        secret=record.secret,
+        paused=True,
+    )
+
+
+def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
+    """Puts in the catalog what every service has."""
+    engine.catalog.integrations = integrations.knows
+    for entity in system_entities(clock):
+        engine.catalog.apply(Change(entity, (entity,)))
+
+
+@asynccontextmanager
+async def _pool(
+    settings: Settings, sandbox: Sandbox, clock: Clock, namespaces: Namespaces
+) -> AsyncIterator[WorkerPool]:
+    warn(settings, sandbox)
+    bounds = Bounds(
+        size=settings.workers,
+        idle_s=settings.worker_idle_s,
+        prewarmed=settings.prewarmed,
+    )
+    with open_places(settings, sandbox) as (held, homes):
+        log.info("%s", limits_of(held))
+        same = WorkerSettings(
+            result_bytes=settings.payload_bytes,
+            directory=homes,
+            environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
+            modules=NodeModules(_modules_home(settings)),
+            action_key=namespaces.action_key,
+        )
+        async with WorkerPool(held, clock, same, bounds) as pool:
+            yield pool
+
+
+async def _activities(store: Store, clock: Clock) -> Activities:
+    activities = Activities(store, clock)
+    await activities.load()
+    return activities
+
+
+async def _machines(store: Store, engine: Engine, settings: Settings) -> Machines:
+    machines = Machines(store, engine, settings.aws_account)
+    await machines.load()
+    return machines
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a service stands on. `gone` is set when another server has taken the store over."""
+
+    store: Store
+    gone: asyncio.Event
+    secret: bytes
+    namespaces: Namespaces
+
+
+@asynccontextmanager
+async def _recorded(settings: Settings, clock: Clock) -> AsyncIterator[_Record]:
+    """The store, sealed unless it is gone with this process; and the namespaces in it, to be loaded."""
+    async with AsyncExitStack() as stack:
+        store: Store
+        gone = asyncio.Event()
+        if settings.dynamodb is None and settings.data is None:
+            store = await stack.enter_async_context(MemoryStore())
+        else:
+            lasting = _lasting(settings, clock)
+            await stack.enter_async_context(lasting)
+            gone = lasting.gone if isinstance(lasting, DynamoStore) else gone
+            store = await sealed(lasting, settings)
+        secret = await _secret(store)
+        yield _Record(store, gone, secret, Namespaces(store, clock, _quotas(settings), secret))
+
+
+def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
+    if settings.dynamodb is not None:
+        return DynamoStore(settings.dynamodb, clock)
+    assert settings.data is not None  # noqa: S101  else there is nothing that lasts
+    return SqliteStore(settings.data, synchronous=settings.synchronous)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Lets Python look for garbage in circles less often: a step makes many objects, and none of that.
+
+    What is loaded by now stays, and is not looked through again.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettings:
+    return EngineSettings(
+        limits=Limits(
+            steps=settings.steps,
+            fork_width=settings.fork_width,
+            value_bytes=settings.payload_bytes,
+            evaluation_steps=settings.evaluation_steps,
+        ),
+        quotas=namespaces.quotas,
+        nesting=settings.nesting,
+        result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
+        arns=Arns(settings.aws_region, settings.aws_account),
+        letters=settings.dead_letters,
+    )
+
+
+def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Clock) -> ItemsInvoker:
+    """What distributed Maps read from and write to."""
+    directory = None if settings.items_dir is None else DirectoryObjects(settings.items_dir)
+    on_s3 = objects_on_s3(clouds.egress, clock, settings.items_bytes, settings.items_url)
+    places = Places(directory, on_s3, clouds.authorizers, secrets)
+    return ItemsInvoker(places, clock, ReadingBounds(bytes=settings.items_bytes))
+
+
+def _registry(
+    step_functions: StepFunctions, clouds: Clouds, settings: Settings, clock: Clock
+) -> FirstOf:
+    """The integrations of state machines: what a deployment has added, Step Functions' own, URLs, AWS' services."""
+    http = HttpTasks(
+        Channel(clouds.egress, clock, settings.payload_bytes), clouds.authorizers, clock
+    )
+    registries: list[Registry] = [discovered(), step_functions.registry, http]
+    services = aws_services(clouds.egress, clock, settings.payload_bytes)
+    if services is not None:
+        ambient = frozenset(each(settings.ambient_services))
+        registries.append(AwsIntegrations(services, clouds.authorizers, ambient, clock))
+    return FirstOf(*registries)
+
+
+def _modules_home(settings: Settings) -> Path:
+    """Where modules for Node.js are kept: with the data, or for all that have none, with the user."""
+    if settings.node_modules is not None:
+        return settings.node_modules
+    if settings.data is not None:
+        return settings.data
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xingqiao"
+
+
+def _quotas(settings: Settings) -> Quotas:
+    return Quotas(
+        payload_bytes=settings.payload_bytes,
+        concurrent=settings.concurrent,
+        per_minute=settings.per_minute,
+        fires_per_minute=settings.fires_per_minute,
+        live=settings.live,
+        descendants=settings.descendants,
+    )
+
+
+async def _secrets(store: Store, clock: Clock, settings: Settings) -> SecretStore:
+    ambient = frozenset(each(settings.ambient_namespaces))
+    secret_store = SecretStore(store, clock, ambient)
+    await secret_store.load()
+    return secret_store
+
+
+async def _secret(store: Store) -> bytes:
+    """What this service signs tokens with: made at its first start, and kept."""
+    async for document in store.documents(SECRET):
+        if document.body is not None:
+            return document.body
+    secret = secrets.token_bytes(SECRET_BYTES)
+    await store.commit([Write(documents=[Document(kind=SECRET, key="tokens", body=secret)])])
+    return secret

@@ -1,0 +1,94 @@
+"""Functions on clouds: the way out, the adapters, and who asks, put together."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...actions import REMOTES
+from ...adapters import (
+    MISSING,
+    Authorizers,
+    CloudInvoker,
+    Egress,
+    Fault,
+    Rules,
+    Tokens,
+    adapters,
+    queued_completions,
+)
+from ..settings import each
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from ...actions import Clock, Remote
+    from ...adapters import Completions, Secrets
+    from ...composer import JSON, Outcome
+    from ..settings import Settings
+
+ANYBODY = "https://example.com"  # an audience, for secrets that are only looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Clouds:
+    """What runs actions elsewhere. `missing` says what there must be for kinds that cannot be used."""
+
+    invoker: CloudInvoker
+    tokens: Tokens
+    egress: Egress
+    authorizers: Authorizers
+    missing: dict[str, str]
+
+    async def check(self, remote: Remote, owner: str) -> Fault | str:
+        """Whether a function can be reached and would let us in."""
+        if remote.kind in self.missing:
+            error = {"code": "Unavailable", "message": self.missing[remote.kind]}
+            return Fault("Unavailable", error, "no")
+        return await self.invoker.check(remote, owner)
+
+    def check_secret(self, secret: JSON) -> None:
+        """Looks at a secret.
+
+        Raises:
+            SecretError: when it cannot be used.
+        """
+        self.tokens.authorizer(secret, ANYBODY)
+
+
+@asynccontextmanager
+async def open_clouds(settings: Settings, secrets: Secrets, clock: Clock) -> AsyncIterator[Clouds]:
+    """Opens the way out.
+
+    Raises:
+        EgressError: when the operator's rules are none.
+    """
+    rules = Rules(each(settings.egress_allow))
+    async with Egress(rules, clock) as egress:
+        tokens = Tokens(egress, clock)
+        found = adapters(egress, clock, settings.payload_bytes)
+        authorizers = Authorizers(secrets, tokens, found)
+        missing = {kind: MISSING for kind in REMOTES if kind not in found}
+        async with CloudInvoker(found, authorizers, clock, settings.api_host or "") as invoker:
+            yield Clouds(invoker, tokens, egress, authorizers, missing)
+
+
+@asynccontextmanager
+async def listening(
+    clouds: Clouds,
+    settings: Settings,
+    clock: Clock,
+    complete: Callable[[str, Outcome], Awaitable[None]],
+) -> AsyncIterator[Completions | None]:
+    """Listens for completions that come by queues, if it is to; `complete` takes them in.
+
+    Raises:
+        SecretError: when it is to, and cannot here.
+    """
+    if not settings.aws_completions:
+        yield None
+        return
+    queue = settings.aws_completions
+    async with queued_completions(clouds.egress, clock, queue, complete) as completions:
+        yield completions

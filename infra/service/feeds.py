@@ -1,0 +1,349 @@
+"""The feeds of this service: alarms and webhooks, which fire triggers.
+
+What a feed was asked for is a document by the trigger's name. An alarm fires and moves on in one commit, so
+that a crash neither loses a time nor meets one twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from ...actions import (
+    INTERNAL_ERROR,
+    ONCE,
+    Completion,
+    ConflictError,
+    Document,
+    ForbiddenError,
+    InDoubtError,
+    InvalidError,
+    NotFoundError,
+    RefusedError,
+    Rule,
+    Schedule,
+    Trigger,
+    UnauthorizedError,
+    UnavailableError,
+    Write,
+    scheduled,
+)
+from ...composer import APPLICATION_ERROR, Error, Failure, Name, Success, overflow
+from ..engine import Timers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from ...actions import Clock, Entity, Invocation, Store
+    from ...composer import JSON
+    from ..engine import Engine
+
+log = logging.getLogger(__name__)
+
+FEED = "feed"  # the kind of the feeds' actions
+SCHEDULE = "schedule"  # documents of schedules, by their triggers' full names
+WEBHOOK = "webhook"  # documents of webhooks, the same; and the name of their feed
+SIGNATURE = "x-hub-signature-256"
+TOKEN_BYTES = 24
+AGAIN_MS = 1_000  # until an alarm is tried again that the store did not take
+EVENTS = ("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
+DONE: dict[str, JSON] = {"status": "success"}
+
+
+class Feeds:
+    """Runs the feeds' actions, and fires what they were asked to. An `Invoker`.
+
+    Use it with `async with`, around the engine that it fires the triggers of, and then `begin`.
+
+    Args:
+        store: where schedules are.
+        clock: the time.
+    """
+
+    kinds = frozenset({FEED})
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._schedules: dict[str, Schedule] = {}
+        self._webhooks: dict[str, dict[str, JSON]] = {}  # by trigger; each knows its token's hash
+        self._timers = Timers(clock, self._due)
+        self._tasks = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[None]] = set()
+        self._begun = asyncio.Event()
+        self._engine: Engine
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for task in self._running:  # the engine has stopped: nothing of theirs can be committed
+            task.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    async def begin(self, engine: Engine) -> None:
+        """Fires the triggers of an engine that runs, beginning with those whose time was missed."""
+        self._engine = engine
+        engine.registry.gone = self._forget
+        now_ms = self._clock.now_ms()
+        for key, doc in await self._kept(SCHEDULE):
+            self._take(key, Schedule.from_json(doc).caught_up(now_ms))
+        self._webhooks.update(await self._kept(WEBHOOK))
+        self._begun.set()
+
+    async def _kept(self, kind: str) -> list[tuple[str, dict[str, JSON]]]:
+        """Documents whose triggers are there; the others are dropped, as a crash kept them from being."""
+        found = [(d.key, orjson.loads(d.body or b"")) async for d in self._store.documents(kind)]
+        catalog = self._engine.catalog
+        gone = {key for key, _ in found if catalog.find(Trigger, Name.parse(key)) is None}
+        if gone:
+            await self._commit([Document(kind=kind, key=k, body=None) for k in gone])
+        return [(key, doc) for key, doc in found if key not in gone]
+
+    def end(self) -> None:
+        """Fires no more."""
+        self._timers.stop()
+
+    async def _commit(self, documents: list[Document]) -> None:
+        await self._engine.commit(Write(documents=documents))
+
+    def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks.create_task(_guarded(coroutine))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    # --- the port ----------------------------------------------------------------------------
+
+    def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
+        self._run(self._answered(invocation, done))
+
+    def cancel(self, activation: str) -> None:
+        """What a feed does is over at once."""
+
+    async def _answered(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
+        started_ms = self._clock.now_ms()
+        outcome: Success | Failure
+        try:
+            await self._begun.wait()
+            outcome = Success(await self._asked(invocation))
+        except Error as error:
+            outcome = Failure(APPLICATION_ERROR, str(error))
+        except Exception:
+            log.exception("the feed %s has failed by a mistake of ours", invocation.action.name)
+            outcome = Failure(INTERNAL_ERROR, "The feed could not be asked; the log says why.")
+        done(Completion(outcome, started_ms, self._clock.now_ms()))
+
+    async def _asked(self, invocation: Invocation) -> JSON:
+        params, feed = invocation.params, invocation.action.name.name
+        event = params.get("lifecycleEvent")
+        if event not in EVENTS:
+            raise InvalidError(f"'lifecycleEvent' must be one of {', '.join(EVENTS)}")
+        key = self._trigger(params.get("triggerName"), invocation.namespace)
+        if feed == WEBHOOK:
+            return await self._webhook(event, key, params)
+        return await self._alarm(event, key, feed, params)
+
+    def _trigger(self, text: JSON, namespace: str) -> str:
+        """The full name of the trigger that is meant, which must be the caller's own."""
+        if not isinstance(text, str):
+            raise InvalidError("'triggerName' must be the full name of a trigger")
+        name = Name.parse(text).within(namespace)
+        if name.namespace != namespace:
+            raise ForbiddenError(f"{name.namespace}/{name.path}")
+        self._engine.catalog.get(Trigger, name)
+        return str(name)
+
+    # --- alarms ------------------------------------------------------------------------------
+
+    async def _alarm(self, event: str, key: str, feed: str, params: dict[str, JSON]) -> JSON:
+        now_ms, known = self._clock.now_ms(), self._schedules.get(key)
+        if event == "CREATE":
+            asked = scheduled(feed, params, now_ms)
+            if known is None:
+                await self._put(key, asked)
+            elif (known.feed, known.params) != (feed, asked.params):  # else it was asked twice
+                raise ConflictError(f"the trigger {key} has an alarm: delete or update that")
+            return DONE
+        if known is None or known.feed != feed:
+            raise NotFoundError(f"the trigger {key} has no alarm of the feed '{feed}'")
+        if event == "READ":
+            return _shown(key, known)
+        if event == "DELETE":
+            del self._schedules[key]
+            await self._commit([Document(kind=SCHEDULE, key=key, body=None)])
+        elif event == "UPDATE":
+            await self._put(key, scheduled(feed, {**known.params, **params}, now_ms))
+        else:
+            changed = known.suspended() if event == "PAUSE" else known.resumed(now_ms)
+            await self._put(key, changed)
+        return DONE
+
+    async def _put(self, key: str, schedule: Schedule) -> None:
+        self._schedules[key] = schedule
+        await self._commit([_document(key, schedule)])
+        self._arm(key, schedule)
+
+    def _take(self, key: str, schedule: Schedule) -> None:
+        self._schedules[key] = schedule
+        self._arm(key, schedule)
+
+    def _arm(self, key: str, schedule: Schedule) -> None:
+        if schedule.due_ms is not None and not schedule.paused:
+            self._timers.arm(schedule.due_ms, key, str(schedule.due_ms))
+
+    def _due(self, key: str, due: str) -> None:
+        """A timer has come: it is stale when the schedule has changed meanwhile."""
+        schedule = self._schedules.get(key)
+        if schedule is not None and not schedule.paused and str(schedule.due_ms) == due:
+            after = self._schedules[key] = schedule.fired()  # nothing else fires it meanwhile
+            self._run(self._fire(key, schedule, after))
+
+    async def _fire(self, key: str, schedule: Schedule, after: Schedule) -> None:
+        name, documents = Name.parse(key), [_document(key, after)]
+        try:
+            await self._engine.firing.fire(name, schedule.payload, documents)
+        except InDoubtError:
+            pass  # it fires when the store works again, and is fired by then
+        except UnavailableError:
+            if self._schedules.get(key) is after:
+                self._schedules[key] = schedule  # nothing of it is kept: it is still due
+                again_ms = self._clock.now_ms() + AGAIN_MS
+                self._timers.arm(again_ms, key, str(schedule.due_ms))
+            return
+        except RefusedError as error:
+            log.warning("%s did not fire at its time: %s", key, error)
+            await self._commit(documents)
+        if self._schedules.get(key) is not after:
+            return
+        if after.due_ms is not None:
+            self._arm(key, after)
+        elif schedule.feed == ONCE and schedule.params.get("deleteAfterFire"):
+            await self._delete(name, rules=schedule.params["deleteAfterFire"] == "rules")
+
+    async def _delete(self, name: Name, *, rules: bool) -> None:
+        """Deletes a trigger that has fired for the only time, and its rules if that was asked for."""
+        linked = self._engine.catalog.rules_of(name) if rules else []
+        try:
+            for rule in linked:
+                await self._engine.registry.remove(Rule, rule.name)
+            await self._engine.registry.remove(Trigger, name)
+        except RefusedError as error:
+            log.warning("%s was not deleted after it fired: %s", name, error)
+
+    # --- webhooks ----------------------------------------------------------------------------
+
+    async def _webhook(self, event: str, key: str, params: dict[str, JSON]) -> JSON:
+        known = self._webhooks.get(key)
+        if event == "CREATE":
+            if known is not None:
+                raise ConflictError(f"the trigger {key} has a webhook: delete or update that")
+            token = secrets.token_urlsafe(TOKEN_BYTES)
+            secret = _secret(params.get("secret"))
+            await self._keep(key, {"hash": _hash(token), "secret": secret, "paused": False})
+            return {**DONE, "path": f"/api/v1/webhooks/{token}"}
+        if known is None:
+            raise NotFoundError(f"the trigger {key} has no webhook")
+        if event == "READ":
+            signed = known["secret"] is not None
+            return {"config": {"signed": signed}, "status": {"active": not known["paused"]}}
+        if event == "DELETE":
+            del self._webhooks[key]
+            await self._commit([Document(kind=WEBHOOK, key=key, body=None)])
+        elif event == "UPDATE":
+            await self._keep(key, {**known, "secret": _secret(params.get("secret"))})
+        else:
+            await self._keep(key, {**known, "paused": event == "PAUSE"})
+        return DONE
+
+    async def _keep(self, key: str, webhook: dict[str, JSON]) -> None:
+        self._webhooks[key] = webhook
+        document = Document(kind=WEBHOOK, key=key, body=orjson.dumps(webhook))
+        await self._commit([document])
+
+    async def hear(self, token: str, headers: Mapping[str, str], body: bytes) -> str | None:
+        """A webhook is called: fires its trigger. Returns the trigger's activation, if it has one.
+
+        Raises:
+            NotFoundError: when no webhook has this token.
+            UnauthorizedError: when it must be signed, and is not, or not with its secret.
+            RefusedError: when the trigger may not fire now, or the body is no JSON.
+        """
+        hash = _hash(token)
+        found = (item for item in self._webhooks.items() if item[1]["hash"] == hash)
+        key, webhook = next(found, (None, {}))
+        if key is None or webhook["paused"]:
+            raise NotFoundError
+        if webhook["secret"] is not None:
+            made = hmac.new(webhook["secret"].encode(), body, "sha256").hexdigest()
+            told = headers.get(SIGNATURE, "").encode()
+            if not hmac.compare_digest(f"sha256={made}".encode(), told):
+                raise UnauthorizedError(f"The header {SIGNATURE} does not fit the body.")
+        return await self._engine.firing.fire(Name.parse(key), _payload(body))
+
+    def _forget(self, entity: Entity) -> None:
+        """A trigger is gone: so is what fires it."""
+        key = str(entity.name)
+        if not isinstance(entity, Trigger):
+            return
+        dropped = [
+            Document(kind=kind, key=key, body=None)
+            for kind, gone in (
+                (SCHEDULE, self._schedules.pop(key, None)),
+                (WEBHOOK, self._webhooks.pop(key, None)),
+            )
+            if gone is not None
+        ]
+        if dropped:
+            self._run(self._commit(dropped))
+
+
+async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:
+    """A mistake of ours in one feed ends no other."""
+    try:
+        await coroutine
+    except Exception:
+        log.exception("a feed has failed by a mistake of ours")
+
+
+def _document(key: str, schedule: Schedule) -> Document:
+    return Document(kind=SCHEDULE, key=key, body=orjson.dumps(schedule.to_json()))
+
+
+def _shown(key: str, schedule: Schedule) -> dict[str, JSON]:
+    """As the alarms' package answers a READ."""
+    name = Name.parse(key)
+    params = {k: v for k, v in schedule.params.items() if k != "trigger_payload"}
+    status = {
+        "active": schedule.due_ms is not None and not schedule.paused,
+        "dateChanged": schedule.changed_ms,
+        "next": schedule.due_ms,
+    }
+    config = {"name": name.name, "namespace": name.namespace, "payload": schedule.payload}
+    return {"config": {**config, **params}, "status": status}
+
+
+def _secret(value: JSON) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise InvalidError("the parameter 'secret' must be a text that is not empty")
+
+
+def _payload(body: bytes) -> dict[str, JSON]:
+    try:
+        payload = orjson.loads(body) if body else {}
+    except orjson.JSONDecodeError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from None
+    if why := overflow(body):
+        raise InvalidError(f"The request content was malformed:\n{why}")
+    return payload if isinstance(payload, dict) else {"value": payload}
+
+
+def _hash(token: str) -> str:
+    """Tokens are long and random, so one round of SHA-256 keeps them."""
+    return sha256(token.encode()).hexdigest()

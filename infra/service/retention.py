@@ -1,0 +1,45 @@
+"""Records that are old enough are deleted, a little at a time, beside what the service does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+from ...actions import Write
+
+if TYPE_CHECKING:
+    from ...actions import Clock
+    from ..engine import Engine
+
+DAY_MS = 24 * 3600 * 1000
+AT_ONCE = 2000  # records
+NAMES = 25  # of executions, that are looked at
+PERIOD_S = 2.0
+
+
+class Retention:
+    """Keeps records for so many days, for as long as it is open; 0 is for ever."""
+
+    def __init__(self, engine: Engine, clock: Clock, days: float) -> None:
+        self._engine, self._clock, self._kept_ms = engine, clock, int(days * DAY_MS)
+        self._tasks = asyncio.TaskGroup()
+        self._expiring: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        if self._kept_ms:
+            self._expiring = self._tasks.create_task(self._expire())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._expiring is not None:
+            self._expiring.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    async def _expire(self) -> None:
+        last = ""
+        while True:
+            before_ms = self._clock.now_ms() - self._kept_ms
+            await self._engine.commit(Write(expired=(before_ms, AT_ONCE)))
+            last = await self._engine.executions.forget_names(last, NAMES, before_ms)
+            await asyncio.sleep(PERIOD_S)  # noqa: TID251  what is old by then is old enough

@@ -1,0 +1,266 @@
+"""The server process: serves HTTP until SIGINT or SIGTERM, then drains and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import signal
+import socket
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from ..access import OPERATOR, first_namespaces
+from ..edge import (
+    Acceptor,
+    Bodies,
+    Bounds,
+    Census,
+    CertificateError,
+    Guarded,
+    context_of,
+    edge_metrics,
+    network_of,
+    raise_descriptors,
+)
+from ..http import create_app
+from ..settings import OPERATOR_FILE, SettingsError, each, write_secret
+from ..stepfunctions import operations
+from ..stores import StoreError
+from .api import WINGS, api_of
+from .app import open_service
+from .telemetry import metrics_of
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator
+
+    from ..access import Namespaces
+    from ..http import Api
+    from ..settings import Settings
+    from .app import Service
+
+log = logging.getLogger(__name__)
+
+GONE = (
+    "this server has stopped, because another server has taken over table {table} and its running "
+    "executions. Give each server its own table before you start this server again"
+)
+BACKLOG = 2048  # connections waiting to be accepted
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn without signal handlers: executions must be drained before connections close."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
+        """Starts without sockets: `Acceptor` accepts connections, within bounds."""
+        await self.lifespan.startup()
+        self.servers: list[asyncio.base_events.Server] = []
+        self.started = True
+
+
+async def serve(
+    settings: Settings, started: Callable[[str, str | None], None] = lambda _, __: None
+) -> None:
+    """Serves until SIGINT or SIGTERM.
+
+    Args:
+        settings: settings of the service.
+        started: called with the URL and, at the first start, the generated credentials.
+
+    Raises:
+        StoreError: the store cannot be opened, or another server has taken it over.
+        SandboxError, AuthError, CertificateError, SettingsError: the server cannot start or listen.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    tls = _tls(settings)
+    sock = _listening(settings)
+    url = _url(settings.host, sock.getsockname()[1], settings)
+    settings = replace(settings, api_host=settings.api_host or url)
+    _warn(settings)
+    census = Census(_bounds(settings))
+    async with open_service(settings) as service:
+        gone = service.gone
+        credentials = await _credentials(service.namespaces, settings)
+        api = _api(service, settings, census)
+        server = _Server(_config(api))
+        acceptor = Acceptor(
+            sock, census, partial(Guarded, server.config, server.server_state, census), tls
+        )
+        if tls is not None:
+            loop.add_signal_handler(signal.SIGHUP, _renew, acceptor, settings)
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(server.serve())
+            with census.watching():
+                with acceptor.accepting(tasks):
+                    started(url, credentials)
+                    _warn_if_paused(service, settings)
+                    await _first(tasks, serving, stop, gone)
+                    api.stopping = True
+                    await _drained(service, 0 if gone.is_set() else settings.grace_s)
+                sock.close()
+                server.should_exit = True
+                await serving
+    if gone.is_set():
+        raise StoreError(GONE.format(table=settings.dynamodb))
+
+
+async def _drained(service: Service, grace_s: float) -> None:
+    """Starts nothing new and waits up to `grace_s` seconds for running steps."""
+    log.info("stopping: running steps have %g s to end", grace_s)
+    service.activities.close()
+    if not await service.engine.drain(grace_s):
+        log.warning("some steps are still running; they run again after the next start")
+
+
+def _warn_if_paused(service: Service, settings: Settings) -> None:
+    if settings.paused:
+        log.warning(
+            "the server is paused: %d executions wait and no execution starts until "
+            "`xingqiao service resume`", service.engine.recovery.left,
+        )  # fmt: skip
+
+
+async def _first(
+    tasks: asyncio.TaskGroup, serving: asyncio.Task[None], *signs: asyncio.Event
+) -> None:
+    """Waits until an event is set or the server ends by itself."""
+    waiting = [tasks.create_task(sign.wait()) for sign in signs]
+    await asyncio.wait((serving, *waiting), return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+
+
+def _api(service: Service, settings: Settings, census: Census) -> Api:
+    """The service for its HTTP endpoints, with the metrics of all its parts."""
+    bodies = Bodies(settings.reading_bytes, settings.unauthenticated_bytes)
+    write = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
+    edge = edge_metrics(census, bodies)
+    api = api_of(service, settings, lambda: write() + edge())
+    api = replace(api, bodies=bodies)
+    service.step_functions.serve(service.engine, operations(api))
+    return api
+
+
+def _config(api: Api) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(api, WINGS),
+        http=Guarded,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        proxy_headers=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+
+
+def _bounds(settings: Settings) -> Bounds:
+    """The bounds in the settings, lowered to the available file descriptors."""
+    wanted = {field.name: getattr(settings, field.name) for field in fields(Bounds)}
+    proxies = frozenset(map(network_of, each(settings.proxies)))
+    bounds = Bounds(**{**wanted, "proxies": proxies})
+    descriptors = raise_descriptors(bounds.descriptors(settings.workers))
+    lowered = bounds.within(descriptors, settings.workers)
+    if lowered.connections < bounds.connections:
+        log.warning(
+            "connections are limited to %d in place of %d, because this process can open only %d files: "
+            "raise the hard limit (ulimit -Hn)",
+            lowered.connections, bounds.connections, descriptors,
+        )  # fmt: skip
+    return lowered
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    return context_of(settings.tls_cert, settings.tls_key)
+
+
+def _renew(acceptor: Acceptor, settings: Settings) -> None:
+    """Reads certificate and key again; new connections use them."""
+    try:
+        acceptor.tls = _tls(settings)
+    except CertificateError as error:
+        log.error("the new certificate is not used, the old one stays: %s", error)  # noqa: TRY400  no traceback
+    else:
+        log.info("reloaded the certificate from %s", settings.tls_cert)
+
+
+def _warn(settings: Settings) -> None:
+    """Warns about settings that expose keys to others."""
+    if settings.tls_cert is None and not _is_loopback(settings.host):
+        log.warning(
+            "listening on %s without TLS: keys and payloads cross the network in clear text. Give "
+            "--tls-cert and --tls-key, or listen on 127.0.0.1 behind a reverse proxy with TLS",
+            settings.host,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a host name
+        return host == "localhost"
+
+
+def _listening(settings: Settings) -> socket.socket:
+    try:
+        return socket.create_server(
+            (settings.host, settings.port),
+            family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
+            backlog=BACKLOG,
+        )
+    except OSError as error:  # its own text has error numbers
+        raise SettingsError(
+            f"the server cannot listen on {settings.host}:{settings.port}: {_reason(error)}. Give another "
+            "address with --host, another port with --port (0 picks a free one), or stop the process "
+            "that uses the port"
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    text = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+    return (text or str(error)).lower()
+
+
+def _given(settings: Settings) -> str | None:
+    """The credentials of `guest` from the settings, or from the file that they name."""
+    if settings.auth_file is None:
+        return settings.auth
+    try:
+        return settings.auth_file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise SettingsError(f"the auth_file {settings.auth_file} cannot be read: {told}") from error
+
+
+async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None:
+    """The generated credentials of `guest`. Writes the operator's to a file that only its owner reads."""
+    guest, operator = await first_namespaces(namespaces, _given(settings), settings.operator)
+    if settings.data is not None:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # the store may be a table
+        file = settings.data / OPERATOR_FILE
+        if operator is None and settings.operator is None and not file.exists():
+            operator = await namespaces.rotate(OPERATOR)
+        if operator is not None:
+            write_secret(file, operator)
+    return guest
+
+
+def _url(host: str, port: int, settings: Settings) -> str:
+    scheme = "http" if settings.tls_cert is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

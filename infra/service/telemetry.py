@@ -1,0 +1,136 @@
+"""The service's figures, in Prometheus' text format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from ...actions.runtimes import WorkerPool
+    from ...adapters import CloudInvoker, Completions, Tally
+    from ..engine import Engine
+
+
+def metrics_of(
+    engine: Engine, pool: WorkerPool, clouds: CloudInvoker, completions: Completions | None = None
+) -> Callable[[], bytes]:
+    """A function that writes all figures in Prometheus' text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(engine, pool))
+    registry.register(_Elsewhere(clouds))
+    if completions is not None:
+        registry.register(_Messages(completions.tally))
+    return lambda: generate_latest(registry)
+
+
+class _Collector:
+    """Reads the figures when they are asked for; nothing is counted twice."""
+
+    def __init__(self, engine: Engine, pool: WorkerPool) -> None:
+        self._engine, self._pool = engine, pool
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        counters = self._engine.counters
+        executions = CounterMetricFamily(
+            "xingqiao_executions", "Executions by what became of them", labels=["status"]
+        )
+        for status in ("started", "succeeded", "failed", "cancelled"):
+            executions.add_metric([status], getattr(counters, status))
+        yield executions
+        for name, value, text in (
+            ("steps", counters.steps, "Steps begun"),
+            ("steps_failed", counters.steps_failed, "Steps that failed"),
+            ("stale_events", counters.stale, "Completions and timers that came late or twice"),
+            (
+                "transactions_damaged",
+                counters.damaged,
+                "Transactions that an operator had decided otherwise than their coordinators",
+            ),
+            ("executions_recovered", counters.recovered, "Executions taken up after a start"),
+            (
+                "dead_letters_kept",
+                counters.letters,
+                "Calls that nobody waited for and that failed for good",
+            ),
+            (
+                "dead_letters_dropped",
+                counters.letters_dropped,
+                "Dead letters that went for newer ones",
+            ),
+            (
+                "invocations_sent_again",
+                self._pool.resent,
+                "Invocations whose worker died before user code had begun",
+            ),
+            (
+                "executions_withdrawn",
+                counters.withdrawn,
+                "Executions whose calls were answered with 503 because the store did not commit",
+            ),
+        ):
+            yield CounterMetricFamily(f"xingqiao_{name}", text, value)
+        for name, value in {
+            **self._engine.gauges(),
+            "workers": self._pool.size,
+            "activations_waiting_for_a_worker": self._pool.waiting,
+            "store_healthy": int(self._engine.healthy),
+        }.items():
+            yield GaugeMetricFamily(f"xingqiao_{name}", name.replace("_", " "), value)
+
+
+class _Elsewhere:
+    """Reads what has become of actions that run elsewhere."""
+
+    def __init__(self, clouds: CloudInvoker) -> None:
+        self._clouds = clouds
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        ended = CounterMetricFamily(
+            "xingqiao_elsewhere", "Runs elsewhere by what became of them", labels=["kind", "result"]
+        )
+        for labels, count in self._clouds.ended.items():
+            ended.add_metric(labels, count)
+        repeats = CounterMetricFamily(
+            "xingqiao_elsewhere_repeats", "Runs elsewhere asked for again", labels=["kind"]
+        )
+        for kind, count in self._clouds.repeats.items():
+            repeats.add_metric([kind], count)
+        under_way, polled = self._clouds.under_way
+        yield ended
+        yield repeats
+        yield GaugeMetricFamily(
+            "xingqiao_elsewhere_under_way", "Runs elsewhere under way", under_way
+        )
+        yield GaugeMetricFamily(
+            "xingqiao_elsewhere_polled", "Those that were taken in and are asked after", polled
+        )
+
+
+class _Messages:
+    """Reads what has become of the messages of a queue of completions."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        messages = CounterMetricFamily(
+            "xingqiao_queued_completions", "Messages by what became of them", labels=["status"]
+        )
+        for status in ("taken", "late", "refused"):
+            messages.add_metric([status], getattr(self._tally, status))
+        yield messages

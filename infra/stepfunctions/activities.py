@@ -1,0 +1,241 @@
+"""Activities: work that waits until somebody outside asks for it, and answers by its token.
+
+What there is to do is in memory: a step that nobody has taken is asked for again after a crash. When a worker
+takes it that is durable before the worker hears of it, so that nobody else is given it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import orjson
+
+from ...actions import (
+    ActivityArn,
+    Completion,
+    Document,
+    NotFoundError,
+    UnavailableError,
+    Write,
+    parsed_arn,
+)
+from ...composer import Failure, Success
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ...actions import Clock, Invocation, Store
+    from ...composer import JSON
+    from ..engine import Engine
+
+ACTIVITY = "activity"  # the kind of the action that hands work out; and of the documents
+RUNTIME = "States.Runtime"
+POLL_S = 60.0  # that a worker waits for work, as on AWS
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """An activity that was created. `configuration` is as whoever created it has it."""
+
+    namespace: str
+    name: str
+    created_ms: int
+    configuration: dict[str, JSON] = field(default_factory=dict)
+
+
+class Work(NamedTuple):
+    """What a worker is given: an input, and the token to answer by."""
+
+    token: str
+    input: JSON
+
+
+class _Task(NamedTuple):
+    """A step that waits for a worker."""
+
+    invocation: Invocation
+    done: Callable[[Completion], None]
+
+
+Gone: TypeAlias = "Callable[[], Awaitable[bool]]"
+
+
+async def _here() -> bool:
+    return False
+
+
+class Activities:
+    """Creates activities, and hands out their work. An `Invoker`.
+
+    Args:
+        store: where it is kept which there are.
+        clock: the time.
+        poll_s: how long a worker waits for work.
+    """
+
+    kinds = frozenset({ACTIVITY})
+
+    def __init__(self, store: Store, clock: Clock, poll_s: float = POLL_S) -> None:
+        self._store, self._clock, self._poll_s = store, clock, poll_s
+        self._created: dict[tuple[str, str], Activity] = {}
+        self._tasks: dict[tuple[str, str], deque[_Task]] = {}
+        self._workers: dict[tuple[str, str], deque[asyncio.Future[bool]]] = {}
+        self._engine: Engine
+
+    async def load(self) -> None:
+        """Reads from the store which there are."""
+        async for document in self._store.documents(ACTIVITY):
+            activity = Activity(**orjson.loads(document.body or b""))
+            self._created[activity.namespace, activity.name] = activity
+
+    def begin(self, engine: Engine) -> None:
+        """Hands out the work of an engine."""
+        self._engine = engine
+
+    def close(self) -> None:
+        """Nobody waits for work any more."""
+        for workers in self._workers.values():
+            for worker in workers:
+                worker.cancel()
+
+    # --- which there are ---------------------------------------------------------------------
+
+    def get(self, namespace: str, name: str) -> Activity:
+        """The activity of this name.
+
+        Raises:
+            NotFoundError: when there is none.
+        """
+        found = self._created.get((namespace, name))
+        if found is None:
+            raise NotFoundError
+        return found
+
+    def list(self, namespace: str) -> list[Activity]:
+        """Those of a namespace, in order of name."""
+        found = [activity for activity in self._created.values() if activity.namespace == namespace]
+        return sorted(found, key=lambda activity: activity.name)
+
+    async def create(self, namespace: str, name: str, configuration: dict[str, JSON]) -> Activity:
+        """Creates an activity. One that there is stays as it is."""
+        known = self._created.get((namespace, name))
+        if known is None:
+            known = Activity(namespace, name, self._clock.now_ms(), configuration)
+            await self._keep(namespace, name, orjson.dumps(asdict(known)))
+            self._created[namespace, name] = known
+        return known
+
+    async def configure(self, activity: Activity, configuration: dict[str, JSON]) -> None:
+        """Changes what is said of an activity that is there."""
+        changed = replace(activity, configuration=configuration)
+        await self._keep(activity.namespace, activity.name, orjson.dumps(asdict(changed)))
+        self._created[activity.namespace, activity.name] = changed
+
+    async def delete(self, namespace: str, name: str) -> None:
+        """Deletes an activity, if there is one. Work that waits for it waits on, as on AWS."""
+        if (namespace, name) in self._created:
+            await self._keep(namespace, name, None)
+            self._created.pop((namespace, name), None)
+
+    async def _keep(self, namespace: str, name: str, body: bytes | None) -> None:
+        document = Document(kind=ACTIVITY, key=f"/{namespace}/{name}", body=body)
+        await self._store.commit([Write(documents=[document])])
+
+    # --- the port ----------------------------------------------------------------------------
+
+    def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
+        """Puts a step among the work of the activity that its `arn` names."""
+        text = str(invocation.params.get("arn"))
+        arn = parsed_arn(text)
+        place = invocation.namespace, arn.name if isinstance(arn, ActivityArn) else ""
+        if place not in self._created or not invocation.token:
+            text = f"The activity {text} does not exist."
+            self._fail(done, Failure(RUNTIME, {"Error": RUNTIME, "Cause": text}))
+            return
+        self._tasks.setdefault(place, deque()).append(_Task(invocation, done))
+        self._call(place)
+
+    def cancel(self, activation: str) -> None:
+        """A step that nobody has taken is taken back."""
+        for tasks in self._tasks.values():
+            for task in tasks:
+                if task.invocation.activation == activation:
+                    tasks.remove(task)
+                    self._fail(task.done, Failure("Cancelled", "cancelled"))
+                    return
+
+    def _fail(self, done: Callable[[Completion], None], failure: Failure) -> None:
+        now_ms = self._clock.now_ms()
+        asyncio.get_running_loop().call_soon(partial(done, Completion(failure, now_ms, now_ms)))
+
+    # --- work --------------------------------------------------------------------------------
+
+    async def take(
+        self, namespace: str, name: str, worker: str | None, gone: Gone = _here
+    ) -> Work | None:
+        """Work for a worker, as soon as there is any; None when there is none for some time.
+
+        Args:
+            namespace: of the activity.
+            name: of the activity.
+            worker: how the worker calls itself.
+            gone: whether the worker has gone: then it is given nothing.
+
+        Raises:
+            NotFoundError: when there is no such activity.
+            UnavailableError: when the store does not commit.
+        """
+        self.get(namespace, name)
+        if not self._engine.healthy:  # work that is taken must be known to be
+            raise UnavailableError("The server cannot store anything just now: ask again later.")
+        place = namespace, name
+        try:
+            async with asyncio.timeout(self._poll_s):
+                while not self._tasks.get(place):
+                    await self._called(place)
+                    if await gone():
+                        self._call(place)
+                        return None
+        except TimeoutError:
+            return None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return None  # by `close`
+        tasks = self._tasks[place]
+        invocation, done = tasks.popleft()
+        if tasks:
+            self._call(place)
+        now_ms = self._clock.now_ms()
+        taken: dict[str, JSON] = {} if worker is None else {"worker": worker}
+        done(Completion(Success(taken), now_ms, now_ms))
+        await self._engine.commit(Write())  # with all that has gathered by now: this, too
+        return Work(invocation.token, invocation.params["input"])
+
+    async def _called(self, place: tuple[str, str]) -> None:
+        """Waits for its turn among those who wait for the same."""
+        waiting = self._workers.setdefault(place, deque())
+        called: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        waiting.append(called)
+        try:
+            await called
+        except asyncio.CancelledError:
+            if called in waiting:
+                waiting.remove(called)
+            elif self._tasks.get(place):  # it was called, but does not come
+                self._call(place)
+            raise
+
+    def _call(self, place: tuple[str, str]) -> None:
+        """Calls who has waited longest."""
+        waiting = self._workers.get(place)
+        while waiting:
+            called = waiting.popleft()
+            if not called.done():
+                called.set_result(True)
+                return

@@ -1,0 +1,167 @@
+"""Runs of distributed Maps. Their children are part of the execution that started them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ....actions import MapRunArn, NotFoundError
+from ....composer import Rebound, Success
+from ...aws import invalid, resource_missing
+from ...http import is_machine_hidden
+from .finding import execution_named
+from .naming import read_arn
+from .pages import page
+from .protocol import seconds
+from .run_counts import MapRun, map_runs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ....composer import JSON
+    from ...engine import MachineExecution
+    from .api import StepFunctionsApi
+    from .protocol import Caller, Operations
+    from .run_counts import Children
+
+CONCURRENCY, COUNT, PERCENTAGE = BOUNDS = (
+    "maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage",
+)  # fmt: skip
+WHOLE = 100  # per cent
+
+
+async def list_map_runs(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
+    """Those that an execution has started, in order."""
+    arn = params["executionArn"]
+    execution = await execution_named(arn, caller, api)
+    runs = map_runs_of(await api.engine.executions.history(execution))
+    numbered = list(enumerate(runs))
+    shown, more = page(numbered, lambda run: f"{run[0]:06}", params, caller, f"runs of {arn}")
+    return {"mapRuns": [_listed(run, execution, api) for _, run in shown], **more}
+
+
+def _listed(run: MapRun, execution: MachineExecution, api: StepFunctionsApi) -> dict[str, JSON]:
+    arn = read_arn(run.arn, MapRunArn)
+    doc: dict[str, JSON] = {
+        "executionArn": execution.arn,
+        "mapRunArn": run.arn,
+        "stateMachineArn": api.arns.machine(f"{arn.machine}/{arn.label}"),
+        "startDate": seconds(run.started_ms),
+    }
+    return doc if run.ended_ms is None else {**doc, "stopDate": seconds(run.ended_ms)}
+
+
+async def describe_map_run(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
+    execution, run = await _found(params["mapRunArn"], caller, api)
+    children = run.children
+    if run.running and run.turn is not None:
+        children = await _standing(execution, run, run.turn, api)
+    doc: dict[str, JSON] = {
+        "mapRunArn": run.arn,
+        "executionArn": execution.arn,
+        "status": run.status,
+        "startDate": seconds(run.started_ms),
+        **_bounds(run, await api.engine.executions.definition(execution)),
+        "executionCounts": run.counts(children, items=False),
+        "itemCounts": run.counts(children, items=True),
+        "redriveCount": execution.redrives,
+    }
+    if run.ended_ms is not None:
+        doc["stopDate"] = seconds(run.ended_ms)
+    if execution.redriven_ms:
+        doc["redriveDate"] = seconds(execution.redriven_ms)
+    return doc
+
+
+async def _standing(
+    execution: MachineExecution, run: MapRun, turn: int, api: StepFunctionsApi
+) -> Children:
+    """What has become of the children of a run so far."""
+    found = await api.engine.executions.children(execution, run.fiber, turn)
+    return {
+        index: "running"
+        if outcome is None
+        else "succeeded"
+        if isinstance(outcome, Success)
+        else "failed"
+        for index, outcome in found.items()
+    }
+
+
+def _bounds(run: MapRun, definition: str) -> dict[str, JSON]:
+    """A run's bounds as they were asked for: a count and a percentage of failures apart."""
+    state = next(_states_called(run.state, json.loads(definition)), {})
+    percentage = state.get("ToleratedFailurePercentage")
+    told: dict[str, JSON] = {CONCURRENCY: run.concurrency, COUNT: run.tolerated, PERCENTAGE: 0.0}
+    if isinstance(percentage, (int, float)):
+        told |= {COUNT: state.get("ToleratedFailureCount", 0), PERCENTAGE: float(percentage)}
+    return told | run.asked
+
+
+def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
+    """The states of this name in a definition, wherever they stand."""
+    if isinstance(doc, dict):
+        states = doc.get("States")
+        if isinstance(states, dict) and isinstance(states.get(name), dict):
+            yield states[name]
+    inner = doc.values() if isinstance(doc, dict) else doc if isinstance(doc, list) else ()
+    for value in inner:
+        yield from _states_called(name, value)
+
+
+async def update_map_run(
+    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
+    """Gives a run under way other bounds; one that has ended stays as it is."""
+    asked = {name: params[name] for name in BOUNDS if name in params}
+    if not asked:
+        raise invalid(f"At least one of {', '.join(BOUNDS)} must be given.")
+    execution, run = await _found(params["mapRunArn"], caller, api)
+    if not run.running or run.turn is None:
+        return {}
+    definition = await api.engine.executions.definition(execution)
+    wanted = _bounds(run, definition) | asked
+    bounds: dict[str, JSON] = {}
+    if CONCURRENCY in asked:
+        bounds["concurrency"] = wanted[CONCURRENCY]
+    if COUNT in asked or PERCENTAGE in asked:
+        bounds["tolerated"] = _tolerated(wanted, run.width)
+    event = Rebound(run.turn, bounds, {"asked": asked})
+    await api.engine.executions.rebound(execution.id, run.fiber, event)
+    return {}
+
+
+def _tolerated(wanted: dict[str, JSON], width: int) -> int:
+    """How many may fail: by a count, a percentage, or whichever is less; what is 0 says nothing."""
+    allowed = [wanted[COUNT]] if wanted[COUNT] else []
+    if wanted[PERCENTAGE]:
+        allowed.append(int(width * wanted[PERCENTAGE] / WHOLE))
+    return min(allowed, default=0)
+
+
+async def _found(
+    text: str, caller: Caller, api: StepFunctionsApi
+) -> tuple[MachineExecution, MapRun]:
+    arn = read_arn(text, MapRunArn)
+    try:
+        execution = await api.engine.executions.with_map_run(caller.namespace, arn)
+    except NotFoundError:
+        raise resource_missing(text) from None
+    if is_machine_hidden(execution, caller.namespace, api):
+        raise resource_missing(text)
+    runs = map_runs_of(await api.engine.executions.history(execution))
+    run = next((run for run in runs if read_arn(run.arn, MapRunArn) == arn), None)
+    if run is None:  # its entry is committed with it
+        raise resource_missing(text)
+    return execution, run
+
+
+OPERATIONS: Operations = {
+    "DescribeMapRun": describe_map_run,
+    "ListMapRuns": list_map_runs,
+    "UpdateMapRun": update_map_run,
+}

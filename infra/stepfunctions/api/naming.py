@@ -1,0 +1,84 @@
+"""The names in requests: what they stand for, or why they stand for nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from ....actions import (
+    ActivityArn,
+    ExecutionArn,
+    ExpressArn,
+    MachineArn,
+    MapRunArn,
+    parsed_arn,
+)
+from ...aws import invalid_arn, invalid_name, machine_missing, wrong_resource
+
+if TYPE_CHECKING:
+    from ....actions import Arn
+    from ..machines import Machine
+    from .api import StepFunctionsApi
+    from .protocol import Caller
+
+A = TypeVar("A", MachineArn, ExecutionArn, ExpressArn, ActivityArn, MapRunArn)
+
+# AWS refuses blanks, brackets, wildcards, some special characters and control characters. Of what it allows, a
+# name here must be one that an action can have.
+_NAME = re.compile(r"\w[\w@.-]*", re.ASCII)
+_KINDS = {
+    MachineArn: "stateMachine",
+    ExecutionArn: "execution",
+    ExpressArn: "express",
+    ActivityArn: "activity",
+    MapRunArn: "mapRun",
+}
+
+
+def check_name(name: str) -> str:
+    """A name that is to be given, as it is.
+
+    Raises:
+        AwsError: InvalidName.
+    """
+    if not _NAME.fullmatch(name):
+        raise invalid_name(name)
+    return name
+
+
+def read_arn(text: str, kind: type[A]) -> A:
+    """What a name stands for, which must be of this kind.
+
+    Raises:
+        AwsError: InvalidArn.
+    """
+    arn: Arn | None = parsed_arn(text)
+    if arn is None:
+        raise invalid_arn(text)
+    if isinstance(arn, kind):
+        return arn
+    raise wrong_resource(_KINDS[type(arn)])
+
+
+def unqualified(text: str) -> str:
+    """The name of the machine of this ARN, which is no version's and no alias'.
+
+    Raises:
+        AwsError: InvalidArn, or StateMachineDoesNotExist.
+    """
+    arn = read_arn(text, MachineArn)
+    if arn.qualifier is not None:
+        raise machine_missing(text)
+    return arn.name
+
+
+def found(text: str, caller: Caller, api: StepFunctionsApi) -> Machine:
+    """The machine of this ARN, which is no version's and no alias'.
+
+    Raises:
+        AwsError: InvalidArn, or StateMachineDoesNotExist.
+    """
+    machine = api.machines.find(caller.namespace, unqualified(text))
+    if machine is None:
+        raise machine_missing(text)
+    return machine

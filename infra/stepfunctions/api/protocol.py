@@ -1,0 +1,139 @@
+"""AWS' JSON protocol, version 1.0: every operation is a POST to `/`, named by a header.
+
+A client puts `sync-` before the host of some operations: whatever host it asked is in the signature, and
+no host is told from another here.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeAlias
+
+import orjson
+from starlette.responses import Response
+
+from ....actions import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    RefusedError,
+    ThrottledError,
+    TooLargeError,
+)
+from ....composer import InvalidNameError, overflow
+from ...aws import AwsError, Refusals, read, refused, signer
+from ...http import content
+from .inputs import INPUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from ....composer import JSON
+    from .api import StepFunctionsApi
+
+SERVICE = "states"
+TARGET = "AWSStepFunctions."
+MEDIA_TYPE = "application/x-amz-json-1.0"
+# A definition of a million characters, each of them escaped, and what is around it.
+MAX_BODY_BYTES = 8 << 20
+
+
+async def _listens() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a namespace; `request` is the id of what it asks, `gone` whether it still listens."""
+
+    namespace: str
+    request: str
+    gone: Callable[[], Awaitable[bool]] = _listens
+
+
+Handler: TypeAlias = Callable[
+    [dict[str, "JSON"], Caller, "StepFunctionsApi"], Awaitable[dict[str, "JSON"]]
+]
+Operations: TypeAlias = "Mapping[str, Handler]"
+
+
+async def answer(operations: Operations, request: Request, api: StepFunctionsApi) -> Response:
+    """What an operation answers to a request, or how it is refused."""
+    id = str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
+    try:
+        answered = await _answered(operations, request, api, id)
+    except AwsError as error:
+        return _written(id, {"__type": error.type, "message": error.message}, error.status)
+    return _written(id, answered, 200)
+
+
+async def _answered(
+    operations: Operations, request: Request, api: StepFunctionsApi, id: str
+) -> dict[str, JSON]:
+    signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
+    try:
+        hashed = sha256()
+        body = await content(request, MAX_BODY_BYTES, hashed)
+    except RefusedError as error:
+        raise refused(error, _REFUSALS) from None
+    signed.check(request, hashed.hexdigest())
+    target = request.headers.get("x-amz-target", "")
+    handler = operations.get(target.removeprefix(TARGET))
+    if handler is None or not target.startswith(TARGET):
+        raise AwsError("UnknownOperationException", f"Unknown operation: {target!r:.100}")
+    params = read(INPUTS[target.removeprefix(TARGET)], _parsed(body))
+    caller = Caller(signed.namespace, id, request.is_disconnected)
+    return await refusing(handler, params, caller, api)
+
+
+async def refusing(
+    handler: Handler, params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+) -> dict[str, JSON]:
+    """What an operation answers.
+
+    Raises:
+        AwsError: also for what the engine refuses.
+    """
+    try:
+        return await handler(params, caller, api)
+    except (RefusedError, InvalidNameError) as error:
+        raise refused(error, _REFUSALS) from error
+
+
+def _parsed(content: bytearray) -> JSON:
+    try:
+        value = orjson.loads(content or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise AwsError("SerializationException", f"The request is no JSON: {error}") from None
+    if why := overflow(content):
+        raise AwsError("SerializationException", f"The request cannot be read: {why}")
+    return value
+
+
+def _written(id: str, content: dict[str, JSON], status: int) -> Response:
+    headers = {"x-amzn-RequestId": id}
+    return Response(orjson.dumps(content), status, headers, media_type=MEDIA_TYPE)
+
+
+_REFUSALS: Refusals = {
+    TooLargeError: ("RequestEntityTooLargeException", 413),
+    ThrottledError: ("ThrottlingException", 400),
+    ConflictError: ("ConflictException", 400),
+    NotFoundError: ("ResourceNotFound", 400),
+    ForbiddenError: ("AccessDeniedException", 400),
+    InvalidError: ("ValidationException", 400),
+    InvalidNameError: ("ValidationException", 400),
+    Exception: ("ServiceUnavailableException", 503),
+}
+
+
+def seconds(ms: int) -> float:
+    """An instant as AWS writes it: seconds since the epoch."""
+    return ms / 1000

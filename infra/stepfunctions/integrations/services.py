@@ -1,0 +1,290 @@
+"""AWS' services as integrations: any call by way of its SDK, and those that AWS has optimized.
+
+Errors are named as AWS names them in state machines: `DynamoDb.ConditionalCheckFailedException` by way of `aws-sdk`, or
+`DynamoDB....`; what a model does not know is `DynamoDb.DynamoDbException`, or `DynamoDB.AmazonDynamoDBException`.
+
+https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
+https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from ....actions import LAMBDA, PERMISSION, ExecutionArn, Remote, is_integration, parsed_arn
+from ....adapters import (
+    AwsAnswer,
+    AwsRefused,
+    Fault,
+    ParameterError,
+    RegionError,
+    Request,
+    SecretError,
+    aws_models,
+)
+from ...access import is_among
+from ...aws import (
+    PERMISSIONS,
+    RUNTIME,
+    SYNC,
+    TASK_FAILED,
+    TOKEN,
+    Integration,
+    IntegrationError,
+    came_with,
+    json_text,
+)
+from .jobs import JOBS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....actions import Clock
+    from ....adapters import Authorizers, AwsServices
+    from ....composer import JSON
+    from ...aws import Asked
+    from .jobs import Job
+
+log = logging.getLogger(__name__)
+
+SDK = "aws-sdk:"
+LIMIT_MS = 60_000  # that an answer may take
+FUNCTION_MS = 900_000  # that a function's may
+UNSEEN_MS = 900_000  # that a job may not be seen before it is given up
+HERE = "stepfunctions"  # this server's own, never AWS'
+HEADERS = {"x-amzn-requestid": "x-amzn-RequestId", "etag": "ETag"}
+POLLS_S = (1.0, 2.0, 5.0)  # before a job is looked at; the last from then on
+# Services whose operations AWS has optimized without making anything else of the answers: what their errors begin
+# with, and whose they are.
+VENDORS = {
+    "athena": ("Athena", "Amazon"), "batch": ("Batch", "AWS"), "codebuild": ("CodeBuild", "AWS"),
+    "databrew": ("DataBrew", "AWS"), "dynamodb": ("DynamoDB", "Amazon"), "ecs": ("ECS", "Amazon"),
+    "elasticmapreduce": ("ElasticMapReduce", "Amazon"), "emr-containers": ("EMRContainers", "Amazon"),
+    "emr-serverless": ("EmrServerless", "Amazon"), "events": ("EventBridge", "Amazon"), "glue": ("Glue", "AWS"),
+    "mediaconvert": ("MediaConvert", "AWS"), "sagemaker": ("SageMaker", "Amazon"), "sns": ("SNS", "Amazon"),
+    "sqs": ("SQS", "Amazon"),
+}  # fmt: skip
+
+
+class AwsIntegrations:
+    """Finds integrations of AWS' services. A `Registry`.
+
+    Args:
+        services: asks them.
+        authorizers: who asks: the namespace's secret `aws`, or what this server itself runs with.
+        ambient: the namespaces that may ask with that.
+        clock: the time.
+    """
+
+    def __init__(
+        self, services: AwsServices, authorizers: Authorizers, ambient: frozenset[str], clock: Clock
+    ) -> None:
+        self._services, self._authorizers = services, authorizers
+        self._ambient, self._clock = ambient, clock
+
+    def get(self, named: tuple[str, str], /) -> Integration | None:
+        service, operation = named
+        if service.startswith(SDK):
+            name = service.removeprefix(SDK)
+            found = aws_models.place(name) != HERE and aws_models.known(name, operation)
+            return Integration(self._sdk, patterns=("", TOKEN)) if found else None
+        if service not in VENDORS or not aws_models.known(service, operation):
+            return None
+        arn = f"arn:aws:states:::{service}:{operation}"
+        patterns = tuple(one for one in ("", SYNC, TOKEN) if is_integration(arn + one))
+        if f"{service}:{operation}" in JOBS:
+            return Integration(self._ask, self._finish, self._stop, patterns)
+        return Integration(self._ask, patterns=patterns) if patterns else None
+
+    # --- by way of the SDK -------------------------------------------------------------------
+
+    async def _sdk(self, asked: Asked) -> JSON:
+        service = asked.service.removeprefix(SDK)
+        known = await _operation(service, asked.operation)
+        named = known.called
+        answer = await self._called(asked, known, asked.parameters, named, aws_models.as_java)
+        if isinstance(answer, AwsRefused):
+            error = aws_models.as_java(aws_models.cased(answer.modelled or named))
+            about = f"Service: {named}, Status Code: {answer.status}, Request ID: {answer.request}"
+            raise IntegrationError(f"{named}.{_exception(error)}", f"{answer.message} ({about})")
+        return answer.value
+
+    # --- optimized ---------------------------------------------------------------------------
+
+    async def _ask(self, asked: Asked) -> JSON:
+        parameters = _completed(asked)
+        answer = await self._optimally(asked, asked.operation, parameters)
+        if asked.service == "events":  # alone, AWS shows only what was answered
+            if answer.value.get("FailedEntryCount"):
+                raise IntegrationError("EventBridge.FailedEntry", json_text(answer.value))
+            return answer.value
+        told = answer.value | came_with(_spelled(answer.headers), answer.status, answer.request)
+        if asked.waits:
+            job = _job(asked)
+            job.check(told)
+            told |= _members(parameters, job.kept)
+        return told
+
+    async def _optimally(self, asked: Asked, operation: str, parameters: JSON) -> AwsAnswer:
+        known = await _operation(asked.service, operation)
+        prefix, vendor = VENDORS[asked.service]
+        answer = await self._called(asked, known, parameters, prefix, str)
+        if isinstance(answer, AwsRefused):
+            about = (
+                f"Service: {vendor}{prefix}; Status Code: {answer.status}; "
+                f"Error Code: {answer.code}; Request ID: {answer.request}; Proxy: null"
+            )
+            error = _exception(answer.modelled or f"{vendor}{prefix}")
+            raise IntegrationError(f"{prefix}.{error}", f"{answer.message} ({about})")
+        return answer
+
+    async def _finish(self, asked: Asked, answer: Any) -> JSON:
+        """Looks at a job until it has ended, or has not been seen for long: then it is stopped."""
+        job, looks, seen_ms = _job(asked), 0, self._clock.now_ms()
+        parameters = job.named(answer)
+        while True:
+            pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
+            await asyncio.sleep(pause_s)  # noqa: TID251  a job tells nobody of its end
+            looks += 1
+            told, unseen = await self._look(asked, job, parameters)
+            if unseen is not None:
+                # It was started a moment ago, or the network, the service or the credentials are not what they will be.
+                log.warning("%s cannot be looked at: %s", asked.resource, unseen)
+                if self._clock.now_ms() - seen_ms < UNSEEN_MS:
+                    continue
+                await self._given_up(asked, answer)
+                raise unseen
+            seen_ms, succeeded = self._clock.now_ms(), job.ended(told)
+            if succeeded is False:
+                raise IntegrationError(TASK_FAILED, json_text(told))
+            if succeeded:
+                found: JSON = told
+                return found
+
+    async def _look(
+        self, asked: Asked, job: Job, parameters: JSON
+    ) -> tuple[Any, IntegrationError | None]:
+        """What is told of a job; or why nothing is."""
+        try:
+            told = job.told((await self._optimally(asked, job.look, parameters)).value)
+        except IntegrationError as error:
+            if error.error == RUNTIME:  # it will not be otherwise
+                raise
+            return None, error
+        gone = IntegrationError(TASK_FAILED, "What was started cannot be seen.")
+        return told, gone if told is None else None
+
+    async def _given_up(self, asked: Asked, answer: Any) -> None:
+        try:
+            await self._stop(asked, answer)
+        except IntegrationError as error:
+            log.warning("%s could not be stopped: %s", asked.resource, error)
+
+    async def _stop(self, asked: Asked, answer: Any) -> None:
+        job = _job(asked)
+        await self._optimally(asked, job.stop, job.stopped(answer))
+
+    # --- asking ------------------------------------------------------------------------------
+
+    async def _called(
+        self,
+        asked: Asked,
+        operation: aws_models.Operation,
+        parameters: JSON,
+        prefix: str,
+        named: Callable[[str], str],
+    ) -> AwsAnswer | AwsRefused:
+        """Asks; raises IntegrationError when nothing has answered."""
+        if operation.model.has_event_stream_output:
+            raise IntegrationError(RUNTIME, f"{asked.resource} answers with a stream of events.")
+        ambient = is_among(self._ambient, asked.namespace)
+        try:
+            authorizer = self._authorizers.on_aws(asked.namespace, ambient=ambient)
+        except SecretError as error:
+            raise IntegrationError(PERMISSIONS, str(error)) from None
+        limit_ms = FUNCTION_MS if operation.place == "lambda" else LIMIT_MS
+        request = Request(
+            target=Remote(LAMBDA, operation.place),
+            params={},
+            deadline_ms=self._clock.now_ms() + limit_ms,
+            key=asked.activation,
+            traceparent=asked.traceparent,
+            authorizer=authorizer,
+        )
+        try:
+            answer = await self._services.call(request, operation, parameters, named)
+        except (ParameterError, RegionError) as error:
+            raise IntegrationError(RUNTIME, f"{asked.resource}: {error}") from None
+        if not isinstance(answer, Fault):
+            return answer
+        assert isinstance(answer.error, dict)  # noqa: S101  an adapter tells a code and a message
+        name = PERMISSIONS if answer.code == PERMISSION else f"{prefix}.SdkClientException"
+        raise IntegrationError(name, str(answer.error["message"]))
+
+
+async def _operation(service: str, name: str) -> aws_models.Operation:
+    """An operation that is known; its model may have to be read."""
+    found = await asyncio.to_thread(aws_models.operation, service, name)
+    assert found is not None  # noqa: S101  `get` has found it, or a job names it
+    return found
+
+
+def _job(asked: Asked) -> Job:
+    return JOBS[f"{asked.service}:{asked.operation}"]
+
+
+def _completed(asked: Asked) -> JSON:
+    """The parameters, with what AWS adds, and what makes asking twice do no harm where no model says so."""
+    parameters = asked.parameters
+    if not isinstance(parameters, dict):
+        return parameters
+    match asked.service, asked.operation:
+        case "events", "putEvents":
+            return _with_resources(parameters, asked.execution)
+        case "codebuild", "startBuild":
+            return {"IdempotencyToken": asked.activation, **parameters}
+        case "ecs", "runTask" if asked.waits:
+            if parameters.get("Count", 1) != 1:
+                raise IntegrationError(
+                    RUNTIME, f"{asked.resource} waits for one task: Count must be 1."
+                )
+            return {"StartedBy": "AWS Step Functions", **parameters}
+    return parameters
+
+
+def _with_resources(parameters: dict[str, JSON], execution: str) -> JSON:
+    """Events name the machine and the execution that they come from, as on AWS."""
+    entries = parameters.get("Entries")
+    if not isinstance(entries, list):
+        return parameters
+    machine = [execution.replace(":execution:", ":stateMachine:").rpartition(":")[0]]
+    own = [*(machine if isinstance(parsed_arn(execution), ExecutionArn) else []), execution]
+    return parameters | {"Entries": [_from(entry, own) for entry in entries]}
+
+
+def _from(entry: JSON, own: list[str]) -> JSON:
+    known = entry.get("Resources", []) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not isinstance(known, list):
+        return entry  # it is refused
+    return {**entry, "Resources": [*known, *own]}
+
+
+def _members(parameters: JSON, names: tuple[str, ...]) -> dict[str, JSON]:
+    """Those members of parameters that are there."""
+    given = parameters if isinstance(parameters, dict) else {}
+    return {name: given[name] for name in names if name in given}
+
+
+def _spelled(headers: dict[str, str]) -> dict[str, str]:
+    """Headers with the letters that AWS writes them with."""
+    return {
+        HEADERS.get(name, name if name.startswith("x-") else name.title()): text
+        for name, text in headers.items()
+    }
+
+
+def _exception(name: str) -> str:
+    """The name of an error with the ending that all have in state machines."""
+    return name if name.endswith("Exception") else f"{name}Exception"

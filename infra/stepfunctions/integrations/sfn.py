@@ -1,0 +1,248 @@
+"""Step Functions as an integration: a state machine starts, stops and describes executions, and answers tasks.
+
+Members of parameters and answers are in PascalCase, as AWS has them in state machines. Errors are named as AWS
+names them there: `StepFunctions.ExecutionAlreadyExistsException`, or `Sfn....` by way of `aws-sdk`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID
+
+from ....actions import ExecutionArn, parsed_arn
+from ....composer import Error
+from ...aws import (
+    SYNC_2,
+    TASK_FAILED,
+    Asked,
+    Functions,
+    Integration,
+    IntegrationError,
+    came_with,
+    json_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ....composer import JSON
+    from ...engine import Engine
+
+OPTIMIZED, SDK = "states", "aws-sdk:sfn"
+START = "startExecution"
+BEGINNING = (START, "startSyncExecution")  # without a name they are not asked twice
+UNAVAILABLE = 503
+AGAIN_S = 0.5  # until that is asked again
+OPERATIONS = (
+    "createActivity", "createStateMachine", "createStateMachineAlias", "deleteActivity", "deleteStateMachine",
+    "deleteStateMachineAlias", "deleteStateMachineVersion", "describeActivity", "describeExecution",
+    "describeMapRun", "describeStateMachine", "describeStateMachineAlias", "describeStateMachineForExecution",
+    "getActivityTask", "getExecutionHistory", "listActivities", "listExecutions", "listMapRuns",
+    "listStateMachineAliases", "listStateMachines", "listStateMachineVersions", "listTagsForResource",
+    "publishStateMachineVersion", "redriveExecution", "sendTaskFailure", "sendTaskHeartbeat", "sendTaskSuccess",
+    "startExecution", "startSyncExecution", "stopExecution", "tagResource", "testState", "untagResource",
+    "updateMapRun", "updateStateMachine", "updateStateMachineAlias", "validateStateMachineDefinition",
+)  # fmt: skip
+LOOK_S = 3600.0
+AT_ONCE = (
+    4  # requests of one namespace: a machine that starts others must not keep the rest waiting
+)
+LONG = (
+    "getActivityTask",
+    "startSyncExecution",
+)  # operations that take as long as what they wait for
+TEXTS = ("input", "output", "definition")  # members that are JSON text: a state may give the value
+DATES = ("Date", "timestamp")  # how the names of members end that are instants
+
+
+class OperationError(Error):
+    """An operation was refused: AWS' code and message."""
+
+    def __init__(self, code: str, message: str, status: int) -> None:
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
+
+    @property
+    def exception(self) -> str:
+        """What AWS' library for Java calls it."""
+        return self.code if self.code.endswith("Exception") else f"{self.code}Exception"
+
+
+Call: TypeAlias = "Callable[[str, str, str, dict[str, JSON]], Awaitable[dict[str, JSON]]]"
+
+
+class StepFunctions:
+    """The integrations of this service's own API, and of functions. They wait until it is served: see `serve`."""
+
+    def __init__(self) -> None:
+        self._served = asyncio.Event()
+        self._functions = Functions()
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._call: Call
+        self._engine: Engine
+
+    def serve(self, engine: Engine, call: Call) -> None:
+        """Has it ask `call` with a namespace, the request's id, an operation and its parameters.
+
+        `call` raises OperationError.
+        """
+        self._engine, self._call = engine, call
+        self._functions.serve(engine)
+        self._served.set()
+
+    @property
+    def registry(self) -> dict[tuple[str, str], Integration]:
+        """What there is of it."""
+        sdk = {(SDK, name): Integration(self._sdk) for name in OPERATIONS}
+        start = Integration(self._start, self._finish, self._stop)
+        return {**sdk, (OPTIMIZED, START): start, **self._functions.registry}
+
+    async def _asked(
+        self, asked: Asked, operation: str, params: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        await self._served.wait()
+        request = str(UUID(asked.activation))
+        name = operation[0].upper() + operation[1:]
+        repeatable = operation not in BEGINNING or "name" in params
+        while True:
+            try:
+                return await self._in_turn(asked.namespace, request, operation, name, params)
+            except OperationError as error:
+                if error.status != UNAVAILABLE or not repeatable:
+                    raise
+            await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store fails now: no reason to fail
+
+    async def _in_turn(
+        self, namespace: str, request: str, operation: str, name: str, params: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        """Asks, but not so often at the same time that others wait for a namespace."""
+        if operation in LONG:
+            return await self._call(namespace, request, name, params)
+        async with self._turns.setdefault(namespace, asyncio.Semaphore(AT_ONCE)):
+            return await self._call(namespace, request, name, params)
+
+    # --- by way of the SDK -------------------------------------------------------------------
+
+    async def _sdk(self, asked: Asked) -> JSON:
+        try:
+            answer = await self._asked(asked, asked.operation, _given(asked.parameters))
+        except OperationError as error:
+            about = f"Service: Sfn, Status Code: {error.status}, Request ID: {_request(asked)}"
+            cause = f"{error.message} ({about})"
+            raise IntegrationError(f"Sfn.{error.exception}", cause) from None
+        return _pascal(answer, _iso)
+
+    # --- executions --------------------------------------------------------------------------
+
+    async def _start(self, asked: Asked) -> JSON:
+        params = _given(asked.parameters)
+        params.setdefault("name", _request(asked))
+        if params.get("input") is None:
+            params["input"] = "{}"
+        answer = await self._optimized(asked, START, params)
+        headers = {  # as recorded on AWS
+            "x-amzn-RequestId": _request(asked),
+            "connection": "keep-alive",
+            "Content-Length": str(len(json_text(answer).encode())),
+            "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
+            "Content-Type": "application/x-amz-json-1.0",
+        }
+        told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request(asked))
+        return dict(sorted(told.items()))
+
+    async def _optimized(
+        self, asked: Asked, operation: str, params: dict[str, JSON]
+    ) -> dict[str, JSON]:
+        try:
+            return await self._asked(asked, operation, params)
+        except OperationError as error:
+            about = (
+                f"Service: AWSStepFunctions; Status Code: {error.status}; "
+                f"Error Code: {error.code}; Request ID: {_request(asked)}; Proxy: null"
+            )
+            cause = f"{error.message} ({about})"
+            raise IntegrationError(f"StepFunctions.{error.exception}", cause) from None
+
+    async def _finish(self, asked: Asked, answer: Any) -> JSON:
+        """Waits for the end of an execution, and tells of it as DescribeExecution does."""
+        await self._served.wait()
+        arn = parsed_arn(answer["ExecutionArn"])
+        if isinstance(arn, ExecutionArn):
+            executions = self._engine.executions
+            found = await executions.found(asked.namespace, arn.machine, arn.name)
+            while not await self._engine.wait(asked.namespace, found.id, LOOK_S):
+                pass
+        params: dict[str, JSON] = {"executionArn": answer["ExecutionArn"]}
+        told = await self._optimized(asked, "describeExecution", params)
+        if asked.pattern == SYNC_2:
+            told |= {name: json.loads(told[name]) for name in ("input", "output") if name in told}
+        shown = dict(sorted(_described(told).items()))
+        if told["status"] != "SUCCEEDED":
+            raise IntegrationError(TASK_FAILED, json_text(shown))
+        return shown
+
+    async def _stop(self, asked: Asked, answer: Any) -> None:
+        await self._optimized(asked, "stopExecution", {"executionArn": answer["ExecutionArn"]})
+
+
+def _request(asked: Asked) -> str:
+    """The request's id: the same when it is sent again."""
+    return str(UUID(asked.activation))
+
+
+def _given(parameters: JSON) -> dict[str, JSON]:
+    """Parameters as the operation has them; what it takes as JSON text may be given as a value."""
+    if not isinstance(parameters, dict):
+        return {}
+    given = _spelled(parameters, str.lower)
+    for name in TEXTS:
+        if name in given and not isinstance(given[name], (str, type(None))):
+            given[name] = json_text(given[name])
+    return given
+
+
+def _spelled(doc: dict[str, JSON], first: Callable[[str], str]) -> dict[str, JSON]:
+    return {first(name[:1]) + name[1:]: _inner(value, first) for name, value in doc.items()}
+
+
+def _inner(value: JSON, first: Callable[[str], str]) -> JSON:
+    if isinstance(value, dict):
+        return _spelled(value, first)
+    return [_inner(item, first) for item in value] if isinstance(value, list) else value
+
+
+def _pascal(answer: dict[str, JSON], dated: Callable[[float], JSON]) -> dict[str, JSON]:
+    """An answer as states see it: dates, which are seconds in answers, as `dated` has them."""
+    return _spelled(_dated(answer, dated), str.upper)
+
+
+def _dated(value: JSON, dated: Callable[[float], JSON]) -> Any:
+    if isinstance(value, list):
+        return [_dated(item, dated) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: dated(member)
+        if name.endswith(DATES) and isinstance(member, (int, float))
+        else _dated(member, dated)
+        for name, member in value.items()
+    }
+
+
+def _described(told: dict[str, JSON]) -> dict[str, JSON]:
+    """DescribeExecution's answer; what went in and came out is the user's, and stays as it is."""
+    data = {name: told.pop(name) for name in ("input", "output") if name in told}
+    return _pascal(told, _milliseconds) | {name.title(): value for name, value in data.items()}
+
+
+def _milliseconds(seconds: float) -> JSON:
+    return round(seconds * 1000)
+
+
+def _iso(seconds: float) -> JSON:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

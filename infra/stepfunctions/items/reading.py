@@ -1,0 +1,241 @@
+"""Reads the items of a distributed Map: `/whisk.system/states/readItems`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ....adapters import Fault
+from ....composer.languages.asl.running import (
+    FLATTEN,
+    ITEM_READER_FAILED,
+    LINES,
+    Items,
+    StatesError,
+    listed_item,
+    manifest_type,
+    most_items,
+    read_items,
+    read_manifest,
+)
+from .failures import message_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from ....adapters import ObjectEntry, ObjectPart, Objects
+    from ....composer import JSON
+    from ....composer.languages.asl.running import Manifest, ReadingBounds
+
+GET, LIST = "s3:getObject", "s3:listObjectsV2"
+FIRST_BYTES, GROWTH = (
+    1 << 20,
+    8,
+)  # of an object; and how much more each time, if some items are enough
+AHEAD = 16  # objects whose beginnings are asked for at a time
+GZIP = b"\x1f\x8b"
+ENTRY_VALUES, ENTRY_BYTES = 6, 150  # that an object is as an item, beside its key
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be read: the action's parameters, checked."""
+
+    operation: str
+    bucket: str
+    arguments: dict[str, JSON]
+    config: dict[str, JSON]
+    max_items: int | None
+
+    @classmethod
+    def from_json(cls, params: dict[str, Any]) -> Asked:
+        """Reads the action's parameters.
+
+        Raises:
+            StatesError: States.ItemReaderFailed when they make no sense.
+        """
+        resource, arguments = params.get("resource"), params.get("arguments")
+        config, most = params.get("config") or {}, params.get("maxItems")
+        operation = ":".join(str(resource).split(":")[-2:])
+        if operation not in (GET, LIST):
+            _fail(f"Items cannot be read with the Resource {resource!r}.")
+        if not isinstance(arguments, dict) or not isinstance(config, dict):
+            _fail("An ItemReader has arguments, and its ReaderConfig is an object.")
+        if type(most) not in (int, type(None)):
+            _fail("MaxItems must be a whole number.")
+        return cls(operation, _text(arguments, "Bucket"), arguments, config, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An object that holds items."""
+
+    bucket: str
+    key: str
+    version: str | None = None
+
+
+async def read(params: dict[str, Any], objects: Objects, bounds: ReadingBounds) -> JSON:
+    """The items that are asked for: `{"items": [...]}`, with `"keyed": true` for the members of an object.
+
+    Raises:
+        StatesError: States.ItemReaderFailed.
+    """
+    asked = Asked.from_json(params)
+    reader = _Reader(objects, asked.config, most_items(asked.max_items), bounds)
+    if asked.operation == GET:
+        found = await reader.object(_file_of(asked))
+    else:
+        found = await reader.listing(asked.bucket, _text(asked.arguments, "Prefix", ""))
+    return {"items": found.values, **({"keyed": True} if found.keyed else {})}
+
+
+def _file_of(asked: Asked) -> _File:
+    version = asked.arguments.get("VersionId")
+    if version is not None and not isinstance(version, str):
+        _fail("The VersionId must be a text.")
+    return _File(asked.bucket, _text(asked.arguments, "Key"), version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads for one Map: at most so many items, within bounds."""
+
+    objects: Objects
+    config: dict[str, JSON]
+    most: int
+    bounds: ReadingBounds
+
+    async def object(self, file: _File) -> Items:
+        """The items of an object, or of the objects that it names."""
+        kind = manifest_type(self.config)
+        first = await self._first(file)
+        if kind is None:
+            return await self._items(file, first, self.config, self.most, self.bounds)
+        rest = await self._rest(file, first, len(first.body), first.size)
+        manifest: Manifest = await asyncio.to_thread(
+            read_manifest, first.body + rest, kind, self.config, file.bucket
+        )
+        return await self._together([_File(*place) for place in manifest.files], manifest.config)
+
+    async def listing(self, bucket: str, prefix: str) -> Items:
+        """Objects as items; or the items in them, if those are asked for."""
+        if self.config.get("Transformation") == FLATTEN:
+            entries = [entry async for entry in self._entries(bucket, prefix)]
+            files = [_File(bucket, entry.key) for entry in entries if not _is_folder(entry)]
+            return await self._together(files, self.config)
+        listed = self._entries(bucket, prefix, self.most)
+        return Items([_item(entry) async for entry in listed], self.bounds)
+
+    async def _entries(
+        self, bucket: str, prefix: str, most: int | None = None
+    ) -> AsyncIterator[ObjectEntry]:
+        after, size, count = "", 0, 0
+        room = self.bounds.values // ENTRY_VALUES
+        while True:
+            asked = room + 1 - count if most is None else min(most, room + 1) - count
+            page = await self.objects.page(bucket, prefix, after, asked)
+            if isinstance(page, Fault):
+                _fail(message_of(page))
+            for entry in page.entries:
+                size, count = size + len(entry.key) + ENTRY_BYTES, count + 1
+                if count > room or size > self.bounds.bytes:
+                    _fail(
+                        f"There are more objects than may be listed, after the first {count - 1}."
+                    )
+                yield entry
+            if not page.after or count == most:
+                return
+            after = page.after
+
+    async def _together(self, files: Sequence[_File], config: dict[str, JSON]) -> Items:
+        """The items of several objects, one object's after the other's."""
+        values: list[JSON] = []
+        bounds = self.bounds
+        for at in range(0, len(files), AHEAD):
+            some = files[at : at + AHEAD]
+            asked = (self._asked(file, (0, FIRST_BYTES), "") for file in some)
+            firsts = await asyncio.gather(*asked)  # which raise nothing
+            for file, first in zip(some, firsts, strict=True):
+                left = self.most - len(values)
+                if not left:
+                    return Items(values, bounds)
+                begun = _checked(file, (0, FIRST_BYTES), first)
+                found = await self._items(file, begun, config, left, bounds)
+                values += found.values
+                bounds = found.left
+        return Items(values, bounds)
+
+    async def _items(
+        self,
+        file: _File,
+        first: ObjectPart,
+        config: dict[str, JSON],
+        most: int,
+        bounds: ReadingBounds,
+    ) -> Items:
+        """The items of an object whose beginning is there; of a large one no more than are asked for."""
+        body = first.body
+        limited = self.most < most_items(None)
+        some_do = limited and config.get("InputType") in LINES and not body.startswith(GZIP)
+        reading = partial(read_items, config=config, max_items=most, bounds=bounds)
+        while len(body) < first.size:
+            upto = first.size
+            if some_do:
+                found = await asyncio.to_thread(reading, body, whole=False)
+                if len(found.values) == most:
+                    return found
+                upto = min(upto, GROWTH * len(body), max(self.bounds.bytes, len(body) + 1))
+            body += await self._rest(file, first, len(body), upto)
+        return await asyncio.to_thread(reading, body)
+
+    async def _first(self, file: _File) -> ObjectPart:
+        return await self._part(file, (0, FIRST_BYTES), "")
+
+    async def _rest(self, file: _File, first: ObjectPart, at: int, upto: int) -> bytes:
+        """An object from one place to another."""
+        if upto > self.bounds.bytes:
+            size, most = first.size, self.bounds.bytes
+            _fail(
+                f"The object '{file.key}' has {size} bytes, and {most} are the most that are read."
+            )
+        return (await self._part(file, (at, upto), first.etag)).body if at < upto else b""
+
+    async def _part(self, file: _File, span: tuple[int, int], etag: str) -> ObjectPart:
+        return _checked(file, span, await self._asked(file, span, etag))
+
+    async def _asked(self, file: _File, span: tuple[int, int], etag: str) -> ObjectPart | Fault:
+        return await self.objects.read(file.bucket, file.key, file.version, span, etag)
+
+
+def _checked(file: _File, span: tuple[int, int], part: ObjectPart | Fault) -> ObjectPart:
+    if isinstance(part, Fault):
+        _fail(message_of(part))
+    if len(part.body) != max(0, min(span[1], part.size) - span[0]):
+        _fail(f"The object '{file.key}' was cut off while it was read.")
+    return part
+
+
+def _is_folder(entry: ObjectEntry) -> bool:
+    """Whether an object only stands for a folder, as consoles make them."""
+    return entry.key.endswith("/") and entry.size == 0
+
+
+def _item(entry: ObjectEntry) -> dict[str, JSON]:
+    return listed_item(
+        key=entry.key, etag=entry.etag, modified=entry.modified, size=entry.size,
+        storage=entry.storage,
+    )  # fmt: skip
+
+
+def _text(arguments: dict[str, JSON], name: str, default: str | None = None) -> str:
+    text = arguments.get(name, default)
+    if not isinstance(text, str) or (not text and default is None):
+        _fail(f"The ItemReader needs a {name}, a text.")
+    return text
+
+
+def _fail(cause: str) -> NoReturn:
+    raise StatesError(ITEM_READER_FAILED, cause)

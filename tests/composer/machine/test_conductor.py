@@ -1,0 +1,350 @@
+"""The machine's rules for events and for unwinding, case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit.composer.world import World
+from xingqiao import composer
+from xingqiao.composer import (
+    DIALECTS,
+    Accepted,
+    Cancelled,
+    Completed,
+    Context,
+    Continued,
+    Failed,
+    Limits,
+    Resumed,
+    advance,
+    path,
+)
+from xingqiao.composer.machine.conductor import reissue
+from xingqiao.composer.machine.events import Joined, TimerFired
+from xingqiao.composer.machine.execution import Execution
+from xingqiao.composer.machine.fiber import Fiber, Invoking, Paused, Sleeping
+from xingqiao.composer.testing import Fail, simulate
+from xingqiao.composer.values import Failure, Success
+
+CONTEXT = Context("0" * 32, 0, Limits())
+PROGRAM = composer.compile(composer.sequence("a", composer.wait(5), composer.retry(0, "b", on_exhausted="pause")))  # fmt: skip
+START = Fiber(id="0", pc=0, value={})
+INVOKING = advance(PROGRAM, START, Continued(), CONTEXT).fiber
+SLEEPING = advance(PROGRAM, INVOKING, Completed(1, {}), CONTEXT).fiber
+LATER = Context("0" * 32, 5000, Limits())
+SECOND = advance(PROGRAM, SLEEPING, TimerFired(), LATER).fiber
+PAUSED = advance(PROGRAM, SECOND, Failed(3, Failure("No", "no")), LATER).fiber
+ENDED = advance(PROGRAM, SECOND, Completed(3, {"n": 1}), LATER).fiber
+
+
+def test_the_waits_that_a_fiber_goes_through():
+    assert INVOKING.wait == Invoking()
+    assert SLEEPING.wait == Sleeping(5000)
+    assert PAUSED.wait == Paused(Failure("No", "no"))
+    assert ENDED.outcome == Success({"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("fiber", "event"),
+    [
+        (START, Completed(0, {})),
+        (START, Failed(0, Failure("No", ""))),
+        (START, Resumed()),
+        (INVOKING, Continued()),
+        (INVOKING, Completed(0, {})),
+        (INVOKING, Completed(2, {})),
+        (INVOKING, Failed(2, Failure("No", ""))),
+        (INVOKING, Accepted(2, {"t": 1})),
+        (INVOKING, Joined(1, Success({}), 0)),
+        (INVOKING, TimerFired()),
+        (INVOKING, Resumed()),
+        (SLEEPING, Completed(2, {})),
+        (SLEEPING, Accepted(2, {"t": 1})),
+        (SLEEPING, TimerFired()),  # too early
+        (SLEEPING, Resumed()),
+        (PAUSED, Completed(3, {})),
+        (PAUSED, Continued()),
+        (ENDED, Completed(3, {})),
+        (ENDED, Cancelled()),
+        (ENDED, Continued()),
+    ],
+)
+def test_an_event_that_nothing_waits_for_changes_nothing(fiber, event):
+    transition = advance(PROGRAM, fiber, event, CONTEXT)
+
+    assert transition.stale
+    assert transition.fiber is fiber
+    assert (transition.commands, transition.entries) == ([], [])
+
+
+def test_a_join_of_another_turn_changes_nothing():
+    program = composer.compile(composer.parallel("a"))
+    joining = advance(program, START, Continued(), CONTEXT).fiber
+
+    assert advance(program, joining, Joined(7, Success({}), 0), CONTEXT).stale
+
+
+def test_what_is_accepted_waits_on_and_is_not_sent_again():
+    accepted = advance(PROGRAM, INVOKING, Accepted(1, {"t": 1}), CONTEXT).fiber
+
+    assert accepted.wait == Invoking({"t": 1})
+    assert accepted.due_ms is None
+    assert reissue(PROGRAM, accepted, CONTEXT) is None
+    assert reissue(PROGRAM, INVOKING, CONTEXT).action == "/_/a"
+    assert advance(PROGRAM, accepted, Accepted(1, {"t": 2}), CONTEXT).stale
+    assert advance(PROGRAM, accepted, Completed(1, {}), CONTEXT).fiber.wait == Sleeping(5000)
+
+
+def test_what_was_asked_for_dynamically_is_asked_for_again():
+    program = composer.compile(composer.dynamic())
+    wanted = Fiber(id="0", pc=0, value={"type": "action", "name": "x"})
+    waiting = advance(program, wanted, Continued(), CONTEXT).fiber
+
+    assert reissue(program, waiting, CONTEXT).action == "/_/x"
+
+
+def test_resuming_what_is_paused_runs_it_again():
+    world = World(composer.retry(0, "a", on_exhausted="pause"))
+    world.fail("a", "Down")
+    assert world.execution.paused
+    assert world.resume().stale is False
+    assert not world.execution.paused
+
+    world.complete("a", {"ok": True})
+
+    assert world.outcome == Success({"ok": True})
+    assert world.resume().stale
+
+
+def test_a_paused_execution_can_be_cancelled():
+    world = World(composer.ensure(composer.retry(0, "a", on_exhausted="pause"), "tidy"))
+    world.fail("a")
+
+    world.cancel()
+
+    assert world.steps == ["tidy"]
+    world.complete("tidy")
+    assert world.outcome.code == "Cancelled"
+
+
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        (Fail("Timeout"), True),
+        (Fail("ApplicationError", {"code": "Timeout"}), True),
+        (Fail("ApplicationError", {"code": "Other"}), False),
+        (Fail("Crashed"), False),
+    ],
+)
+def test_a_handler_names_failures_by_their_code_or_their_errors(error, named):
+    part = composer.do("a", composer.literal({"handled": True}), errors="Timeout")
+
+    run = simulate(part, actions={"a": error})
+
+    assert (run.outcome == Success({"handled": True})) is named
+
+
+def test_the_innermost_that_names_it_handles_it_and_a_handler_may_fail():
+    inner = composer.do("a", "h1", errors="X")
+    outer = composer.do(composer.do(inner, "h2", errors="Y"), "h3")
+
+    run = simulate(outer, actions={"a": Fail("Y"), "h1": {}, "h2": Fail("Z"), "h3": {"by": 3}})
+
+    assert run.value == {"by": 3}
+    assert [call.action for call in run.invocations] == ["/_/a", "/_/h2", "/_/h3"]
+
+
+def test_a_finalizer_runs_whatever_happens_and_what_it_makes_counts():
+    part = composer.ensure("a", "tidy")
+
+    assert simulate(part, actions={"a": {"n": 1}, "tidy": lambda p: p}).value == {"n": 1}
+    assert simulate(part, actions={"a": Fail("No", "e"), "tidy": {"ok": 1}}).value == {"ok": 1}
+    passed = simulate(part, actions={"a": Fail("No", "e"), "tidy": lambda p: p})
+    assert (passed.outcome.code, passed.error) == ("ApplicationError", "e")
+
+
+def test_a_finalizer_that_fails_does_not_stop_a_cancellation_or_a_timeout():
+    tidy = composer.ensure("a", "tidy")
+    world = World(composer.do(tidy, "never"))
+    world.cancel()
+    world.fail("tidy")
+    assert world.outcome.code == "Cancelled"
+
+    world = World(
+        composer.do(composer.timeout(5, tidy), composer.literal({"late": True}), errors="Timeout")
+    )
+    world.pass_time(5)
+    world.fail("tidy")
+    assert world.outcome == Success({"late": True})
+
+
+def test_a_cancellation_while_a_finalizer_runs_waits_for_it():
+    world = World(composer.sequence(composer.ensure("a", "tidy"), "b"))
+    world.complete("a")
+
+    world.cancel()
+    assert world.steps == ["tidy"]
+    world.complete("tidy")
+
+    assert world.outcome.code == "Cancelled"
+
+
+def test_the_outermost_of_two_deadlines_that_are_over_decides():
+    inner = composer.do(composer.timeout(5, "a"), "inner", errors="Timeout")
+    world = World(composer.do(composer.timeout(5, inner), composer.literal({"by": "outer"})))
+
+    world.pass_time(5)
+
+    assert world.outcome == Success({"by": "outer"})
+
+
+def test_a_stronger_cause_replaces_a_weaker_one_while_branches_finish():
+    part = composer.timeout(5, composer.parallel(composer.ensure("a", "tidy"), "b"))
+    world = World(composer.do(part, "never", errors="Timeout"))
+    world.pass_time(5)
+    assert world.steps == ["tidy"]
+
+    world.cancel()
+    world.complete("tidy")
+
+    assert world.outcome.code == "Cancelled"
+
+    nested = composer.timeout(
+        9, composer.timeout(5, composer.parallel(composer.ensure("a", "tidy")))
+    )
+    world = World(nested)
+    world.pass_time(5)
+    world.pass_time(4)
+    world.complete("tidy")
+    assert world.outcome.error["message"] == "not done within 9 seconds"
+
+
+def test_a_failing_retry_that_has_run_out_of_steps_ends_with_the_limit():
+    run = simulate(composer.retry(None, "a"), actions={"a": Fail("No")}, limits=Limits(steps=5))
+
+    assert run.outcome.code == "LimitExceeded"
+
+
+def test_jitter_takes_a_share_off_and_the_same_run_draws_the_same():
+    part = composer.retry(3, "a", delay=10, backoff=2, max_delay=15, jitter=0.5)
+
+    first, again = (simulate(part, actions={"a": Fail("No")}) for _ in range(2))
+
+    assert first.elapsed == again.elapsed
+    assert 20 <= first.elapsed <= 40
+    forever = composer.retry(3000, "a", delay=1, backoff=10, max_delay=1)
+    assert simulate(forever, actions={"a": Fail("No")}).elapsed == 3000
+
+
+def test_a_hundred_thousand_rounds_take_no_more_than_one():
+    world = World(composer.repeat(100_000, composer.literal({"n": 1})))
+
+    assert world.outcome == Success({"n": 1})
+    assert len(world.history) == 2
+
+
+def test_a_loop_takes_its_turns_and_leaves_the_others_theirs():
+    limits = Limits(instructions=100)
+    world = World(
+        composer.parallel(composer.repeat(1000, composer.literal({})), "a"), limits=limits
+    )
+
+    assert world.outcome is None
+    world.complete("a", {"is": "a"})
+    assert world.outcome == Success({"value": [{}, {"is": "a"}]})
+
+
+def test_ending_at_once_runs_no_finalizer_and_abandons_what_is_under_way():
+    world = World(composer.parallel(composer.ensure("a", "tidy"), composer.wait(60)))
+
+    world.terminate()
+
+    assert (world.outcome.code, world.outcome.error["message"]) == ("Cancelled", "terminated")
+    assert [step.action for step in world.abandoned] == ["/_/a"]
+    assert "tidy" not in world.calls
+
+
+def test_conditions_are_javascripts():
+    for value, held in [
+        (0, False),
+        ("", False),
+        (None, False),
+        ([], True),
+        ({}, True),
+        ("0", True),
+    ]:
+        run = simulate(composer.when("ask", "yes", "no"), actions={
+            "ask": {"value": value}, "yes": {"is": True}, "no": {"is": False}})  # fmt: skip
+        assert run.value == {"is": held}
+
+
+def test_a_step_may_ask_for_whatever_a_path_selects():
+    run = simulate(composer.sequence(path("$.n"), "a"), {"n": 7}, actions={"a": lambda p: p})
+
+    assert run.value == {"value": 7}
+
+
+# --- elsewhere ---------------------------------------------------------------------------------
+
+REMOTE = {"cloud": "aws", "attempts": 1, "took": 30}
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "told"),
+    [
+        (Completed(1, {}, remote=REMOTE), "StepSucceeded", {"remote": REMOTE}),
+        (
+            Completed(1, {"error": "no"}, remote=REMOTE),
+            "StepFailed",
+            {"code": "ApplicationError", "remote": REMOTE},
+        ),
+        (
+            Failed(1, Failure("Lost", "gone"), "unknown", REMOTE),
+            "StepFailed",
+            {"code": "Lost", "remote": REMOTE},
+        ),
+    ],
+)
+def test_the_history_tells_where_a_step_ran(event, kind, told):
+    entries = advance(PROGRAM, INVOKING, event, CONTEXT).entries
+
+    entry = next(entry for entry in entries if entry.kind == kind)
+    assert entry.detail.items() >= told.items()
+
+
+def test_what_is_asked_after_is_taken_up_at_once_after_a_crash():
+    ticket = {"t": 1}
+    polled = advance(PROGRAM, INVOKING, Accepted(1, ticket, polled=True), CONTEXT).fiber
+    answered = advance(PROGRAM, INVOKING, Accepted(1, ticket), CONTEXT).fiber
+
+    assert polled.wait == Invoking(ticket, polled=True)
+    assert (polled.active, answered.active) == (True, False)
+    assert not ENDED.active
+    again = Fiber.from_json(
+        polled.to_json(lambda value: value), lambda value: value, DIALECTS.frame
+    )
+    assert again.wait == polled.wait
+
+
+def test_an_execution_knows_what_it_asks_after():
+    execution = Execution("0" * 32, PROGRAM, Limits())
+    execution.begin({}, 0)
+    assert execution.polled == []
+
+    execution.deliver("0", Accepted(1, {"t": 1}, polled=True), 0)
+
+    assert execution.polled == [("0", 1, {"t": 1})]
+    assert execution.pending(0) == []  # it is not sent again
+
+
+def test_a_fiber_that_has_only_just_begun_is_released_once():
+    program = composer.compile(composer.parallel("a", "b"))
+    execution = Execution("0" * 32, program, Limits())
+    execution.begin({}, 0)
+    execution.proceed(0)
+    members = [fiber for fiber in execution.fibers if fiber != "0"]
+
+    held = [list(execution.release(fiber).fibers) for fiber in members]
+
+    assert held == [[fiber] for fiber in members]
+    assert not any(execution.release(fiber).fibers for fiber in members)

@@ -1,0 +1,266 @@
+"""What instructions do that no generated composition gets to: bounds, instants, what is malformed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit.composer.world import World
+from xingqiao import composer
+from xingqiao.composer import Limits, path, var
+from xingqiao.composer.machine.cursor import Cursor
+from xingqiao.composer.machine.fiber import Counter, Fiber, Saved
+from xingqiao.composer.machine.operations import MAX_SLEEP_MS, OPERATIONS, _popped
+from xingqiao.composer.testing import Fail, simulate
+
+YEAR = MAX_SLEEP_MS / 1000
+
+
+def failed(run):
+    return run.outcome.code, run.error
+
+
+# --- expressions that fail ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        composer.select({"x": path("$.missing")}),
+        composer.let({"v": 0}, composer.assign(v=path("$.missing"))),
+        composer.raise_error("No", path("$.missing")),
+        composer.wait(path("$.missing")),
+        composer.forward(path("$"), "a", carry=path("$.missing")),
+        composer.map("a", items=path("$.missing")),
+    ],
+)
+def test_a_path_that_selects_nothing_fails_the_part(part):
+    assert simulate(part, actions={"a": {}}).outcome.code == "ExpressionError"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        composer.when(path("$..x") == 1, "a"),
+        composer.retry(0, composer.empty(), until=path("$..x") == 1),
+        composer.task(path("$..x") == 1),
+    ],
+)
+def test_a_predicate_that_would_look_at_too_much_fails_the_part(part):
+    huge = {"value": [[0] * 1000] * 200}
+
+    assert simulate(part, huge, actions={"a": {}}).outcome.code == "LimitExceeded"
+
+
+def test_a_predicate_on_what_is_missing_does_not_hold():
+    assert simulate(composer.task(path("$.x") == 1)).value == {"value": False}
+
+
+def test_assign_sets_only_what_is_declared():
+    assert simulate(composer.assign(x=1)).error == {
+        "code": "ExpressionError",
+        "message": "assign: no enclosing let declares 'x'",
+    }
+
+
+def test_a_function_sets_only_what_is_declared():
+    part = composer.function(lambda params, variables: variables.update(y=1))
+
+    run = simulate(composer.let({"x": 0}, part))
+
+    assert run.error == {"code": "ExpressionError", "message": "no enclosing let declares 'y'"}
+
+
+def test_assign_leaves_variables_alone_that_stay_the_same():
+    part = composer.let({"x": [1], "y": 0}, composer.assign(x=var("x"), y=2),
+                        composer.select({"x": var("x"), "y": var("y")}))  # fmt: skip
+
+    assert simulate(part).value == {"x": [1], "y": 2}
+
+
+def test_mask_hides_the_innermost_variables_only():
+    inner = composer.mask(composer.select({"x": var("x")}))
+
+    assert simulate(composer.let({"x": 1}, composer.let({"x": 2}, inner))).value == {"x": 1}
+    assert simulate(composer.let({"x": 1}, inner)).outcome.code == "ExpressionError"
+    twice = composer.let(
+        {"x": 1}, composer.let({"x": 2}, composer.let({"x": 3}, composer.mask(inner)))
+    )
+    assert simulate(twice).value == {"x": 1}
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "fits"), [(90, True), (200, False)])
+def test_a_value_that_the_machine_puts_together_is_bounded(size, fits):
+    limits = Limits(value_bytes=150)
+    for part in (
+        composer.retain("a"),
+        composer.merge("a"),
+        composer.forward(path("$"), "a", into="x"),
+    ):
+        run = simulate(part, {"p": "x" * 20}, actions={"a": {"r": "x" * size}}, limits=limits)
+        assert (run.outcome.code == "LimitExceeded") if not fits else run.value
+
+
+@pytest.mark.parametrize(("size", "fits"), [(10, True), (100, False)])
+def test_the_results_of_a_fork_together_are_bounded(size, fits):
+    run = simulate(
+        composer.parallel("a", "a"),
+        actions={"a": {"r": "x" * size}},
+        limits=Limits(value_bytes=150),
+    )
+
+    assert (run.outcome.code == "LimitExceeded") if not fits else len(run.value["value"]) == 2
+
+
+@pytest.mark.parametrize(("steps", "fits"), [(4, True), (3, False)])
+@pytest.mark.parametrize(
+    "part",
+    [
+        composer.repeat(4, "a"),
+        composer.sequence(*["a"] * 4),
+        composer.sequence(*[composer.wait(1)] * 4),
+        composer.parallel("a", composer.sequence("a", "a", "a")),
+        composer.sequence("a", "a", "a", composer.asynchronous("a")),
+        composer.let({"n": 4}, composer.loop(var("n") > 0, lambda p, v: v.update(n=v["n"] - 1))),
+    ],
+)
+def test_steps_are_counted_and_bounded(part, steps, fits):
+    extra = 0
+    if part.type == "let":
+        extra = 4  # each round counts, too
+    if part.type == "repeat":
+        extra = 4
+    run = simulate(part, actions={"a": {}, "fails": Fail("No")}, limits=Limits(steps=steps + extra))
+
+    exceeded = run.outcome is not None and getattr(run.outcome, "code", "") == "LimitExceeded"
+    assert exceeded is not fits
+
+
+@pytest.mark.parametrize(("width", "fits"), [(3, True), (4, False)])
+def test_forks_are_bounded(width, fits):
+    limits = Limits(fork_width=3)
+    branches = simulate(composer.parallel(*["a"] * width), actions={"a": {}}, limits=limits)
+    items = simulate(
+        composer.map("a", items=list(range(width))), actions={"a": {}}, limits=limits
+    )  # fmt: skip
+
+    for run in (branches, items):
+        assert (run.outcome.code == "LimitExceeded") if not fits else run.value
+
+
+# --- waits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "elapsed"), [(0, 0), (0.0004, 0), (0.0005, 0.001), (7, 7), (YEAR, YEAR)]
+)
+def test_a_wait_takes_seconds_to_the_millisecond(seconds, elapsed):
+    assert simulate(composer.wait(path("$.s")), {"s": seconds}).elapsed == elapsed
+
+
+@pytest.mark.parametrize("seconds", [-1, "5", True, None, YEAR * 2000])
+def test_what_is_no_number_of_seconds_is_refused(seconds):
+    run = simulate(composer.wait(path("$.s")), {"s": seconds})
+
+    assert failed(run)[0] == "ExpressionError"
+    assert "is not a number of seconds" in run.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("until", "elapsed"),
+    [
+        ("1970-01-01T00:00:10Z", 10),
+        ("1970-01-01T00:00:10.250+00:00", 10.25),
+        ("1970-01-01T01:00:10+01:00", 10),
+        ("1970-01-01 00:00:10", 10),
+        (10, 10),
+        (10.5, 10.5),
+        (-5, 0),
+    ],
+)
+def test_a_wait_lasts_until_an_instant(until, elapsed):
+    assert simulate(composer.wait(until=path("$.t")), {"t": until}).elapsed == elapsed
+
+
+@pytest.mark.parametrize("until", ["soon", True, None, 1e12, [], "1970-13-01"])
+def test_what_is_no_instant_is_refused(until):
+    run = simulate(composer.wait(until=path("$.t")), {"t": until})
+
+    assert "is not an ISO 8601 instant or epoch seconds" in run.error["message"]
+
+
+def test_nobody_waits_for_more_than_a_year():
+    assert simulate(composer.wait(until=YEAR)).elapsed == YEAR
+    assert simulate(composer.wait(until=YEAR + 1)).outcome.code == "LimitExceeded"
+
+
+# --- dynamic --------------------------------------------------------------------------------------
+
+
+def test_dynamic_invokes_what_the_value_names():
+    wanted = {"type": "action", "name": "a", "params": {"n": 1}}
+
+    run = simulate(composer.dynamic(), wanted, actions={"a": lambda params: params})
+
+    assert run.value == {"n": 1}
+    assert (
+        simulate(composer.dynamic(), {"type": "action", "name": "a"}, actions={"a": {}}).value == {}
+    )
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {},
+        {"type": "action"},
+        {"type": "action", "name": "a b/c/d/e/f"},
+        {"type": "action", "name": 7},
+        {"type": "sequence", "name": "a"},
+        {"type": "action", "name": "a", "params": 7},
+    ],
+)
+def test_dynamic_refuses_what_names_nothing(wanted):
+    assert simulate(composer.dynamic(), wanted).outcome.code == "ExpressionError"
+
+
+def test_a_map_over_what_is_no_list_fails_and_over_nothing_is_nothing():
+    assert simulate(composer.map("a"), {"value": 7}).outcome.code == "ExpressionError"
+    assert simulate(composer.map("a"), {}).value == {"value": []}
+    assert simulate(composer.map("a", items=[]), {}).value == {"value": []}
+
+
+def test_a_race_of_nobody_fails():
+    assert simulate(composer.race()).error["message"] == "there was nothing to race"
+    lost = simulate(composer.race("a", "b"), actions={"a": Fail("No", 1), "b": Fail("No", 2)})
+    assert lost.error == {"code": "AllFailed", "message": "all 2 branches failed", "errors": [1, 2]}
+
+
+# --- what cannot be -------------------------------------------------------------------------------
+
+
+def test_a_program_that_was_compiled_wrong_is_our_mistake():
+    program = composer.compile(composer.action("a"))
+    context = composer.Context("0" * 32, 0, Limits())
+    cursor = Cursor(
+        Fiber(id="0", pc=0, value={}, frames=(Counter(1),)), program.instructions, context
+    )
+
+    with pytest.raises(AssertionError, match="compiled wrong"):
+        _popped(cursor, Saved)
+
+
+def test_there_is_an_operation_for_every_instruction():
+    world = World(composer.action("a"))
+
+    assert {type(i) for i in world.program.instructions} <= set(OPERATIONS)
+
+
+def test_an_execution_that_comes_to_its_end_with_an_error_has_failed():
+    """A loop that is not entered hands on what it was given, though that be an error."""
+    loop = composer.loop(composer.literal({"value": False}), "never")
+
+    run = simulate(loop, {"error": "given"}, actions={"never": {}})
+
+    assert failed(run) == ("ApplicationError", "given")
