@@ -21,6 +21,11 @@ HERE = Dialects(PLAIN, {"toy": lambda: TOY}, {})
 BUSY = Fail("Busy")
 
 
+@frozen
+class Silent(OwnFrame):
+    """A frame that counts nothing and has no deadline."""
+
+
 def test_a_frame_of_its_own_has_a_retry_rule_of_its_own():
     run = simulate(RINGING, {}, actions={"a": [BUSY, BUSY, {"ok": 1}]}, crash="every")
 
@@ -34,6 +39,10 @@ def test_what_no_frame_helps_against_goes_on_unwinding():
     assert len(run.calls("a")) == RINGS
     assert run.kinds()[-2:] == ["HungUp", "ExecutionFailed"]
     assert run.outcome.code == "Busy"
+
+
+def test_a_frame_that_counts_nothing_is_the_same_after_a_redrive():
+    assert Silent().refreshed(7) == Silent()
 
 
 def test_a_redrive_has_a_language_s_frames_count_anew():

@@ -219,10 +219,11 @@ class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
 
 
 def _joined(items: list[Any]) -> Any:
-    """One item, or all in one list, where lists are taken apart."""
-    if len(items) == 1:
-        return items[0]
-    return JList(part for item in items for part in listed(item))
+    """One item, or all in one list, where lists are taken apart; undefined ones do not count."""
+    defined = [item for item in items if item is not None]
+    if len(defined) <= 1:
+        return defined[0] if defined else None
+    return JList(part for item in defined for part in listed(item))
 
 
 def _is_whole(value: Any) -> bool:

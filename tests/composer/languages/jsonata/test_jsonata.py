@@ -437,6 +437,7 @@ def test_a_value_is_shared_where_nothing_in_it_changes():
 
     assert found is value
     assert evaluate(Expression.compile("$no"), bound()) is MISSING
+    assert repr(MISSING) == "MISSING"
 
 
 @pytest.mark.parametrize(
