@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..engine import PricesError, priced, read_prices
 from . import files, offline, output
 from .options import FILE, as_json, connected, connected_or_offline
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from ..engine import Prices
+    from ...composer import JSON
     from .client import Client
 
 SHOWN = 30
@@ -139,10 +139,10 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
     Amounts are list prices, without free tiers and discounts. Data that a cloud does not report is marked
     as unknown and not included.
     """
-    table = _prices(prices)
+    price = _pricing(prices)
     found = client.ask("GET", f"executions/{id}/cost")
-    if table is not None:
-        found["money"] = priced(found["steps"], table)
+    if price is not None:
+        found["money"] = price(found["steps"])
     if as_json:
         output.write_json(found)
         return
@@ -157,15 +157,19 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
     _show_money(found["money"])
 
 
-def _prices(file: Path | None) -> Prices | None:
+def _pricing(file: Path | None) -> Callable[[list[JSON]], JSON] | None:
+    """Returns the function that puts the prices of a file on the steps of an execution."""
     if file is None:
         return None
+    from ..engine import PricesError, priced, read_prices  # noqa: PLC0415  no other command needs them
+
     try:
-        return read_prices(file.read_text("utf-8"))
+        table = read_prices(file.read_text("utf-8"))
     except OSError as error:
         raise click.UsageError(f"--prices: {file} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, PricesError) as error:
         raise click.UsageError(f"--prices: {file}: {error}") from error
+    return lambda steps: priced(steps, table)
 
 
 def _show_money(money: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 from importlib.metadata import version
 
 import click
@@ -19,6 +20,8 @@ NO_CREDENTIALS = (
     "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
     "(the server prints the credentials at its first start)"
 )
+
+SERVERS = ("aws", "edge", "engine", "http", "lambdas", "service", "stepfunctions", "stores")
 
 
 @pytest.fixture
@@ -173,6 +176,26 @@ def test_it_runs_as_a_process_with_the_same_exit_codes(tmp_path):
         )
         assert done.returncode == code, done.stderr
         assert done.stderr.count("\n") == (code != 0)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["execution", "--help"], ["action", "list"]])
+def test_a_command_that_only_asks_a_server_loads_no_engine(arguments, tmp_path):
+    program = (
+        "import sys; from xingqiao.__main__ import main; sys.argv[0] = 'xingqiao'\n"
+        "try: main()\n"
+        "finally: print('loaded', sorted({'.'.join(name.split('.')[:3]) for name in sys.modules"
+        " if name.startswith('xingqiao.infra.')}), 'aiohttp' in sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+    )  # fmt: skip
+
+    loaded = done.stdout.rpartition("loaded ")[2]
+    assert "xingqiao.infra.cli" in loaded, done.stderr
+    assert not any(f"infra.{package}" in loaded for package in SERVERS), loaded
+    assert "True" not in loaded
 
 
 def on_a_terminal(*arguments, **environment):

@@ -77,7 +77,7 @@ def refusal(*options, **environment):
         timeout=DEADLINE_S, env={**os.environ, **environment},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, ""), done
-    others = (" infra.service.keys ", "limits of workers: ", " cgroups: ")
+    others = (".infra.service.keys ", "limits of workers: ", " cgroups: ")
     (line,) = (
         line for line in done.stderr.splitlines() if not any(each in line for each in others)
     )
