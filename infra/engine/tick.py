@@ -254,11 +254,11 @@ class Tick:
         self._turns.begin()
         self._turn.begin()
         for _ in range(len(self._put_off)):
-            if self.crowded or not (self._put_off and self._turns.take()):
-                break
             if not self._turn.take():
                 await asyncio.sleep(0)  # noqa: TID251  it has taken some time
                 self._turn.begin()
+            if self.crowded or not (self._put_off and self._turns.take()):
+                break
             try:
                 self._put_off.take()()
             except Exception:

@@ -57,6 +57,7 @@ UNNEEDED = (
     "xingqiao.composer.views.diagram",
     "xingqiao.composer.dsl",
     "xingqiao.composer.languages.asl.checking.diagnostics",
+    "xingqiao.composer.languages.jsonata",
 )
 
 

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.kit.actions.things import StandingClock
 from tests.kit.engine.engines import GUEST, HELD, begun
 from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer
@@ -21,6 +22,7 @@ from xingqiao.actions import (
 from xingqiao.actions import Trigger as TriggerKind
 from xingqiao.composer import Name, Success
 from xingqiao.infra.engine import tick
+from xingqiao.infra.engine.tick import Tick
 from xingqiao.infra.stores import MemoryStore
 
 ENTITY = {
@@ -240,3 +242,23 @@ async def test_what_goes_wrong_is_logged_once_with_its_cause(caplog):
     assert "commits again" in caplog.records[-1].message
     assert "Traceback" not in caplog.text
     await world.kill()
+
+
+async def test_what_was_put_off_is_forgotten_when_the_engine_stops(caplog):
+    ticking, done = Tick(MemoryStore(), StandingClock(), lambda runs: None), []
+    ending = asyncio.get_running_loop().create_future()
+
+    def last():
+        done.append("last")
+        ending.set_result(asyncio.ensure_future(ticking.end()))
+
+    for _ in range(tick.AT_ONCE - 1):
+        ticking.later("guest", lambda: done.append("one"))
+    ticking.later("guest", last)
+    ticking.later("guest", lambda: done.append("too late"))
+    running = asyncio.ensure_future(ticking.run())
+    await (await ending)
+    running.cancel()
+
+    assert done[-2:] == ["one", "last"]
+    assert caplog.records == []
