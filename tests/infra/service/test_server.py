@@ -173,7 +173,7 @@ def test_a_table_that_cannot_be_used_is_said_in_one_line(data, tmp_path, monkeyp
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     given = ("--port", "0", "--data", str(data), "--dynamodb")
 
-    assert "dynamodb must be the name of a table" in refusal(*given, "no/table")
+    assert "dynamodb must be a table name" in refusal(*given, "no/table")
     assert "needs a region: set AWS_REGION" in refusal(*given, "table")
     said = refusal(*given, "table", AWS_REGION="eu-west-1")
     assert said == "table table cannot be used: Unable to locate credentials"
