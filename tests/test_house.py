@@ -195,7 +195,7 @@ def named(dotted):
     if dotted.endswith(".md"):
         return True  # a link: `test_links_between_documents_lead_somewhere` follows it
     parent, _, member = dotted.rpartition(".")
-    if (HOME / parent.replace(".", "/") / member).is_dir():
+    if any((HOME / parent.replace(".", "/") / member).rglob("*.py")):
         return True
     if (HOME / f"{dotted.replace('.', '/')}.py").is_file():
         return True
