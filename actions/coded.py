@@ -34,7 +34,7 @@ class Code:
 
     @cached_property
     def hash(self) -> str:
-        """What a worker is kept warm for."""
+        """The hash by which warm workers are found."""
         parts = (self.kind, self.main, str(self.binary), self.text, *self.functions)
         return sha256(repr(parts).encode()).hexdigest()
 
@@ -59,7 +59,7 @@ def runnable(kind: str, kinds: Collection[str]) -> str:
     """The kind of code that a client means, which must be one of `kinds`.
 
     Raises:
-        InvalidError: it is none of them; with those that there are.
+        InvalidError: it is not one of `kinds`. The message lists them.
     """
     ours = resolved(kind)
     if ours not in kinds:

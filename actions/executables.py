@@ -34,7 +34,7 @@ _ROWS: Mapping[str, Row] = {**CODED, **COMPOSED, **MACHINES, **REMOTE}
 
 
 def row_of(kind: str) -> Row:
-    """What there is to know of a kind; any that is not known is code, if it is one at all."""
+    """The row of a kind. A kind that has no row is checked as code for a worker."""
     return _ROWS.get(kind, CODE)
 
 

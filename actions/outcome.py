@@ -37,7 +37,7 @@ SUCCESS, APPLICATION, DEVELOPER, INTERNAL = range(4)
 STATUS_TEXT = ("success", "application error", "action developer error", "whisk internal error")
 
 
-Ran: TypeAlias = Literal["no", "yes", "unknown"]
+MayHaveRun: TypeAlias = Literal["no", "yes", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class FailureKind:
     """What is known of a failure by its code."""
 
     status: int
-    ran: Ran
+    may_have_run: MayHaveRun
     transient: bool = False
 
     @property
     def retryable(self) -> bool:
         """Whether asking again may help and cannot do anything twice."""
-        return self.transient and self.ran == "no"
+        return self.transient and self.may_have_run == "no"
 
 
 FAILURES: dict[str, FailureKind] = {
@@ -128,7 +128,7 @@ class Completion:
 
     Times are in milliseconds since the epoch; `init_ms` is how long a cold worker took to take the
     code in. `variables` are those that an inline function has set. `documents` are committed with it.
-    `ran` is known better than by the code of the failure; `remote` tells where it ran, if elsewhere. With a
+    `may_have_run` is known better than by the code of the failure; `remote` tells where it ran, if elsewhere. With a
     `ticket` it is no end: the action has been taken in, and is to be asked after when that is durable.
     """
 
@@ -139,7 +139,7 @@ class Completion:
     init_ms: int | None = None
     variables: dict[str, JSON] | None = None
     documents: list[Document] = field(default_factory=list)
-    ran: Ran | None = None
+    may_have_run: MayHaveRun | None = None
     remote: Remoted | None = None
     ticket: dict[str, JSON] | None = field(default=None, repr=False)
 

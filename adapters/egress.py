@@ -305,7 +305,8 @@ class Egress:
         for _ in range(MAX_REDIRECTS + 1):
             answer = await self._once(ask, deadline_ms, most_bytes)
             if isinstance(answer, Fault):
-                return replace(answer, ran="unknown") if ran and answer.ran == "no" else answer
+                doubted = ran and answer.may_have_run == "no"
+                return replace(answer, may_have_run="unknown") if doubted else answer
             onward = _redirected(ask, answer)
             if onward is None:
                 return answer
@@ -457,8 +458,8 @@ def _unsent(ask: Ask, error: Exception) -> Fault:
 
 
 def _bad(why: str, ask: Ask, *, sent: bool = True) -> Fault:
-    ran = "unknown" if sent else "no"
-    return Fault.saying(BAD_RESPONSE, f"{_origin(ask)}: {why}", ran)  # type: ignore[arg-type]
+    may_have_run = "unknown" if sent else "no"
+    return Fault.saying(BAD_RESPONSE, f"{_origin(ask)}: {why}", may_have_run)  # type: ignore[arg-type]
 
 
 def _origin(ask: Ask) -> str:

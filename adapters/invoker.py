@@ -59,7 +59,7 @@ class _Spent:
 
     def count(self, answer: Done | Fault) -> None:
         """Counts an attempt that has ended."""
-        if isinstance(answer, Fault) and answer.ran == "no":
+        if isinstance(answer, Fault) and answer.may_have_run == "no":
             return
         report = answer.report
         self.charged += 1
@@ -153,7 +153,9 @@ class CloudInvoker:
         except InvalidError:  # of a server that knew other options
             now_ms = self._clock.now_ms()
             text = "it was taken in, and what is known of it cannot be read by this version"
-            lost = Completion(outcome_told(_lost(text)), ticket["started"], now_ms, ran="unknown")
+            lost = Completion(
+                outcome_told(_lost(text)), ticket["started"], now_ms, may_have_run="unknown"
+            )
             asyncio.get_running_loop().call_soon(done, lost)
             return
         request = self._request(remote, invocation, ticket["deadline"])
@@ -258,7 +260,7 @@ class CloudInvoker:
                 return answer
             if doubted:
                 answer = _doubted(answer)
-            doubted = answer.ran != "no"
+            doubted = answer.may_have_run != "no"
             seed = f"{job.invocation.activation}/{job.attempts}"
             wait_ms = wait_before_retry(
                 answer, job.attempts, remote.retrying, repeatable=action.repeatable, seed=seed
@@ -304,7 +306,9 @@ class CloudInvoker:
             return Fault(PERMISSION, error_told, "no", transient=job.ticket is not None)
         request = replace(job.request, authorizer=authorizer)
         answer = await ask(request)
-        refused = isinstance(answer, Fault) and answer.code == PERMISSION and answer.ran == "no"
+        refused = (
+            isinstance(answer, Fault) and answer.code == PERMISSION and answer.may_have_run == "no"
+        )
         if refused and authorizer is not None and authorizer.refused():
             answer = await ask(request)
         return answer
@@ -356,7 +360,7 @@ class CloudInvoker:
             self._clock.now_ms(),
             report.logs,
             None if report.cold_ms is None else round(report.cold_ms),
-            ran=answer.ran if isinstance(answer, Fault) else None,
+            may_have_run=answer.may_have_run if isinstance(answer, Fault) else None,
             remote=remote,
             ticket=self._ticket(job, answer) if isinstance(answer, Pending) else None,
         )
@@ -398,11 +402,11 @@ def outcome_told(answer: Done | Fault) -> Success | Failure:
 
 def _taken_in(answer: Done | Fault) -> Done | Fault:
     """What is asked after was taken in: that nobody answers does not tell that it has not run."""
-    if isinstance(answer, Fault) and answer.ran == "no":
-        return replace(answer, ran="unknown")
+    if isinstance(answer, Fault) and answer.may_have_run == "no":
+        return replace(answer, may_have_run="unknown")
     return answer
 
 
 def _doubted(fault: Fault) -> Fault:
     """What may have run before has perhaps run, whatever came of it this time."""
-    return replace(fault, ran="unknown")
+    return replace(fault, may_have_run="unknown")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from ..composer import failure, frozen
 
 if TYPE_CHECKING:
-    from ..actions import Ran, Remote
+    from ..actions import MayHaveRun, Remote
     from ..composer import JSON
 
 
@@ -121,7 +121,7 @@ class Fault:
 
     code: str
     error: JSON
-    ran: Ran
+    may_have_run: MayHaveRun
     retry_after_ms: int | None = None
     transient: bool = False
     report: Report = NOTHING_TOLD
@@ -131,13 +131,13 @@ class Fault:
         cls,
         code: str,
         message: str,
-        ran: Ran,
+        may_have_run: MayHaveRun,
         *,
         transient: bool = False,
         report: Report = NOTHING_TOLD,
     ) -> Fault:
         """One whose error is its code and a message of ours."""
-        return cls(code, told(code, message), ran, None, transient, report)
+        return cls(code, told(code, message), may_have_run, None, transient, report)
 
 
 @frozen

@@ -22,7 +22,7 @@ from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, failure, flaw
 from .port import Done, Fault, told
 
 if TYPE_CHECKING:
-    from ..actions import Ran
+    from ..actions import MayHaveRun
     from ..composer import JSON
     from .port import Report, Response
 
@@ -31,7 +31,7 @@ MAX_SHOWN = 1000  # characters of an answer that is shown as an error
 OK = range(200, 300)
 
 # What a status says when it is no answer of the function's own: code, whether it ran, whether it may pass.
-_STATUSES: dict[int, tuple[str, Ran, bool]] = {
+_STATUSES: dict[int, tuple[str, MayHaveRun, bool]] = {
     401: (PERMISSION, "no", False),
     403: (PERMISSION, "no", False),
     404: (NOT_FOUND, "no", False),
@@ -52,13 +52,15 @@ _STATUSES: dict[int, tuple[str, Ran, bool]] = {
 
 def fault_of(response: Response, now_ms: int, report: Report) -> Fault:
     """What a status that is no success says. A function's own error has its body as the error."""
-    code, ran, transient = _STATUSES.get(response.status, (APPLICATION_ERROR, "yes", False))
+    code, may_have_run, transient = _STATUSES.get(
+        response.status, (APPLICATION_ERROR, "yes", False)
+    )
     if response.status < 400:  # noqa: PLR2004  no error, but no answer that was asked for
-        code, ran = BAD_RESPONSE, "unknown"
+        code, may_have_run = BAD_RESPONSE, "unknown"
     if response.status >= 520:  # noqa: PLR2004  gateways' own: Cloudflare's are 520 to 530
-        code, ran, transient = LOST, "unknown", True
+        code, may_have_run, transient = LOST, "unknown", True
     error = error_of(response) if code == APPLICATION_ERROR else told(code, _said(response))
-    return Fault(code, error, ran, retry_after_ms(response, now_ms), transient, report)
+    return Fault(code, error, may_have_run, retry_after_ms(response, now_ms), transient, report)
 
 
 def unheard(fault: Fault, status: int) -> Fault:
@@ -67,8 +69,8 @@ def unheard(fault: Fault, status: int) -> Fault:
     Who was refused may be let in later, and whoever answers with 5xx may answer otherwise.
     """
     transient = fault.transient or status >= 500 or fault.code == PERMISSION  # noqa: PLR2004
-    ran = fault.ran if fault.code == PERMISSION else "unknown"
-    return replace(fault, ran=ran, transient=transient)
+    may_have_run = fault.may_have_run if fault.code == PERMISSION else "unknown"
+    return replace(fault, may_have_run=may_have_run, transient=transient)
 
 
 def _said(response: Response) -> str:

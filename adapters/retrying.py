@@ -57,7 +57,7 @@ def wait_before_retry(
         repeatable: whether running it twice makes no difference.
         seed: the same seed draws the same jitter.
     """
-    safe = fault.ran == "no" or (fault.ran == "unknown" and repeatable)
+    safe = fault.may_have_run == "no" or (fault.may_have_run == "unknown" and repeatable)
     if not (fault.transient and safe) or attempt >= retrying.attempts:
         return None
     policy = RetryPolicy(

@@ -119,7 +119,7 @@ def find_place() -> Place:
     """The place of this process.
 
     Raises:
-        CgroupError: when there is no cgroup v2, or its files are not in sight.
+        CgroupError: cgroup v2 is not mounted, or its files cannot be seen from here.
     """
     try:
         mounts = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
@@ -140,7 +140,7 @@ def own_group(mounts: str, groups: str) -> tuple[Path, str]:
     """The directory of a process's group and the group's name, from its `mountinfo` and `cgroup` in /proc.
 
     Raises:
-        CgroupError: when there is no cgroup v2, or the directory is not in sight.
+        CgroupError: cgroup v2 is not mounted, or the directory cannot be seen from here.
     """
     names = [line.removeprefix("0::") for line in groups.splitlines() if line.startswith("0::")]
     if not names:
@@ -153,7 +153,7 @@ def own_group(mounts: str, groups: str) -> tuple[Path, str]:
         root, point = (_unescaped(field) for field in place.split(" ")[3:5])
         if name.is_relative_to(root) and ".." not in name.relative_to(root).parts:
             return Path(point) / name.relative_to(root), str(name)
-    raise CgroupError("cgroup v2 is not mounted where this process's group is in sight")
+    raise CgroupError("cgroup v2 is not mounted where this process can see its own group")
 
 
 def _unescaped(field: str) -> str:

@@ -24,11 +24,11 @@ from ..port import Fault, told
 from ..reading import MAX_SHOWN, parsed, retry_after_ms
 
 if TYPE_CHECKING:
-    from ...actions import Ran
+    from ...actions import MayHaveRun
     from ...composer import JSON
     from ..port import Report, Response
 
-REFUSALS: dict[tuple[str, Ran, bool], str] = {
+REFUSALS: dict[tuple[str, MayHaveRun, bool], str] = {
     (THROTTLED, "no", True): """
         TooManyRequestsException ThrottlingException Throttling ThrottledException RequestThrottled
         RequestThrottledException RequestLimitExceeded LimitExceededException OverLimit SlowDown
@@ -82,7 +82,7 @@ _CREDENTIALS = {
     "RequestExpired": "says that the time is wrong here",
     "RequestTimeTooSkewed": "says that the time is wrong here",
 }
-_STATUSES: dict[int, tuple[str, Ran, bool]] = {
+_STATUSES: dict[int, tuple[str, MayHaveRun, bool]] = {
     401: (PERMISSION, "no", False),
     403: (PERMISSION, "no", False),
     404: (NOT_FOUND, "no", False),
@@ -104,18 +104,18 @@ def error_name(response: Response) -> str:
 def refusal(response: Response, now_ms: int, report: Report) -> Fault:
     """The fault that a response which is no success is."""
     name, doc = error_name(response), _document(response)
-    code, ran, transient = meaning(name, response.status)
+    code, may_have_run, transient = meaning(name, response.status)
     text = _text(name, doc, response) if code != PERMISSION else _refused(name, doc)
     error = told(code, text)
     if name:
         error["name"] = name
     if isinstance(doc.get("Reason"), str):
         error["reason"] = doc["Reason"]
-    return Fault(code, error, ran, _wait_ms(response, doc, now_ms), transient, report)
+    return Fault(code, error, may_have_run, _wait_ms(response, doc, now_ms), transient, report)
 
 
-def meaning(name: str, status: int) -> tuple[str, Ran, bool]:
-    """What an error of this name, or of this status if the name says nothing, is: code, `ran`, whether transient."""
+def meaning(name: str, status: int) -> tuple[str, MayHaveRun, bool]:
+    """What an error of this name, or of this status if the name says nothing, is: code, `may_have_run`, whether transient."""
     return _MEANT.get(name) or _by_status(status)
 
 
@@ -130,7 +130,7 @@ def refused_text(name: str) -> str:
     return _refused(name, {})
 
 
-def _by_status(status: int) -> tuple[str, Ran, bool]:
+def _by_status(status: int) -> tuple[str, MayHaveRun, bool]:
     if status >= SERVER_ERRORS:
         return LOST, "unknown", True
     if status in _STATUSES:

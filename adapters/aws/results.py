@@ -15,7 +15,7 @@ from ...composer import APPLICATION_ERROR, TIMEOUT
 from ..port import NOTHING_TOLD, Fault, Report, told
 
 if TYPE_CHECKING:
-    from ...actions import Ran
+    from ...actions import MayHaveRun
     from ...composer import JSON
     from ..port import Response
 
@@ -29,7 +29,7 @@ _FIGURE = re.compile(
 )
 
 # What Lambda itself calls errors: code, whether the handler ran. Others of `Runtime.` are crashes.
-_OWN: dict[str, tuple[str, Ran]] = {
+_OWN: dict[str, tuple[str, MayHaveRun]] = {
     "Sandbox.Timedout": (TIMEOUT, "unknown"),
     "Function.ResponseSizeTooLarge": (PAYLOAD_TOO_LARGE, "unknown"),
     "Runtime.MarshalError": (BAD_RESPONSE, "yes"),
@@ -48,10 +48,12 @@ def function_fault(payload: JSON, report: Report = NOTHING_TOLD) -> Fault:
     kind, said = doc.get("errorType"), doc.get("errorMessage")
     kind = kind if isinstance(kind, str) else ""
     said = said if isinstance(said, str) else ""
-    code, ran = _meant(kind, said)
+    code, may_have_run = _meant(kind, said)
     if code != APPLICATION_ERROR:
         error = told(code, said[:MAX_MESSAGE] or kind)
-        return Fault(code, {**error, "name": kind or code}, ran, None, code == TIMEOUT, report)
+        return Fault(
+            code, {**error, "name": kind or code}, may_have_run, None, code == TIMEOUT, report
+        )
     if not (kind or said):
         return Fault(code, payload if payload is not None else told(code, ""), "yes", report=report)
     error = told(kind or code, said[:MAX_MESSAGE])
@@ -61,7 +63,7 @@ def function_fault(payload: JSON, report: Report = NOTHING_TOLD) -> Fault:
     return Fault(code, error, "yes", report=report)
 
 
-def _meant(kind: str, said: str) -> tuple[str, Ran]:
+def _meant(kind: str, said: str) -> tuple[str, MayHaveRun]:
     if kind in _OWN:
         return _OWN[kind]
     if kind.startswith(_CRASHES):

@@ -141,9 +141,9 @@ class AwsServices:
             )
             if isinstance(found, Refused):
                 refused = found
-                code, ran, transient = meaning(found.code, found.status)
+                code, may_have_run, transient = meaning(found.code, found.status)
                 wait_ms = retry_after_ms(response, self._aws.now_ms)
-                return Fault(code, told(code, found.message), ran, wait_ms, transient)
+                return Fault(code, told(code, found.message), may_have_run, wait_ms, transient)
             return found
 
         seed = f"{request.key}/{operation.model.name}"

@@ -1,6 +1,6 @@
 """The DSL: compositions as a user writes them in Python, and the programs that they become.
 
-Importing any module of it imports all combinators: `composition.ROWS` is whole for whoever reads it.
+Importing any module of it imports all combinators: `composition.ROWS` is complete once it is imported.
 """
 
 from . import combinators

@@ -39,12 +39,12 @@ class Completed:
 class Failed:
     """The action it waits for failed, or never ran.
 
-    `ran` says whether it may have had an effect; None leaves that to what the code of the failure says.
+    `may_have_run` says whether it may have had an effect; None leaves that to what the code of the failure says.
     """
 
     turn: int
     failure: Failure
-    ran: Literal["no", "yes", "unknown"] | None = None
+    may_have_run: Literal["no", "yes", "unknown"] | None = None
     remote: dict[str, JSON] | None = None
 
 

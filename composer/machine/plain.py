@@ -59,10 +59,12 @@ class Plain:
     def failed(self, cursor: Cursor, event: Failed) -> Failure:
         detail: dict[str, JSON] = {"code": event.failure.code}
         if event.remote is not None:
-            detail |= {"ran": event.ran, "remote": event.remote}
+            detail |= {"ran": event.may_have_run, "remote": event.remote}
         cursor.note(history.STEP_FAILED, detail, event.failure.error)
         failed = settled(cursor, event.failure)
-        unknown = is_unknown(failed) if event.ran is None else event.ran == "unknown"
+        unknown = (
+            is_unknown(failed) if event.may_have_run is None else event.may_have_run == "unknown"
+        )
         if unknown and not asks_entity(cursor):
             doubt(cursor)
         return failed

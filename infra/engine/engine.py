@@ -45,7 +45,6 @@ from .redrives import Redrives
 from .registry import Registry
 from .resending import DeadLetters
 from .shared import Counters, EngineSettings, Parts
-from .stretching import Stretching
 from .tick import Tick, tell
 from .timers import Elapsed, Timers
 from .tokens import Tokens
@@ -123,10 +122,9 @@ class Engine:
         self._alarms: Timers[str] = Timers(clock, self._shown)
         self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
         self._tasks = asyncio.TaskGroup()
-        self._stretching = Stretching(self._parts, self._tick, self._tasks)
         self._inbox = Inbox(
             self._parts, self._tick, self._bounds, self._timers, self._alarms, self._waiters,
-            self._dispatch, self._stretching,
+            self._dispatch, self._tasks,
         )  # fmt: skip
         self._dispatch.completed = self._inbox.completed
         self.recovery = self._recovery = Recovery(
@@ -177,7 +175,7 @@ class Engine:
         self._alarms.stop()
         self._recovery.stop()
         self.endings.stop()
-        self._stretching.stop()
+        self._inbox.stretching.stop()
         self.entities.stop()
         self._inbox.close()
         await self._tick.end()
@@ -228,7 +226,7 @@ class Engine:
             "live": self._bounds.live,
             "recovery_left": self._recovery.left,
             "put_off": self._tick.waiting,
-            "evaluating": len(self._stretching),
+            "evaluating": len(self._inbox.stretching),
             "waiters": len(self._waiters),
             **self.entities.gauges(),
             "dead_letters": len(self.letters),

@@ -82,7 +82,7 @@ class Letter:
     execution: bool
     code: str
     message: str
-    ran: str
+    may_have_run: str
     attempts: int
     owner: str = ""
 
@@ -94,6 +94,12 @@ class Letter:
     def unwaited(self) -> Unwaited:
         """How it is called when it is tried again."""
         return Unwaited(self.how, self.rule, self.attempts + 1)
+
+    @classmethod
+    def from_json(cls, doc: dict[str, Any]) -> Letter:
+        """Reads what `to_json` wrote, and what versions before 2026-11-22 wrote: `ran` was its old name."""
+        known = {"may_have_run": doc.get("ran"), **doc}
+        return cls(**{name: known[name] for name in _FIELDS if name in known})
 
     def to_json(self) -> dict[str, JSON]:
         return {name: getattr(self, name) for name in _FIELDS}
@@ -109,7 +115,7 @@ class Letter:
             "executionId" if self.execution else "activationId": self.activation,
             "code": self.code,
             "message": self.message,
-            "mayHaveRun": self.ran,
+            "mayHaveRun": self.may_have_run,
             "attempts": self.attempts,
         }
         return {name: value for name, value in doc.items() if value not in (None, "")}
@@ -117,7 +123,7 @@ class Letter:
 
 _FIELDS = (
     "id", "namespace", "at_ms", "target", "how", "rule", "activation", "execution", "code", "message",
-    "ran", "attempts", "owner",
+    "may_have_run", "attempts", "owner",
 )  # fmt: skip
 
 
@@ -131,7 +137,7 @@ class Letters:
     async def load(self) -> None:
         """Reads them from the store, but for what they were called with."""
         async for document in self._parts.store.documents(LETTER):
-            letter = Letter(**orjson.loads(document.body or b""))
+            letter = Letter.from_json(orjson.loads(document.body or b""))
             self._kept.setdefault(letter.namespace, {})[letter.id] = letter
 
     def __len__(self) -> int:
@@ -177,7 +183,7 @@ class Letters:
             "execution": False,
             "code": failed.code,
             "message": _text(failed.error)[:TEXT],
-            "ran": kind.ran if kind is not None else "unknown",
+            "may_have_run": kind.may_have_run if kind is not None else "unknown",
             "attempts": unwaited.attempts,
         }
 

@@ -35,7 +35,7 @@ from ...composer import (
 from .runs import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
 
 if TYPE_CHECKING:
-    from ...actions import Completion, Opened, Ran, Write
+    from ...actions import Completion, MayHaveRun, Opened, Write
     from ...composer import JSON, Outcome
     from .runs import Flight, Run
 
@@ -66,8 +66,8 @@ def ticket_of(run: Run, flight: Flight, completion: Completion) -> dict[str, JSO
         more: dict[str, JSON] = {"poll": completion.ticket, "kind": flight.kind}
     else:
         ran_ms = completion.ended_ms - completion.started_ms
-        ran = completion.remote or Remoted(HERE, ran_ms=ran_ms, billed_ms=ran_ms)
-        more = {"remote": asdict(replace(ran, later=True))}
+        remote = completion.remote or Remoted(HERE, ran_ms=ran_ms, billed_ms=ran_ms)
+        more = {"remote": asdict(replace(remote, later=True))}
     if run.execution.program.dialect.numbers:
         given = completion.outcome.value
         more |= given if flight.kind == ACTIVITY else {"result": given}
@@ -89,10 +89,10 @@ def event_of(turn: int, completion: Completion) -> Completed | Failed:
     if variables and outcome.code == APPLICATION_ERROR:
         # what it had set by then counts
         return Completed(turn, {"error": outcome.error}, variables)
-    ran = completion.ran
-    if ran is None and outcome.code in (BAD_RESPONSE, PAYLOAD_TOO_LARGE):
-        ran = "unknown"  # it may have done all that it was to do, but for telling so
-    return Failed(turn, outcome, ran, remote)
+    may_have_run = completion.may_have_run
+    if may_have_run is None and outcome.code in (BAD_RESPONSE, PAYLOAD_TOO_LARGE):
+        may_have_run = "unknown"  # it may have done all that it was to do, but for telling so
+    return Failed(turn, outcome, may_have_run, remote)
 
 
 def log_of(opened: Opened, completion: Completion) -> str:
@@ -110,14 +110,16 @@ def taken_or_done(
     return event_of(turn, completion)
 
 
-def in_doubt(run: Run, fiber: str, turn: int, failed: Failure, ran: Ran | None = None) -> Failure:
+def in_doubt(
+    run: Run, fiber: str, turn: int, failed: Failure, may_have_run: MayHaveRun | None = None
+) -> Failure:
     """A step of a saga or a transaction that cannot be sent again may have been done before.
 
-    `ran` is known better than by the code of the failure.
+    `may_have_run` is known better than by the code of the failure.
     """
     kind = FAILURES.get(failed.code)
     sent = (fiber, turn) in run.resent and run.execution.program.spans
-    if not sent or kind is None or (ran or kind.ran) != "no":
+    if not sent or kind is None or (may_have_run or kind.may_have_run) != "no":
         return failed
     text = "It was sent before the server stopped, and may have run; it cannot be sent again."
     return Failure(LOST, {"code": LOST, "message": text, "cause": failed.error})
@@ -125,10 +127,10 @@ def in_doubt(run: Run, fiber: str, turn: int, failed: Failure, ran: Ran | None =
 
 def may_have_run(event: Failed) -> bool:
     """Whether a step that failed leaves open what it has done."""
-    if event.ran is not None:
-        return event.ran == "unknown"
+    if event.may_have_run is not None:
+        return event.may_have_run == "unknown"
     kind = FAILURES.get(event.failure.code)
-    return kind is not None and kind.ran == "unknown"
+    return kind is not None and kind.may_have_run == "unknown"
 
 
 def status_in_words(outcome: Outcome) -> str:

@@ -27,14 +27,11 @@ if TYPE_CHECKING:
 class Stretching:
     """Makes the stretches of executions, and calls `made` with the transition or the exception of each."""
 
-    made: Made
-
-    def __init__(self, parts: Parts, tick: Tick, tasks: asyncio.TaskGroup) -> None:
-        self._parts, self._tick, self._tasks = parts, tick, tasks
+    def __init__(self, parts: Parts, tick: Tick, tasks: asyncio.TaskGroup, made: Made) -> None:
+        self._parts, self._tick, self._tasks, self._made = parts, tick, tasks, made
         self._queue: FairQueue[Run] = FairQueue()
-        self._waiting: set[str] = (
-            set()
-        )  # ids of executions in the queue, and of the one whose stretch is being made
+        # Executions in the queue, and the one whose stretch is being made.
+        self._waiting: set[str] = set()
         self._working = False
         self._stopped = False
 
@@ -82,7 +79,7 @@ class Stretching:
             made = error
         run.conducted_us += clock.elapsed_us() - began_us
         if self._stands(run):
-            self.made(run, stretch, made)
+            self._made(run, stretch, made)
 
     def _stands(self, run: Run) -> bool:
         return not self._stopped and self._parts.runs.get(run.id) is run

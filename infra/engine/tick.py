@@ -87,9 +87,8 @@ class Tick:
         self._effects: deque[Callable[[], None]] = deque()  # of what is committed
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
-        self.beside = (
-            0  # executions that wait for a thread; the tick does not rest before they are done
-        )
+        # Executions that wait for a thread: the tick does not rest before they are done.
+        self.beside = 0
         self._committing = False
         self._trying = False  # whether an attempt to commit is under way
         self._doubtful = False  # whether one may have done what it was to do

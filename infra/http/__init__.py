@@ -4,6 +4,7 @@ from .api import Api
 from .app import create_app
 from .auth import Authenticator
 from .hiding import is_machine_hidden
+from .parsing import WideIntegerError, parse
 from .reading import content
 from .wings import Route, Wing
 
@@ -11,8 +12,10 @@ __all__ = [
     "Api",
     "Authenticator",
     "Route",
+    "WideIntegerError",
     "Wing",
     "content",
     "create_app",
     "is_machine_hidden",
+    "parse",
 ]

@@ -26,11 +26,16 @@ _CONTINUATIONS = range(0x80, 0xC0)  # bytes inside a character of UTF-8
 _HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")  # the first half of a pair of surrogates
 
 
+class WideIntegerError(ValueError):
+    """An integer of more than 64 bits, which cannot be kept exactly. The text says where it is."""
+
+
 def parse(text: bytes | bytearray) -> JSON:
     """The value of JSON text.
 
     Raises:
-        ValueError: saying what is wrong with the text, or which integer takes more than 64 bits.
+        WideIntegerError: an integer takes more than 64 bits.
+        ValueError: the text is not valid JSON.
     """
     giants = _giants(text) if len(text) > PIECE_BYTES else []
     if not giants:
@@ -46,7 +51,7 @@ def parse(text: bytes | bytearray) -> JSON:
 def _whole(text: bytes | bytearray) -> JSON:
     value: JSON = orjson.loads(text)
     if why := overflow(text):
-        raise ValueError(f"{why}: send it as a string, or as a float such as 1e30")
+        raise WideIntegerError(why)
     return value
 
 

@@ -13,7 +13,7 @@ from ...actions import InvalidError, Query, TooLargeError
 from ...composer import MAX_DEPTH, nests_deeper
 from ..engine import LARGE_BYTES
 from .members import check_members
-from .parsing import parse
+from .parsing import WideIntegerError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
+AS_TEXT = "send it as a string, or as a float such as 1e30"
 MAX_LIST = 200
 DEFAULT_LIST = 30
 TRUE = {"true", "yes", "on", "1"}
@@ -228,5 +229,7 @@ def _parsed(content: bytearray) -> JSON:
         return None
     try:
         return parse(content)
+    except WideIntegerError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}: {AS_TEXT}") from None
     except ValueError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from None

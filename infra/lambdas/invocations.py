@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import NotFoundError, Query, Write, log_tail, request_id
-from ...composer import MAX_DEPTH, Failure, activation_id, flaw, overflow
+from ...composer import MAX_DEPTH, Failure, activation_id, flaw
 from ..aws import AGAIN, AwsError, machine_of
 from ..engine import EVENT, Beginning, Unwaited
+from ..http import parse
 from .configuration import LATEST, arn_of, missing, named
 from .protocol import Answer
 
@@ -62,11 +63,9 @@ async def invoke(asked: Asked, api: Api) -> Answer:
 
 def _event(content: bytearray) -> JSON:
     try:
-        event = orjson.loads(content or b"{}")
-    except orjson.JSONDecodeError as error:
+        event = parse(content or b"{}")
+    except ValueError as error:
         raise _unreadable(str(error)) from None
-    if why := overflow(content):
-        raise _unreadable(why)
     if content.count(b"{") + content.count(b"[") > MAX_DEPTH and (why := flaw(event)):
         raise _unreadable(why)
     return event

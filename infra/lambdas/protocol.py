@@ -21,9 +21,9 @@ from ...actions import (
     ThrottledError,
     TooLargeError,
 )
-from ...composer import InvalidNameError, overflow
+from ...composer import InvalidNameError
 from ..aws import TERMINATOR, AwsError, Refusals, refused, signer
-from ..http import content
+from ..http import content, parse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -126,14 +126,11 @@ def parsed(content: bytes | bytearray) -> JSON:
         AwsError: SerializationException.
     """
     try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
+        return parse(content)
+    except ValueError as error:
         raise AwsError(
             "SerializationException", f"Could not parse request body into json: {error}"
         ) from None
-    if why := overflow(content):
-        raise AwsError("SerializationException", f"Could not parse request body into json: {why}")
-    return value
 
 
 def _new_id() -> str:

@@ -34,8 +34,9 @@ from ...actions import (
     Write,
     scheduled,
 )
-from ...composer import APPLICATION_ERROR, Error, Failure, Name, Success, overflow
+from ...composer import APPLICATION_ERROR, Error, Failure, Name, Success
 from ..engine import Timers
+from ..http import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -336,11 +337,9 @@ def _secret(value: JSON) -> str | None:
 
 def _payload(body: bytes) -> dict[str, JSON]:
     try:
-        payload = orjson.loads(body) if body else {}
-    except orjson.JSONDecodeError as error:
+        payload = parse(body) if body else {}
+    except ValueError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from None
-    if why := overflow(body):
-        raise InvalidError(f"The request content was malformed:\n{why}")
     return payload if isinstance(payload, dict) else {"value": payload}
 
 

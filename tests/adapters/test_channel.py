@@ -25,7 +25,7 @@ def test_a_parameter_changes_neither_host_nor_what_comes_before_it(one, other):
     )
 
     if isinstance(made, Fault):
-        assert (made.code, made.ran) == ("InvalidRequest", "no")
+        assert (made.code, made.may_have_run) == ("InvalidRequest", "no")
         return
     url, used = made
     parts = urlsplit(url)
@@ -62,5 +62,5 @@ def test_a_body_is_as_large_as_the_cloud_takes(most, fits):
     if fits:
         assert body == '{"n":"ü"}'.encode()
     else:
-        assert (body.code, body.ran) == ("PayloadTooLarge", "no")
+        assert (body.code, body.may_have_run) == ("PayloadTooLarge", "no")
         assert body.error["message"] == "the cloud takes at most 9 bytes, and these are 10"

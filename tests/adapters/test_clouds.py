@@ -364,7 +364,7 @@ async def test_a_check_tells_what_is_wrong_with_a_secret(host):
 
     found = await check(exec, secrets)
 
-    assert (found.code, found.ran) == ("Permission", "no")
+    assert (found.code, found.may_have_run) == ("Permission", "no")
     assert SECRET not in str(found)
     assert (await check(exec, {})).code == "Permission"
 
@@ -402,7 +402,7 @@ async def test_a_mistake_of_ours_is_an_answer_too(caplog):
         answers.invoke(invoker, asked)
 
         completion = await answers.next()
-    assert (completion.outcome.code, completion.ran) == ("InternalError", "unknown")
+    assert (completion.outcome.code, completion.may_have_run) == ("InternalError", "unknown")
     assert "by a mistake of ours" in caplog.text
 
 

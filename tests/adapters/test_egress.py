@@ -46,7 +46,7 @@ async def send(url, *, allowed=HERE, method="GET", within_ms=SOON_MS, most=MOST,
 def told(fault):
     assert isinstance(fault, Fault), fault
     assert SECRET not in str(fault)
-    return fault.code, fault.ran
+    return fault.code, fault.may_have_run
 
 
 # --- which addresses ---------------------------------------------------------------------------

@@ -200,7 +200,7 @@ async def test_what_cannot_be_read_of_a_ticket_is_lost_and_stops_nothing(host):
         invoker.resume(invocation(action(http(host)["exec"])), ticket, answers)
 
         completion = await answers.next()
-    assert (completion.outcome.code, completion.ran) == ("Lost", "unknown")
+    assert (completion.outcome.code, completion.may_have_run) == ("Lost", "unknown")
 
 
 async def test_what_may_run_once_is_not_sent_again_after_a_crash(host):
@@ -271,7 +271,7 @@ async def test_what_may_have_run_once_may_have_run_whatever_is_said_the_next_tim
 
         completion = await answers.next()
     assert len(posts(host)) == 2
-    assert completion.ran == "unknown"
+    assert completion.may_have_run == "unknown"
 
 
 async def test_a_step_of_a_saga_that_cannot_be_sent_again_may_have_run_before(host):
@@ -570,7 +570,7 @@ async def test_what_completes_a_step_goes_nowhere_without_tls():
         answers.invoke(invoker, invocation(action(exec), token="a-token"))
 
         completion = await answers.next()
-    assert (completion.outcome.code, completion.ran) == ("Permission", "no")
+    assert (completion.outcome.code, completion.may_have_run) == ("Permission", "no")
     assert "use https://" in completion.outcome.error["message"]
 
 
@@ -608,14 +608,14 @@ async def run(server, params, /, **options):
 async def test_a_parameter_is_a_part_of_the_path_and_no_more(host, value, path):
     host.on("POST", path, answer({}))
 
-    assert (await run(host, {"id": value}, function=f"{host.url}/o/{{id}}")).ran is None
+    assert (await run(host, {"id": value}, function=f"{host.url}/o/{{id}}")).may_have_run is None
 
 
 @pytest.mark.parametrize("value", ["..", ".", None, {}, True, [1]])
 async def test_a_parameter_that_leads_elsewhere_or_is_no_text_is_refused(host, value):
     completion = await run(host, {"id": value}, function=f"{host.url}/o/{{id}}/items")
 
-    assert (completion.outcome.code, completion.ran) == ("InvalidRequest", "no")
+    assert (completion.outcome.code, completion.may_have_run) == ("InvalidRequest", "no")
     assert host.requests == []
 
 
@@ -623,7 +623,7 @@ async def test_a_parameter_that_leads_elsewhere_or_is_no_text_is_refused(host, v
 async def test_a_parameter_ends_no_header(host, value):
     completion = await run(host, {"id": value}, headers={"X-Order": "{id}"})
 
-    assert (completion.outcome.code, completion.ran) == ("InvalidRequest", "no")
+    assert (completion.outcome.code, completion.may_have_run) == ("InvalidRequest", "no")
     assert host.requests == []
 
 
@@ -666,7 +666,7 @@ async def test_what_has_no_body_has_its_parameters_in_the_query(host):
 async def test_a_body_that_cannot_be_made_is_refused(host):
     completion = await run(host, {}, body={"order": {"$path": "$.id"}})
 
-    assert (completion.outcome.code, completion.ran) == ("InvalidRequest", "no")
+    assert (completion.outcome.code, completion.may_have_run) == ("InvalidRequest", "no")
 
 
 @pytest.mark.parametrize(
@@ -689,7 +689,7 @@ async def test_an_orchestration_is_asked_told_and_ended(host, operation, params,
 
     completion = await run(host, params, **exec)
 
-    assert completion.ran is None, completion.outcome
+    assert completion.may_have_run is None, completion.outcome
     assert host.requests[0].path == f"{ROOT}{path}"
     assert host.requests[0].query == ({"reason": "a&b"} if operation == "terminate" else {})
 
@@ -701,7 +701,7 @@ async def test_an_orchestration_is_asked_told_and_ended(host, operation, params,
 async def test_an_orchestration_that_is_not_named_is_refused(host, operation, params):
     completion = await run(host, params, **{**durable(host)["exec"], "operation": operation})
 
-    assert (completion.outcome.code, completion.ran) == ("InvalidRequest", "no")
+    assert (completion.outcome.code, completion.may_have_run) == ("InvalidRequest", "no")
     assert host.requests == []
 
 
@@ -718,7 +718,7 @@ async def test_an_error_of_a_function_that_speaks_of_a_status_is_an_error(host):
 
     completion = await run(host, {}, **azure(host)["exec"])
 
-    assert (completion.outcome.code, completion.ran) == ("ApplicationError", "yes")
+    assert (completion.outcome.code, completion.may_have_run) == ("ApplicationError", "yes")
 
 
 @pytest.mark.parametrize(

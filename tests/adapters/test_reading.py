@@ -46,7 +46,7 @@ STATUSES = [
 def test_what_a_status_means(status, code, ran, transient):
     fault = fault_of(response(status), NOW_MS, NOBODY)
 
-    assert (fault.code, fault.ran, fault.transient) == (code, ran, transient)
+    assert (fault.code, fault.may_have_run, fault.transient) == (code, ran, transient)
     assert fault.error == {"code": code, "message": f"it answers {status}"}
 
 
@@ -113,7 +113,7 @@ def test_the_value_of_a_body(body, kind, value):
 def test_what_is_no_json_value_is_a_bad_response(body):
     fault = done(response(200, body, content_type=JSON), NOBODY)
 
-    assert (fault.code, fault.ran) == ("BadResponse", "unknown")
+    assert (fault.code, fault.may_have_run) == ("BadResponse", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_when_to_ask_again(text, waits_ms):
 def test_what_is_packed_is_a_bad_response():
     fault = done(response(200, b"\x1f\x8b", content_encoding="gzip"), NOBODY)
 
-    assert (fault.code, fault.ran) == ("BadResponse", "unknown")
+    assert (fault.code, fault.may_have_run) == ("BadResponse", "unknown")
     assert "'gzip'" in fault.error["message"]
 
 

@@ -79,7 +79,7 @@ async def test_what_a_function_returns_is_the_result(row, value, result):
     run = await row.run()
 
     assert run.outcome == Success(result)
-    assert run.completion.ran is None
+    assert run.completion.may_have_run is None
     assert run.completion.remote.attempts == 1
     assert SECRET not in shown(run)
 
@@ -98,7 +98,7 @@ async def test_an_error_of_the_function_is_its_own_and_it_ran(row):
     run = await row.run(notes={"idempotent": True})
 
     assert run.outcome == Failure("ApplicationError", ERROR)
-    assert run.completion.ran == "yes"
+    assert run.completion.may_have_run == "yes"
     assert run.completion.remote.attempts == 1  # also what may run twice is not asked for again
 
 
@@ -372,7 +372,7 @@ async def test_what_has_not_ended_by_its_deadline_is_told_to_stop(row):
 
         completion = await answers.next(2)
 
-    assert (completion.outcome.code, completion.ran) == ("Timeout", "unknown")
+    assert (completion.outcome.code, completion.may_have_run) == ("Timeout", "unknown")
     assert row.stopped
 
 
@@ -423,7 +423,7 @@ async def test_a_check_runs_nothing_and_says_who_is_not_there(row):
     async with opened(row.secrets) as invoker:
         found = await invoker.check(row.action().exec, "guest")
 
-    assert (found.code, found.ran) == ("Unavailable", "no")
+    assert (found.code, found.may_have_run) == ("Unavailable", "no")
 
 
 @rows("checks")
@@ -463,4 +463,4 @@ async def test_when_it_is_closed_everything_is_answered_once(row):
         await until(row.hanging.reached.is_set)
     row.hanging.release()
 
-    assert [(one.outcome.code, one.ran) for one in answers.all] == [("Lost", "unknown")]
+    assert [(one.outcome.code, one.may_have_run) for one in answers.all] == [("Lost", "unknown")]

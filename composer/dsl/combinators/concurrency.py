@@ -120,7 +120,7 @@ def map(
     """The parts in sequence for each item of a list, at once: `{"value": [results, in order]}`.
 
     Args:
-        parts: what runs for each item; an item that is no object comes as `{"value": item}`.
+        parts: what runs for each item; an item that is not an object is passed as `{"value": item}`.
         items: a path to the list, or a template that makes one; the field `value` when None.
         concurrency: so many at a time; all when None.
         errors: as for `parallel`.

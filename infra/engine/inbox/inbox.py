@@ -49,12 +49,14 @@ from ..outcomes import (
     within_limits,
 )
 from ..runs import RUNNING, STUCK, Flight, Parent
+from ..stretching import Stretching
 from ..targets import counted, opened, reopened, target
 from ..waiters import Ended
 from .beginning import Starts
 from .entity_calls import Asks
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from ....actions import Document
@@ -73,7 +75,6 @@ if TYPE_CHECKING:
     from ..runs import Run
     from ..shared import Parts
     from ..steps import Starter
-    from ..stretching import Stretching
     from ..tick import Tick
     from ..timers import Timer, Timers
     from ..waiters import Waiters
@@ -98,11 +99,11 @@ class Inbox:
         alarms: Timers[str],
         waiters: Waiters,
         starter: Starter,
-        stretching: Stretching,
+        tasks: asyncio.TaskGroup,
     ) -> None:
         self._parts, self._tick, self._timers, self._alarms = parts, tick, timers, alarms
-        self._waiters, self._starter, self._stretching = waiters, starter, stretching
-        stretching.made = self._stretched
+        self._waiters, self._starter = waiters, starter
+        self.stretching = Stretching(parts, tick, tasks, self._stretched)
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._bounds, self._starts = bounds, Starts(parts, tick, bounds)
         self._share = Share(parts.clock, SHARE_US, SHARE_STARTS)
@@ -281,7 +282,7 @@ class Inbox:
             due_ms = fiber.due_ms
             if due_ms is not None:
                 self._arm(run, fiber, due_ms)
-        self._stretching.look(run)
+        self.stretching.look(run)
         if changes.more:
             self._tick.later(run.origin.namespace, partial(self.proceed, run))
         if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
@@ -375,7 +376,7 @@ class Inbox:
         run.steps_ms += child.steps_ms
         run.memory_mb = max(run.memory_mb, child.memory_mb)
         if child.doubtful and isinstance(completion.outcome, Failure):
-            completion = replace(completion, ran="unknown")
+            completion = replace(completion, may_have_run="unknown")
             run.doubt(self._tick.gathering.write)
         event = taken_or_done(parent.turn, run, flight, completion)
         return [(run, run.execution.deliver(parent.fiber, event, run.now_ms(self._clock)))]
@@ -428,10 +429,12 @@ class Inbox:
             completion = within_limits(run, completion, limit, self._tick.gathering.write)
         outcome = completion.outcome
         if isinstance(outcome, Failure) and opened.action.entity is None:
-            outcome = in_doubt(run, fiber, turn, outcome, completion.ran)
+            outcome = in_doubt(run, fiber, turn, outcome, completion.may_have_run)
             changed = outcome is not completion.outcome
             completion = replace(
-                completion, outcome=outcome, ran=None if changed else completion.ran
+                completion,
+                outcome=outcome,
+                may_have_run=None if changed else completion.may_have_run,
             )
         self._counters.steps_failed += isinstance(outcome, Failure)
         if (not run.origin.express or run.origin.solo) and not opened.silent:
@@ -443,7 +446,9 @@ class Inbox:
             event = replace(event, log=log_of(opened, completion))
         if isinstance(event, Failed):
             if opened.action.entity is not None:
-                event = replace(event, ran="yes")  # what it has not answered it has not done
+                event = replace(
+                    event, may_have_run="yes"
+                )  # what it has not answered it has not done
             elif may_have_run(event):
                 run.doubt(self._tick.gathering.write)
         return run.execution.deliver(fiber, event, run.now_ms(self._clock))

@@ -25,9 +25,9 @@ from ....actions import (
     ThrottledError,
     TooLargeError,
 )
-from ....composer import InvalidNameError, overflow
+from ....composer import InvalidNameError
 from ...aws import AwsError, Refusals, read, refused, signer
-from ...http import content
+from ...http import WideIntegerError, content, parse
 from .inputs import INPUTS
 
 if TYPE_CHECKING:
@@ -109,12 +109,11 @@ async def refusing(
 
 def _parsed(content: bytearray) -> JSON:
     try:
-        value = orjson.loads(content or b"{}")
-    except orjson.JSONDecodeError as error:
+        return parse(content or b"{}")
+    except WideIntegerError as error:
+        raise AwsError("SerializationException", f"The request cannot be read: {error}") from None
+    except ValueError as error:
         raise AwsError("SerializationException", f"The request is no JSON: {error}") from None
-    if why := overflow(content):
-        raise AwsError("SerializationException", f"The request cannot be read: {why}")
-    return value
 
 
 def _written(id: str, content: dict[str, JSON], status: int) -> Response:

@@ -82,7 +82,7 @@ def test_no_error_has_two_meanings():
 def test_an_error_says_whether_the_function_ran(name, status, code, ran, transient):
     fault = refused(name, status)
 
-    assert (fault.code, fault.ran, fault.transient) == (code, ran, transient)
+    assert (fault.code, fault.may_have_run, fault.transient) == (code, ran, transient)
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ async def test_a_function_s_error_is_its_own(host, lambdas):
     host.on("POST", INVOKE, answer(raised, headers=FAILED), answer(b"{half", headers=FAILED))
 
     fault = await lambdas.invoke(request())
-    assert (fault.code, fault.ran, fault.transient) == ("ApplicationError", "yes", False)
+    assert (fault.code, fault.may_have_run, fault.transient) == ("ApplicationError", "yes", False)
     assert fault.error == {"code": "NoMoney", "message": "none", "stack": ["a"]}
     assert (fault.report.billed_ms, fault.report.logs) == (3.0, ["hello"])
     assert (await lambdas.invoke(request())).code == "ApplicationError"
@@ -149,7 +149,7 @@ async def test_a_result_that_is_no_json_is_bad_and_the_function_has_run(host, la
 
     for _ in range(2):
         fault = await lambdas.invoke(request())
-        assert (fault.code, fault.ran) == ("BadResponse", "yes")
+        assert (fault.code, fault.may_have_run) == ("BadResponse", "yes")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ async def test_what_goes_wrong_says_whether_the_function_ran(
     fault = await lambdas.invoke(request())
 
     assert isinstance(fault, Fault)
-    assert (fault.code, fault.ran, fault.transient) == (code, ran, transient)
+    assert (fault.code, fault.may_have_run, fault.transient) == (code, ran, transient)
     assert fault.retry_after_ms == (2000 if code == "Throttled" else None)
 
 
@@ -186,7 +186,7 @@ async def test_a_function_that_takes_too_long_may_still_run(host, lambdas):
     fault = await lambdas.invoke(request(left_ms=100))
     slow.release()
 
-    assert (fault.code, fault.ran) == ("Timeout", "unknown")
+    assert (fault.code, fault.may_have_run) == ("Timeout", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ async def test_what_lambda_would_not_take_is_not_sent(host, lambdas, mode, most,
     ]
     refused, taken = [await lambdas.invoke(each) for each in asked]
 
-    assert (refused.code, refused.ran) == ("PayloadTooLarge", "no")
+    assert (refused.code, refused.may_have_run) == ("PayloadTooLarge", "no")
     assert refused.error["message"].endswith(f"at most {most} bytes, and these are {most + 1}")
     assert not isinstance(taken, Fault)
     assert len(host.requests[0].body) == most
@@ -318,7 +318,7 @@ async def test_a_function_that_is_not_durable_is_told_so(host, lambdas):
 
     fault = await lambdas.invoke(request(mode="durable"))
 
-    assert (fault.code, fault.ran) == ("InvalidRequest", "unknown")
+    assert (fault.code, fault.may_have_run) == ("InvalidRequest", "unknown")
     assert fault.error["message"] == "the function is not durable: it was invoked as an event"
 
 
@@ -327,7 +327,7 @@ async def test_a_durable_function_that_is_throttled_has_not_begun(host, lambdas)
 
     fault = await lambdas.invoke(request(mode="durable"))
 
-    assert (fault.code, fault.ran) == ("Throttled", "no")
+    assert (fault.code, fault.may_have_run) == ("Throttled", "no")
 
 
 @pytest.mark.parametrize("status", ["RUNNING", "PAUSING", "PAUSED"])

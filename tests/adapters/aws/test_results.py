@@ -51,7 +51,7 @@ def test_an_error_is_the_function_s_own_or_the_cloud_s(kind, message, code, ran)
 
     fault = function_fault(payload)
 
-    assert (fault.code, fault.ran, fault.error["message"]) == (code, ran, message)
+    assert (fault.code, fault.may_have_run, fault.error["message"]) == (code, ran, message)
 
 
 def test_an_exception_is_named_by_its_type_and_has_its_stack():

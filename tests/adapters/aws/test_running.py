@@ -150,7 +150,7 @@ async def test_a_function_that_returns_nothing_has_done_well(lambdas):
 async def test_what_goes_wrong_says_what_and_whether_it_ran(lambdas, name, code, ran, message):
     fault = await lambdas.invoke(lambdas.asked(name))
 
-    assert (fault.code, fault.ran) == (code, ran)
+    assert (fault.code, fault.may_have_run) == (code, ran)
     assert message in fault.error["message"]
     assert fault.report.request
 
@@ -187,7 +187,7 @@ async def test_as_much_as_lambda_takes_is_taken_and_no_more(rig, lambdas):
     refused = await lambdas.invoke(lambdas.asked("size", more))
 
     assert taken.value == MAX_BYTES - around
-    assert (refused.code, refused.ran) == ("PayloadTooLarge", "no")
+    assert (refused.code, refused.may_have_run) == ("PayloadTooLarge", "no")
     assert rig.calls("size") == before + 1
 
 
@@ -204,7 +204,7 @@ async def test_as_much_as_an_event_may_hold_is_taken_and_no_more(rig, lambdas):
     ]
 
     assert not isinstance(taken, Fault)
-    assert (refused.code, refused.ran) == ("PayloadTooLarge", "no")
+    assert (refused.code, refused.may_have_run) == ("PayloadTooLarge", "no")
     await until(lambda: rig.calls("size") == before + 1)
 
 
@@ -222,7 +222,7 @@ async def test_a_throttled_function_says_when_to_ask_again(rig, lambdas):
 
     fault = await lambdas.invoke(lambdas.asked("throttled"))
 
-    assert (fault.code, fault.ran, fault.transient) == ("Throttled", "no", True)
+    assert (fault.code, fault.may_have_run, fault.transient) == ("Throttled", "no", True)
     assert fault.retry_after_ms == 1000
     assert fault.error["reason"] == "ReservedFunctionConcurrentInvocationLimitExceeded"
     assert rig.calls("throttled") == 0
@@ -245,7 +245,7 @@ async def test_keys_that_are_wrong_are_told_and_not_shown(lambdas, caplog, keys,
 
     fault = await lambdas.invoke(lambdas.asked("hello", authorizer=FromKeys(keys)))
 
-    assert (fault.code, fault.ran) == ("Permission", "no")
+    assert (fault.code, fault.may_have_run) == ("Permission", "no")
     assert fault.error["message"].startswith(text)
     assert keys[1] not in f"{fault!r} {caplog.text}"
 

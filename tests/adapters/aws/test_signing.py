@@ -63,7 +63,7 @@ async def test_a_chain_that_has_nothing_says_what_would_do(monkeypatch):
         await Chain(StandingClock()).keys()
 
     fault = caught.value.fault
-    assert (fault.code, fault.ran) == ("Permission", "no")
+    assert (fault.code, fault.may_have_run) == ("Permission", "no")
     assert fault.error["message"] == (
         "AWS' usual chain gives this server no credentials: set AWS_PROFILE or AWS_ACCESS_KEY_ID, "
         "or name a secret in the action's 'credentials'"

@@ -90,7 +90,7 @@ async def test_without_a_region_it_is_said_where_it_may_stand(aws, monkeypatch):
 
     fault = await aws.place("lambda")
 
-    assert (fault.code, fault.ran) == ("InvalidRequest", "no")
+    assert (fault.code, fault.may_have_run) == ("InvalidRequest", "no")
     assert fault.error["message"].startswith(
         "set AWS_REGION for the server, or name a 'region' in the action's exec"
     )
@@ -176,7 +176,7 @@ async def test_a_secret_of_another_cloud_is_none_here(host, monkeypatch):
         async with opened() as (adapters, _):
             fault = await adapters["aws:lambda"].invoke(request(authorizer=authorizer))
 
-        assert (fault.code, fault.ran) == ("Permission", "no")
+        assert (fault.code, fault.may_have_run) == ("Permission", "no")
         assert fault.error["message"] == "functions on AWS need a secret of type 'aws'"
 
 
@@ -188,7 +188,7 @@ async def test_a_chain_that_has_nothing_is_a_fault(host, monkeypatch):
         chain = adapter.ambient(Remote("aws:lambda", "hello"))
         fault = await adapter.invoke(request(authorizer=chain))
 
-    assert (fault.code, fault.ran) == ("Permission", "no")
+    assert (fault.code, fault.may_have_run) == ("Permission", "no")
     assert "gives this server no credentials" in fault.error["message"]
 
 
@@ -206,7 +206,7 @@ async def test_a_chain_that_blocks_is_given_up_at_the_deadline(host, monkeypatch
         fault = await adapter.invoke(request(authorizer=chain, left_ms=50))
         gate.write_text("{}")  # opens when the program has opened it, too
 
-    assert (fault.code, fault.ran, fault.transient) == ("Unavailable", "no", True)
+    assert (fault.code, fault.may_have_run, fault.transient) == ("Unavailable", "no", True)
     assert fault.error["message"].endswith("has not given credentials by the deadline")
 
 
@@ -230,4 +230,4 @@ async def test_nobody_at_the_endpoint_is_no_run(aws, monkeypatch):
     fault = await aws.send(request(), place, Ask(method="POST", url="/"))
 
     assert isinstance(fault, Fault)
-    assert (fault.code, fault.ran, fault.transient) == ("Unavailable", "no", True)
+    assert (fault.code, fault.may_have_run, fault.transient) == ("Unavailable", "no", True)

@@ -24,7 +24,7 @@ from xingqiao.actions import (
 )
 from xingqiao.composer import Failure, Name
 from xingqiao.infra.engine import EngineSettings, tick
-from xingqiao.infra.engine.letters import CONTENT, GIVEN_UP, LETTER
+from xingqiao.infra.engine.letters import CONTENT, GIVEN_UP, LETTER, Letter
 from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
@@ -375,6 +375,18 @@ async def test_a_letter_is_there_after_a_restart():
 
     assert await world.result(id) == {"n": 1}
     await world.kill()
+
+
+def test_a_letter_of_the_version_before_is_read():
+    doc = {
+        "id": "1", "namespace": GUEST, "at_ms": 5, "target": "/guest/work", "how": "event", "rule": None,
+        "activation": "a", "execution": False, "code": "Crashed", "message": "gone", "attempts": 1, "owner": "",
+    }  # fmt: skip
+
+    letter = Letter.from_json({**doc, "ran": "unknown"})
+
+    assert letter.to_json() == {**doc, "may_have_run": "unknown"}
+    assert Letter.from_json(letter.to_json()) == letter
 
 
 @pytest.mark.parametrize("what", ["work", "main"])

@@ -63,7 +63,7 @@ class Ended:
     @property
     def told(self):
         """The code of its failure, and whether it ran."""
-        return getattr(self.outcome, "code", None), self.completion.ran
+        return getattr(self.outcome, "code", None), self.completion.may_have_run
 
 
 async def ended(invoker, asked):

@@ -161,7 +161,7 @@ class World:
         self.engine._alarms.stop()
         self.engine.recovery.stop()
         self.engine.endings.stop()
-        self.engine._stretching.stop()
+        self.engine._inbox.stretching.stop()
         self.engine.entities.stop()
         self.engine._waiters.close()
         self.engine._ticking.cancel()

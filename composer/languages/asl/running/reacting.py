@@ -109,7 +109,7 @@ def task_failed(cursor: Cursor, event: Failed) -> Failure:
         return _run_failed(cursor, event.failure)
     _, resource = _task(cursor)
     detail: dict[str, JSON] = (
-        {} if event.remote is None else {"ran": event.ran, "remote": event.remote}
+        {} if event.remote is None else {"ran": event.may_have_run, "remote": event.remote}
     )
     failure = failure_of(resource, event.failure)
     if event.failure.code == TOO_LARGE:
