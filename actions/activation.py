@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..composer import TIMEOUT, Failure, frozen
-from .outcome import STATUS_TEXT
+from .outcome import STATUS_TEXT, WAITING
 from .parameters import listed, parsed
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def record(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[s
 
     Returns:
         OpenWhisk's JSON, but for the result, which is left out of `response` with its size: it may
-        be large, and is kept elsewhere.
+        be large, and is kept elsewhere. One that waits for its callback has a `state` and no `response`.
     """
     made: dict[str, Any] = {
         "namespace": row.namespace,
@@ -99,20 +99,23 @@ def record(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[s
         "subject": row.namespace,
         "activationId": row.id,
         "start": row.started_ms,
-        "response": {
-            "status": STATUS_TEXT[row.status],
-            "statusCode": row.status,
-            "success": row.status == 0,
-        },
         "logs": closed.logs,
         "annotations": listed(_annotations(row, about, closed)),
         "publish": False,
     }
+    if row.status == WAITING:
+        made["state"] = "waiting"
+    else:
+        made["response"] = _response(row.status)
     if closed.ended_ms is not None:
         made |= {"end": closed.ended_ms, "duration": closed.duration_ms}
     if row.cause is not None:
         made["cause"] = row.cause
     return made
+
+
+def _response(status: int) -> dict[str, JSON]:
+    return {"status": STATUS_TEXT[status], "statusCode": status, "success": status == 0}
 
 
 def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[str, JSON]:
@@ -140,7 +143,8 @@ def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> 
 def summary(record: dict[str, JSON]) -> dict[str, JSON]:
     """The record as OpenWhisk lists it."""
     kept = ("activationId", "annotations", "cause", "duration", "end", "name", "namespace",
-            "publish", "start", "version")  # fmt: skip
+            "publish", "start", "state", "version")  # fmt: skip
     doc = {key: record[key] for key in kept if key in record}
-    doc["statusCode"] = record["response"]["statusCode"]
+    if "response" in record:
+        doc["statusCode"] = record["response"]["statusCode"]
     return doc

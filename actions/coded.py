@@ -41,9 +41,12 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """A function of the embedding program. It is trusted, and it is not stored."""
+    """A function of the embedding program. It is trusted, and it is not stored.
 
-    function: Callable[..., Any]
+    `function` is None until the program registers it, if an earlier run of the program has done so.
+    """
+
+    function: Callable[..., Any] | None
     kind: str = INLINE
 
 

@@ -21,6 +21,7 @@ from .coded import Code, Inline, code_of
 from .composed import Composed, forwarding
 from .entities import ENTITY, entity_settings
 from .executables import exec_to_json, parsed_exec, row_of
+from .kinds import INLINE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
 from .parameters import listed, parsed
@@ -160,6 +161,11 @@ class Action(Named):
                 False  # OpenWhisk tells a sequence from what a conductor action leads
             )
         return json.dumps(about, ensure_ascii=False).encode()
+
+    @cached_property
+    def is_unregistered(self) -> bool:
+        """True for a function that the embedding program has not registered since it started."""
+        return type(self.exec) is Inline and self.exec.kind == INLINE and self.exec.function is None
 
     @cached_property
     def answers_later(self) -> bool:

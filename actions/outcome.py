@@ -35,6 +35,7 @@ EXITED = "The action did not produce a valid response and exited unexpectedly."
 # OpenWhisk's `response.statusCode`, and what it calls them.
 SUCCESS, APPLICATION, DEVELOPER, INTERNAL = range(4)
 STATUS_TEXT = ("success", "application error", "action developer error", "whisk internal error")
+WAITING = len(STATUS_TEXT)  # ours: it has run and waits for its callback, so it has no response yet
 
 
 MayHaveRun: TypeAlias = Literal["no", "yes", "unknown"]

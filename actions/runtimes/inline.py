@@ -68,6 +68,7 @@ class InlineInvoker:
         started_ms = self._clock.now_ms()
         action, activation = invocation.action, invocation.activation
         assert isinstance(action.exec, Inline)  # noqa: S101  the kind says so
+        assert action.exec.function is not None  # noqa: S101  the engine parks its steps
 
         def answer(outcome: Success | Failure) -> None:
             done(Completion(outcome, started_ms, self._clock.now_ms()))

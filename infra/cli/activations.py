@@ -35,7 +35,7 @@ def activation() -> None:
 @click.argument("name", required=False)
 @click.option(
     "--status",
-    help="Status: success, application error, action developer error, whisk internal error, or 0 to 3.",
+    help="Status: success, application error, action developer error, whisk internal error, 0 to 3, or waiting.",
 )
 @click.option(
     "--kind", help="Kind of the action: python:3, nodejs:20, sequence, composition or trigger."
@@ -68,13 +68,17 @@ def list_(client: Client, *, as_json: bool, full: bool, **query: Any) -> None:
             doc["activationId"],
             doc["name"],
             _kind(doc),
-            output.status("succeeded" if not doc["statusCode"] else "failed"),
+            output.status(_status(doc)),
             output.duration(doc.get("duration")),
         )
         for doc in found
     )
     columns = ("start", "activation", "action", "kind", "status", "duration")
     output.table(columns, rows, "no activations")
+
+
+def _status(doc: dict[str, Any]) -> str:
+    return doc.get("state") or ("failed" if doc["statusCode"] else "succeeded")
 
 
 def _kind(doc: dict[str, Any]) -> str:
@@ -165,7 +169,13 @@ def logs(client: Client, id: str | None, *, last: bool, as_json: bool) -> None:
 @_of_one
 def result(client: Client, id: str | None, *, last: bool, as_json: bool) -> None:
     """Show the result of the activation ID."""
-    made = _record(client, id, last=last)["response"]["result"]
+    record = _record(client, id, last=last)
+    if "response" not in record:
+        raise ApiError(
+            f"{record['activationId']} waits for its callback: it has no result yet. "
+            "`xingqiao execution complete` answers it"
+        )
+    made = record["response"]["result"]
     output.write_json(made) if as_json else output.document(made)
 
 

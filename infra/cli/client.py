@@ -150,7 +150,7 @@ class Client:
             if error.status == NOT_FOUND:
                 return None
             raise
-        return record
+        return record if "response" in record else None
 
     def history(self, id: str) -> Iterator[dict[str, Any]]:
         """All history entries of an execution, page by page."""

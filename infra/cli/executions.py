@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, offline, output
-from .options import FILE, as_json, connected, connected_or_offline
+from .options import FILE, as_json, connected, connected_or_offline, pages, parameters, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from .client import Client
 
 SHOWN = 30
+REDRIVE_WAIT_MS = 1000  # time for an execution to fail again
+FAILED = ("failed", "timed_out")
 STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "timed_out", "cancelled")
 
 
 @click.group()
 def execution() -> None:
-    """Manage executions: list, get, history, cost, cancel, redrive.
+    """Manage executions: list, get, history, waiting, complete, cancel, redrive.
 
     An execution is one run of a composition or of a state machine.
     """
@@ -240,21 +242,101 @@ def resume(client: Client, id: str, *, as_json: bool) -> None:
     _told(client.ask("POST", f"executions/{id}/resume"), as_json=as_json)
 
 
+@execution.command(epilog="\b\nExample:\n  xingqiao execution waiting --name approve")
+@click.option("--name", help="Name of the action [default: any].")
+@pages
+@as_json
+@connected
+def waiting(client: Client, name: str | None, *, as_json: bool, **page: int) -> None:
+    """List the steps that wait for an answer to their callback, the newest first.
+
+    Answer one with `xingqiao execution complete` or `xingqiao execution fail`.
+    """
+    found = client.ask("GET", "activations", status="waiting", name=name, docs=True, **page)
+    if as_json:
+        output.write_json(found)
+        return
+    rows = []
+    for doc in found:
+        [waits] = [note["value"] for note in doc["annotations"] if note["key"] == "waiting"]
+        until = "" if waits["until"] is None else output.instant(waits["until"])
+        since = output.instant(waits["since"])
+        rows.append((since, until, waits["executionId"], waits["fiber"], doc["name"]))
+    columns = ("since", "until", "execution", "step", "action")
+    output.table(columns, rows, "no step waits for an answer")
+
+
+@execution.command(epilog="\b\nExample:\n  xingqiao execution complete ID approve -p approved true")
+@click.argument("id")
+@click.argument("step", required=False)
+@parameters
+@as_json
+@connected
+def complete(
+    client: Client, id: str, step: str | None, params: dict[str, Any], *, as_json: bool
+) -> None:
+    """Answer a waiting step of the execution ID: the parameters are its result.
+
+    STEP is the fiber or the action of the step. You need it only if several steps wait. For an action that
+    was invoked by itself, ID is its activation.
+    """
+    _answered(client, id, step, {"result": params}, as_json=as_json)
+
+
+@execution.command(epilog="\b\nExample:\n  xingqiao execution fail ID approve --error rejected")
+@click.argument("id")
+@click.argument("step", required=False)
+@click.option("--error", required=True, help="The error. It is read as JSON, else as plain text.")
+@as_json
+@connected
+def fail(client: Client, id: str, step: str | None, error: str, *, as_json: bool) -> None:
+    """Fail a waiting step of the execution ID with an error.
+
+    STEP is the fiber or the action of the step. You need it only if several steps wait.
+    """
+    [made] = values([("error", error)]).values()
+    _answered(client, id, step, {"error": made}, as_json=as_json)
+
+
+def _answered(
+    client: Client, id: str, step: str | None, answer: dict[str, Any], *, as_json: bool
+) -> None:
+    body = answer if step is None else {**answer, "step": step}
+    told = client.ask("POST", f"executions/{id}/answer", body=body)
+    output.write_json(told) if as_json else output.done(f"the step of {id} is answered")
+
+
 @execution.command(epilog="\b\nExample:\n  xingqiao execution redrive ID --file pipeline.py")
 @click.argument("id")
 @click.option("--file", type=FILE, help="File with a corrected composition to continue with.")
 @click.option("--name", help="Composition to use, if the file has several [default: the last].")
 @as_json
 @connected
-def redrive(client: Client, id: str, file: Path | None, name: str | None, *, as_json: bool) -> None:
+def redrive(client: Client, id: str, file: Path | None, name: str | None, *, as_json: bool) -> int:
     """Redrive the failed execution ID from its failed steps.
 
-    Steps that succeeded do not run again.
+    Steps that succeeded do not run again. With --file the command also deploys the actions that the file
+    defines. The exit code is 1 if the execution fails again at once.
     """
     body = None
     if file is not None:
-        body = {"composition": files.composition(file, name).to_json()}
-    _told(client.ask("POST", f"executions/{id}/redrive", body=body), as_json=as_json)
+        contents = files.read(file)
+        _, composition = contents.main(file, name)
+        body = {"composition": composition.to_json()}
+        for action, document in contents.actions_alone().items():
+            made = client.put_action(action, document, overwrite=True)
+            if not as_json:
+                output.done(f"{made['name']} {made['version']} ({made['exec']['kind']})")
+    found = client.ask("POST", f"executions/{id}/redrive", body=body, wait=REDRIVE_WAIT_MS)
+    if found["status"] not in FAILED:
+        _told(found, as_json=as_json)
+        return 0
+    if as_json:
+        output.write_json(found)
+    else:
+        output.failed(f"{id} has {found['status'].replace('_', ' ')} again")
+        click.echo(f"xingqiao execution history {id} shows at which step")
+    return 1
 
 
 def _told(found: dict[str, Any], *, as_json: bool) -> None:

@@ -47,12 +47,20 @@ class Contents:
         Raises:
             CaptureError: the source of a function cannot be captured.
         """
-        functions = {name: function.definition() for name, function in self.functions.items()}
         compositions = {
             name: {"exec": {"kind": "composition", "composition": composition.to_json()}}
             for name, composition in self.compositions.items()
         }
-        return {**self.actions, **functions, **compositions}
+        return {**self.actions_alone(), **compositions}
+
+    def actions_alone(self) -> dict[str, dict[str, JSON]]:
+        """Documents of the actions by name, without the compositions.
+
+        Raises:
+            CaptureError: the source of a function cannot be captured.
+        """
+        functions = {name: function.definition() for name, function in self.functions.items()}
+        return {**self.actions, **functions}
 
     def main(self, path: Path, name: str | None) -> tuple[str, Composition]:
         """Name and composition: the one of this name, or the last one.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .tick import Tick
     from .tokens import Tokens
 
+NO_STEP = "No step of this execution waits for an answer{named}."
+SEVERAL = "Several steps wait for an answer{named}: say which one by its fiber ({fibers})."
 OVER = "This step has been answered, or is not waited for any more."
 
 
@@ -57,6 +59,41 @@ class Answering:
         if opened is None:
             raise ConflictError(OVER)
         await self._answered(run, fiber, turn, opened, outcome)
+
+    async def answer_step(
+        self, namespace: str, execution: str, step: str | None, outcome: Outcome
+    ) -> None:
+        """Answers a step that waits, by its execution.
+
+        Args:
+            namespace: the namespace of the execution.
+            execution: its id, or the activation id of an action that was invoked by itself.
+            step: the fiber, or the name of the action; None if only one step waits.
+            outcome: the answer.
+
+        Raises:
+            NotFoundError: the namespace has no such execution.
+            ConflictError: no such step waits for an answer, or several do.
+        """
+        run = await self._recovery.found(execution)
+        if run is None:
+            saved = await self._parts.store.load(execution)
+            if saved is None or saved.execution.namespace != namespace:
+                raise NotFoundError
+            raise ConflictError(f"Execution {execution} has ended: no step waits for an answer.")
+        if run.origin.namespace != namespace:
+            raise NotFoundError
+        fiber, turn, opened = _chosen(self._all_waiting(run), step)
+        await self._answered(run, fiber, turn, opened, outcome)
+
+    def _all_waiting(self, run: Run) -> list[tuple[str, int, Opened]]:
+        """The steps that have run and wait for their answers."""
+        found = []
+        for fiber in run.execution.fibers.values():
+            opened = self._waiting(run, fiber.id, fiber.turn)
+            if opened is not None and is_answered_later(fiber.wait):
+                found.append((fiber.id, fiber.turn, opened))
+        return found
 
     async def heartbeat(self, namespace: str, token: str) -> None:
         """A task is still at work.
@@ -129,3 +166,23 @@ class Answering:
         )
         self._inbox.answered(run, fiber, turn, opened, completion)
         await taken
+
+
+def is_answered_later(wait: object) -> bool:
+    """True if a step has run, and its answer comes by its completion trigger."""
+    return isinstance(wait, Invoking) and wait.ticket is not None and not wait.polled
+
+
+def _chosen(waiting: list[tuple[str, int, Opened]], step: str | None) -> tuple[str, int, Opened]:
+    named = "" if step is None else f" as '{step}'"
+    found = [
+        one
+        for one in waiting
+        if step is None or step in (one[0], one[2].action.name.path, str(one[2].action.name))
+    ]
+    if not found:
+        raise ConflictError(NO_STEP.format(named=named))
+    if len(found) > 1:
+        fibers = ", ".join(fiber for fiber, _, _ in found)
+        raise ConflictError(SEVERAL.format(named=named, fibers=fibers))
+    return found[0]

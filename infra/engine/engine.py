@@ -16,7 +16,6 @@ from ...actions import (
     KINDS,
     Action,
     Catalog,
-    Change,
     Composed,
     ConflictError,
     InDoubtError,
@@ -24,8 +23,10 @@ from ...actions import (
     InvalidError,
     NotFoundError,
     RefusedError,
+    UnavailableError,
     check_call,
 )
+from ...actions import Limits as ActionLimits
 from ...composer import STUCK, Name, compile
 from .bounds import Bounds
 from .completions import Answering
@@ -36,6 +37,7 @@ from .entities.heuristics import Heuristics
 from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
+from .functions import Functions
 from .inbox.inbox import Inbox
 from .inbox.pending import called, withdraw
 from .programs import program_document
@@ -68,6 +70,10 @@ log = logging.getLogger(__name__)
 MAY_RUN = (
     "The server could not store this call in time, and cannot say whether it will: activation {id} "
     "may still run. Ask for that activation before you call again."
+)
+UNREGISTERED = (
+    "{name} is a function of a program that embeds the engine, and this process has not registered it. "
+    "Pass it to embedded(actions=[...]), or call register()."
 )
 AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
 ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
@@ -122,9 +128,10 @@ class Engine:
         self._alarms: Timers[str] = Timers(clock, self._shown)
         self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
         self._tasks = asyncio.TaskGroup()
+        self._functions = Functions(self._parts, self._tick)
         self._inbox = Inbox(
             self._parts, self._tick, self._bounds, self._timers, self._alarms, self._waiters,
-            self._dispatch, self._tasks,
+            self._dispatch, self._tasks, self._functions,
         )  # fmt: skip
         self._dispatch.completed = self._inbox.completed
         self.recovery = self._recovery = Recovery(
@@ -146,7 +153,7 @@ class Engine:
         self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
-        self.registry = Registry(self._parts, self._tick)
+        self.registry = Registry(self._parts, self._tick, self._functions)
         self.executions = Executions(
             self._parts, self._tick, self._inbox, self._recovery, self._waiters, self._answering
         )
@@ -157,6 +164,7 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
+        await self._functions.load()
         await self.registry.load()
         await self.entities.load()
         await self._inbox.letters.load()
@@ -226,6 +234,7 @@ class Engine:
             "live": self._bounds.live,
             "recovery_left": self._recovery.left,
             "put_off": self._tick.waiting,
+            "parked_steps": len(self._functions),
             "evaluating": len(self._inbox.stretching),
             "waiters": len(self._waiters),
             **self.entities.gauges(),
@@ -257,13 +266,25 @@ class Engine:
         name: Name,
         function: Callable[..., Any],
         annotations: dict[str, JSON] | None = None,
+        limits: dict[str, JSON] | None = None,
     ) -> None:
-        """Makes a function of this program an action, for as long as the engine runs."""
+        """Makes a function of this program an action, for as long as the engine runs.
+
+        Steps that have waited for it are sent.
+
+        Raises:
+            InvalidError: a limit is not valid.
+        """
         now_ms = self._parts.clock.now_ms()
         action = Action(
-            name, Inline(function), annotations=dict(annotations or {}), updated_ms=now_ms
+            name,
+            Inline(function),
+            annotations=dict(annotations or {}),
+            limits=ActionLimits.from_json(limits or {}),
+            updated_ms=now_ms,
         )
-        self._catalog.apply(Change(action, (action,)))
+        for step in self._functions.register(action):
+            self._inbox.fly(step.run, step.fiber, step.command)
 
     async def commit(self, write: Write) -> None:
         """Commits what others than executions have to write, with all else, however long it takes."""
@@ -285,6 +306,8 @@ class Engine:
             InDoubtError: when it may run, though the store did not say so in time.
         """
         action = self._catalog.resolve(call.name, call.namespace)
+        if action.is_unregistered:
+            raise UnavailableError(UNREGISTERED.format(name=action.name))
         quotas = self._parts.settings.quotas(call.namespace)
         try:
             check_call(action, call.params, len(orjson.dumps(call.params)), quotas)
@@ -353,6 +376,24 @@ class Engine:
             return await self._waiters.within(id, ended, seconds) is not None
         finally:
             self._waiters.forget(id, ended)
+
+    async def outcome(self, namespace: str, id: str, seconds: float) -> Outcome | None:
+        """The outcome of an execution or of an action's activation; None if it has not ended in time.
+
+        Raises:
+            NotFoundError: the namespace has none with this id.
+        """
+        try:
+            if not await self.wait(namespace, id, seconds):
+                return None
+        except NotFoundError:  # an action that was invoked by itself leaves only its activation
+            pass
+        return await self.records.outcome(namespace, id)
+
+    async def answer(self, namespace: str, id: str, step: str | None, outcome: Outcome) -> None:
+        """Answers a step that waits, by its execution: see `Answering.answer_step`."""
+        self._tick.ensure()
+        await self._answering.answer_step(namespace, id, step, outcome)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """A step that answers later is answered; that is durable when this returns.

@@ -8,6 +8,7 @@ import orjson
 
 from ...actions import (
     STATUS_TEXT,
+    WAITING,
     ActivationRow,
     Closed,
     ExecutionRow,
@@ -15,14 +16,28 @@ from ...actions import (
     Query,
     record,
 )
-from ...composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
+from ...composer import (
+    APPLICATION_ERROR,
+    Compensating,
+    Doing,
+    Failure,
+    Fiber,
+    Invoking,
+    Joining,
+    Paused,
+    Sleeping,
+    Success,
+    Undo,
+)
 from ...transactions import Row
 from . import costs, stored_values
 from .entities.mailboxes import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from ...actions import Document
-    from ...composer import JSON, Program
+    from ...composer import JSON, Outcome, Program
     from .recovery import Recovery
     from .shared import Parts
 
@@ -48,6 +63,22 @@ class Records:
             raise NotFoundError
         return await self._whole(rows[0])
 
+    async def outcome(self, namespace: str, id: str) -> Outcome:
+        """The outcome of an activation that has ended.
+
+        Raises:
+            NotFoundError: when there is none in this namespace.
+        """
+        made = await self.activation(namespace, id)
+        if "response" not in made:
+            raise NotFoundError
+        result = made["response"]["result"]
+        if made["response"]["success"]:
+            return Success(result)
+        error = result.get("error") if isinstance(result, dict) else result
+        code = error.get("code") if isinstance(error, dict) else None
+        return Failure(code if isinstance(code, str) else APPLICATION_ERROR, error)
+
     async def activations(self, query: Query, *, whole: bool) -> list[dict[str, JSON]]:
         """Records that fit, the newest first; without results and logs unless they are to be whole."""
         rows = await self._store.find(ActivationRow, query)
@@ -58,6 +89,8 @@ class Records:
     async def _whole(self, row: ActivationRow) -> dict[str, JSON]:
         body = orjson.loads(row.body)
         made = _record(row, body)
+        if row.status == WAITING:
+            return made
         result = await stored_values.result(self._store, body)
         made["response"] |= {"result": result, "size": body["size"]}
         if Closed(*body["closed"]).billed_ms is not None:
@@ -146,7 +179,11 @@ class Records:
         if row.ended_ms is not None:
             return []
         run = self._parts.runs.get(row.id)
+        parked: set[tuple[str, int]] = set()
         if run is not None:
+            parked = {
+                place for place, one in run.flights.items() if one.opened.action.is_unregistered
+            }
             program, fibers = run.execution.program, list(run.execution.fibers.values())
         else:
             saved = await self._store.load(row.id)
@@ -154,7 +191,7 @@ class Records:
             fibers, _ = await stored_values.fibers(
                 self._store, row.id, saved.fibers if saved else []
             )
-        return [_stand(program, fiber) for fiber in fibers if fiber.outcome is None]
+        return [_stand(program, fiber, parked) for fiber in fibers if fiber.outcome is None]
 
     async def history(
         self, namespace: str, id: str, *, after: int, limit: int
@@ -181,7 +218,10 @@ class Records:
 
 
 def _record(row: ActivationRow, body: dict[str, JSON]) -> dict[str, JSON]:
-    return record(row, body["about"], Closed(*body["closed"]))
+    made = record(row, body["about"], Closed(*body["closed"]))
+    if row.status == WAITING:
+        made["annotations"].append({"key": "waiting", "value": body["waiting"]})
+    return made
 
 
 def _to_blame(components: list[ActivationRow], status: int) -> dict[str, JSON] | None:
@@ -246,13 +286,15 @@ def _stuck_at(fiber: Fiber) -> dict[str, JSON]:
     return {}
 
 
-def _stand(program: Program, fiber: Fiber) -> dict[str, JSON]:
+def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -> dict[str, JSON]:
     """Where a fiber stands: what it waits for, and which part of the composition that is."""
     doc: dict[str, JSON] = {"fiber": fiber.id, "turn": fiber.turn}
     instruction = program.instructions[max(0, fiber.pc - 1)]
     match fiber.wait:
         case Invoking(ticket=ticket, polled=polled):
             doc["waits"] = "action" if ticket is None else "cloud" if polled else "answer"
+            if (fiber.id, fiber.turn) in parked:
+                doc["waits"] = "registration"
             if polled:
                 doc |= {"kind": ticket["kind"], "since": ticket["started"]}
             for name in ("action", "function", "path"):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ...actions import Entity
     from ...composer import JSON, Name
+    from .functions import Functions
     from .shared import Parts
     from .tick import Tick
 
@@ -51,7 +52,8 @@ NOTHING = Beside()
 class Registry:
     """Puts and removes actions, packages, triggers and rules."""
 
-    def __init__(self, parts: Parts, tick: Tick) -> None:
+    def __init__(self, parts: Parts, tick: Tick, functions: Functions) -> None:
+        self._functions = functions
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
         self._versions: dict[str, int] = {}
         self.beside: Callable[[Change], Beside] = lambda _: NOTHING  # says what goes with a change
@@ -134,7 +136,12 @@ class Registry:
             documents, programs = await self._parts.aside.run(write)
         else:
             documents, programs = write()
-        together = [*documents, *programs, *beside.documents]
+        unregistered = [
+            document
+            for entity in (*change.put, *change.gone)
+            for document in self._functions.replaced(str(entity.name))
+        ]
+        together = [*documents, *programs, *unregistered, *beside.documents]
         if together and not await self._committed(
             together, partial(self._apply, change, documents, beside)
         ):

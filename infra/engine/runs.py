@@ -8,14 +8,16 @@ fiber holds them; values are never changed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from ...actions import (
     COMPOSITION,
     SEQUENCE,
+    WAITING,
     ActivationRow,
+    Closed,
     Code,
     ExecutionRow,
     FiberRow,
@@ -328,6 +330,24 @@ class Run:
             body=orjson.dumps(body),
         )
 
+    def waiting(
+        self, opened: Opened, completion: Completion, fiber: str, until_ms: int | None, write: Write
+    ) -> None:
+        """Writes the record of an activation that has run and waits for its callback."""
+        waited_ms = max(0, completion.started_ms - opened.asked_ms)
+        body = {
+            "about": orjson.Fragment(opened.action.about),
+            "execution": self.id,
+            "closed": [*Closed(None, None, waited_ms, False, None, None, completion.logs)],
+            "waiting": {
+                "executionId": self.id,
+                "fiber": fiber,
+                "since": completion.ended_ms,
+                "until": until_ms,
+            },
+        }
+        write.activations.append(self._activation_row(opened, completion, WAITING, body))
+
     def activation(
         self,
         opened: Opened,
@@ -345,14 +365,20 @@ class Run:
             "size": kept.size,
             "result": kept.doc,
         }
-        row = ActivationRow(
+        row = self._activation_row(opened, completion, status_of(outcome), body)
+        write.activations.append(row)
+
+    @staticmethod
+    def _activation_row(
+        opened: Opened, completion: Completion, status: int, body: dict[str, Any]
+    ) -> ActivationRow:
+        return ActivationRow(
             opened.id,
             opened.namespace,
-            opened.name or action.listed_as.path,
+            opened.name or opened.action.listed_as.path,
             completion.started_ms,
-            status_of(outcome),
+            status,
             opened.cause,
             orjson.dumps(body),
-            opened.kind or action.kind,
+            opened.kind or opened.action.kind,
         )
-        write.activations.append(row)

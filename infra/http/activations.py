@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...actions import STATUS_TEXT, InvalidError, NotFoundError, summary
+from ...actions import STATUS_TEXT, WAITING, InvalidError, NotFoundError, summary
 from . import reading
 from .responses import Json
 
@@ -41,6 +41,8 @@ async def list_activations(request: Request, api: Api) -> Json:
 
 def _status(query: Mapping[str, str]) -> int:
     """A status by its number, or by OpenWhisk's word for it."""
+    if query["status"] == "waiting":
+        return WAITING
     if query["status"] in STATUS_TEXT:
         return STATUS_TEXT.index(query["status"])
     return reading.number(query, "status", 0, low=0, high=3, of="activations")
@@ -58,7 +60,10 @@ async def cancel_activation(request: Request, api: Api) -> Json:
 
 
 async def get_result(request: Request, api: Api) -> Json:
-    response = (await _record(request, api))["response"]
+    record = await _record(request, api)
+    if "response" not in record:
+        raise NotFoundError("The activation waits for its callback: it has no result yet.")
+    response = record["response"]
     return Json({name: response[name] for name in ("status", "success", "result", "size")})
 
 
@@ -70,7 +75,9 @@ async def _record(request: Request, api: Api) -> dict[str, JSON]:
     namespace, id = api.auth.own(request), _id(request)
     wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
     try:
-        return await api.engine.records.activation(namespace, id)
+        record = await api.engine.records.activation(namespace, id)
+        if "response" in record or not wait_ms:
+            return record
     except NotFoundError:
         if not wait_ms:
             raise

@@ -104,7 +104,10 @@ class _Common:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        asks = scope["method"] == "OPTIONS" and not scope["path"].startswith(WEB)
+        path = scope["path"].removeprefix(
+            scope.get("root_path", "")
+        )  # it may be mounted in another
+        asks = scope["method"] == "OPTIONS" and not path.startswith(WEB)
         if asks:  # a browser asks what it may do, and shows no key
             await Response()(scope, receive, send_with_headers)
         else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import ForbiddenError, UnavailableError
+from ...actions import ForbiddenError, InvalidError, UnavailableError, outcome_of
+from ...composer import APPLICATION_ERROR, Failure, boxed
 from ..engine import priced
 from . import reading
 from .hiding import is_run_hidden, without_values
@@ -13,12 +14,14 @@ from .responses import Json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ...composer import JSON
+    from ...composer import JSON, Outcome
     from .api import Api
 
 MAX_ENTRIES = 1000
 DEFAULT_ENTRIES = 100
 MAX_PROGRAM_BYTES = 16 << 20
+MAX_WAIT_MS = 60_000
+_ANSWER = {"step", "result", "error"}
 
 
 async def list_executions(request: Request, api: Api) -> Json:
@@ -83,13 +86,32 @@ async def resume_execution(request: Request, api: Api) -> Json:
     return await _state(namespace, id, api)
 
 
+async def answer_step(request: Request, api: Api) -> Json:
+    """Answers a step that waits for its callback: `{"result"}` or `{"error"}`, with `step` if several wait."""
+    namespace, id = api.auth.own(request), request.path_params["id"]
+    document = await reading.parameters(request, api.payload_bytes)
+    if unknown := document.keys() - _ANSWER:
+        raise InvalidError(f"'{min(unknown)}' is not known: give result or error, and step.")
+    if ("result" in document) == ("error" in document):
+        raise InvalidError("Give either 'result' or 'error'.")
+    if "error" in document:
+        outcome: Outcome = Failure(APPLICATION_ERROR, document["error"])
+    else:
+        outcome = outcome_of(boxed(document["result"]))
+    await api.engine.answer(namespace, id, reading.member(document, "step", str), outcome)
+    return Json({"accepted": True}, 202)
+
+
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
     given = await reading.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
     composition = reading.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")
+    wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
     await api.engine.redrive(namespace, id, composition)
+    if wait_ms:
+        await api.engine.wait(namespace, id, wait_ms / 1000)
     return await _state(namespace, id, api)
 
 

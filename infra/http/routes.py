@@ -80,6 +80,7 @@ ROUTES: list[Route] = [
     ("POST", _EXECUTION + "/cancel", executions.cancel_execution),
     ("POST", _EXECUTION + "/resume", executions.resume_execution),
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
+    ("POST", _EXECUTION + "/answer", executions.answer_step),
     ("GET", NAMESPACED + "/entities", entities.list_types),
     *_ENTITIES,
     ("GET", NAMESPACED + "/dead-letters", letters.list_letters),

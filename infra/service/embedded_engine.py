@@ -13,19 +13,28 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...actions import Action, Call
-from ...composer import ActionFunction, Error, Failure, Name
+from ...actions import Action, Call, InvalidError, Query
+from ...composer import (
+    APPLICATION_ERROR,
+    ActionFunction,
+    Error,
+    Failure,
+    Name,
+    Success,
+    boxed,
+)
 from ..settings import Settings
 from .app import open_service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    from starlette.types import ASGIApp
 
     from ...composer import JSON, Composition, Outcome
-    from ..engine import Engine
     from ..stepfunctions import Call as Asking
     from .app import Service
 
@@ -45,26 +54,44 @@ class ActionError(Error):
 class Embedded:
     """An engine and its actions, in the namespace `guest`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, service: Service, settings: Settings) -> None:
+        self._service, self._settings = service, settings
+        self.engine = service.engine
+
+    # --- definitions -------------------------------------------------------------------------
 
     def register(self, function: ActionFunction) -> None:
-        """Registers a function of this program as an action, until the engine is closed."""
-        self.engine.register(_name(function.name), function.function, function.annotations)
+        """Registers a function of this program as an action, until the engine is closed.
+
+        Steps that have waited for it run.
+
+        Raises:
+            RefusedError: one of its limits is not valid.
+        """
+        self.engine.register(
+            _name(function.name), function.function, function.annotations, function.limits
+        )
 
     async def deploy(self, name: str, composition: Composition) -> None:
         """Deploys a composition as an action, with the actions that it defines inline.
 
+        A composition that is deployed already in this form gets no new version.
+
         Raises:
             RefusedError: a definition is malformed.
         """
-        for defined, definition in composition.definitions():
+        await self._define(composition)
+        tree = composition.to_json()
+        before = self.engine.catalog.find(Action, _name(name))
+        if before is None or getattr(before.exec, "document", None) != tree:
+            await self.put(name, {"exec": {"kind": "composition", "composition": tree}})
+
+    async def _define(self, composition: Composition) -> None:
+        for name, definition in composition.definitions():
             if isinstance(definition, ActionFunction):
                 self.register(definition)
             else:
-                await self.put(defined, definition)
-        document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
-        await self.put(name, document)
+                await self.put(name, definition)
 
     async def put(self, name: str, document: JSON) -> None:
         """Creates or updates an action from a document in the form of the HTTP API.
@@ -97,8 +124,55 @@ class Embedded:
         assert invoked.ended is not None  # noqa: S101  we would have waited forever
         return invoked.activation, invoked.ended.outcome
 
+    async def start(self, name: str, params: dict[str, JSON] | None = None) -> str:
+        """Starts an action without waiting. Returns its id once the start is durable.
+
+        Raises:
+            RefusedError: no action has this name, or a limit refuses the call.
+        """
+        call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
+        return (await self.engine.invoke(call)).activation
+
+    # --- executions --------------------------------------------------------------------------
+
+    async def wait(self, id: str, seconds: float | None = None) -> JSON:
+        """Waits for an execution to end. Returns its result.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ActionError: it has failed, or was cancelled.
+            TimeoutError: it has not ended within `seconds`. It goes on.
+        """
+        outcome = await self.engine.outcome(
+            NAMESPACE, id, FOREVER_S if seconds is None else seconds
+        )
+        if outcome is None:
+            raise TimeoutError(f"execution {id} has not ended within {seconds} s; it goes on")
+        if isinstance(outcome, Failure):
+            raise ActionError(outcome)
+        return outcome.value
+
+    async def status(self, id: str) -> dict[str, JSON]:
+        """The state of a composition's execution and of its fibers, as the HTTP API shows it.
+
+        Raises:
+            NotFoundError: there is no such execution.
+        """
+        return await self.engine.records.execution(NAMESPACE, id)
+
+    async def executions(
+        self, *, name: str | None = None, status: str | None = None, limit: int = 30, skip: int = 0
+    ) -> list[dict[str, JSON]]:
+        """Executions of compositions, the newest first; of one action or in one status, if given."""
+        query = Query(namespace=NAMESPACE, name=name, status=status, limit=limit, skip=skip)
+        return await self.engine.records.executions(query)
+
     async def history(self, id: str) -> list[dict[str, JSON]]:
-        """All history entries so far of a composition's execution."""
+        """All history entries so far of a composition's execution.
+
+        Raises:
+            NotFoundError: there is no such execution.
+        """
         entries: list[dict[str, JSON]] = []
         while True:
             after = entries[-1]["seq"] if entries else 0
@@ -107,10 +181,88 @@ class Embedded:
             if len(page) < PAGE:
                 return entries
 
-    async def start(self, name: str, params: dict[str, JSON] | None = None) -> str:
-        """Starts an action without waiting. Returns the activation's id once the start is durable."""
-        call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
-        return (await self.engine.invoke(call)).activation
+    async def cancel(self, id: str) -> None:
+        """Asks an execution to stop: running steps are abandoned, finalizers and compensations run.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it has ended.
+        """
+        await self.engine.cancel(NAMESPACE, id)
+
+    async def terminate(self, id: str) -> None:
+        """Ends an execution at once, without finalizers, and all executions below it.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it has ended.
+        """
+        await self.engine.cancel(NAMESPACE, id, terminate=True)
+
+    async def resume(self, id: str) -> None:
+        """Lets a paused execution retry its failed step.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it is not paused.
+        """
+        await self.engine.resume(NAMESPACE, id)
+
+    async def redrive(self, id: str, composition: Composition | None = None) -> None:
+        """Continues a failed execution from its failed steps, with a corrected composition if given.
+
+        The actions that the composition defines are deployed first.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it cannot be redriven; the text says why.
+        """
+        if composition is not None:
+            await self._define(composition)
+        tree = None if composition is None else composition.to_json()
+        await self.engine.redrive(NAMESPACE, id, tree)
+
+    async def complete(self, id: str, result: JSON, *, step: str | None = None) -> None:
+        """Answers a step that waits for its callback.
+
+        Args:
+            id: the execution.
+            result: the result of the step.
+            step: the step's fiber, or the name of its action; needed if several steps wait.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: no such step waits, or several do.
+        """
+        await self.engine.answer(NAMESPACE, id, step, Success(boxed(result)))
+
+    async def fail(self, id: str, error: JSON, *, step: str | None = None) -> None:
+        """Fails a step that waits for its callback; arguments and errors as for `complete`."""
+        await self.engine.answer(NAMESPACE, id, step, Failure(APPLICATION_ERROR, error))
+
+    # --- HTTP --------------------------------------------------------------------------------
+
+    async def mount(self, auth: str) -> ASGIApp:
+        """The HTTP API of this engine, as an application to mount in Starlette or FastAPI.
+
+        Args:
+            auth: the credentials (`uuid:key`) of the namespace `guest`, as `xingqiao serve --auth` takes them.
+
+        Raises:
+            InvalidError: the credentials are malformed.
+        """
+        from ..access import AuthError, first_namespaces  # noqa: PLC0415  only who mounts loads the web framework
+        from ..http import create_app  # noqa: PLC0415
+        from .api import WINGS, api_of  # noqa: PLC0415
+        from .telemetry import metrics_of  # noqa: PLC0415
+
+        try:
+            await first_namespaces(self._service.namespaces, auth, None)
+        except AuthError as error:
+            raise InvalidError(f"auth: {error}") from None
+        service = self._service
+        metrics = metrics_of(service.engine, service.pool, service.clouds.invoker)
+        return create_app(api_of(service, self._settings, metrics), WINGS)
 
 
 def _name(name: str) -> Name:
@@ -118,18 +270,34 @@ def _name(name: str) -> Name:
 
 
 @asynccontextmanager
-async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
+async def embedded(
+    directory: Path | str | None = None,
+    *,
+    actions: Iterable[ActionFunction] = (),
+    compositions: Mapping[str, Composition] | None = None,
+) -> AsyncIterator[Embedded]:
     """Opens an engine in this process. Without a directory, its state is lost when it is closed.
+
+    Executions that were running when the directory was closed, or when its program died, go on as soon as the
+    actions and compositions are there. A step whose function is not registered by then waits for
+    `register` or `deploy`.
 
     `XINGQIAO_EGRESS_ALLOW` controls access to functions on other hosts; secrets need a server. The
     directory's store is encrypted in the same way as a server's.
 
+    Args:
+        directory: where executions are stored.
+        actions: functions of this program to register.
+        compositions: compositions to deploy, by name.
+
     Raises:
         StoreError: the directory cannot be used, or its key is missing.
+        RefusedError: an action or a composition is malformed.
     """
     read = os.environ.get
     settings = Settings(
-        data=directory,
+        data=None if directory is None else Path(directory),
+        paused=True,  # until the program has said what it has
         cgroups="off",  # this process is another's: it is not moved
         egress_allow=read("XINGQIAO_EGRESS_ALLOW", ""),
         parameter_keys=read("XINGQIAO_PARAMETER_KEYS", ""),
@@ -137,7 +305,13 @@ async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
     )
     async with open_service(settings) as service:
         service.step_functions.serve(service.engine, _operations(service, settings))
-        yield Embedded(service.engine)
+        opened = Embedded(service, settings)
+        for action in actions:
+            opened.register(action)
+        for name, composition in (compositions or {}).items():
+            await opened.deploy(name, composition)
+        await service.going.resume()
+        yield opened
 
 
 def _operations(service: Service, settings: Settings) -> Asking:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         Transition,
     )
     from ..bounds import Bounds
+    from ..functions import Functions
     from ..runs import Run
     from ..shared import Parts
     from ..steps import Starter
@@ -100,9 +101,10 @@ class Inbox:
         waiters: Waiters,
         starter: Starter,
         tasks: asyncio.TaskGroup,
+        functions: Functions,
     ) -> None:
         self._parts, self._tick, self._timers, self._alarms = parts, tick, timers, alarms
-        self._waiters, self._starter = waiters, starter
+        self._waiters, self._starter, self._functions = waiters, starter, functions
         self.stretching = Stretching(parts, tick, tasks, self._stretched)
         self._clock, self._runs, self._counters = parts.clock, parts.runs, parts.counters
         self._bounds, self._starts = bounds, Starts(parts, tick, bounds)
@@ -186,9 +188,21 @@ class Inbox:
         self._tick.gathering.write.documents += completion.documents
         if flight.answers_later and isinstance(completion.outcome, Success):
             self.deliver(run, fiber, Accepted(turn, ticket_of(run, flight, completion)))
+            if flight.opened.action.answers_later:
+                self._note_waiting(run, fiber, turn, flight.opened, completion)
         else:
             change = partial(self._complete, run, fiber, turn, flight.opened, completion)
             self._do(run, change)
+
+    def _note_waiting(
+        self, run: Run, fiber: str, turn: int, opened: Opened, completion: Completion
+    ) -> None:
+        """The record of a step that waits for its callback is there while it waits."""
+        stands = run.execution.fibers.get(fiber)
+        if stands is None or stands.turn != turn or (run.origin.express and not run.origin.solo):
+            return
+        write = self._tick.gathering.write
+        run.waiting(opened, completion, fiber, stands.due_ms, write)
 
     def _poll(
         self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
@@ -410,6 +424,9 @@ class Inbox:
         flight = run.flights[fiber, command.turn] = Flight(
             step, action.invoker_kind(command.function), later=command.later
         )
+        if action.is_unregistered and command.function is None:
+            self._functions.park(run, fiber, flight, command)
+            return []
         start = partial(self._starter.start, run, fiber, flight, command)
         if action.entity is not None and command.function is None:
             self._asks.add(start)

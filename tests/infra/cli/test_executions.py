@@ -155,7 +155,7 @@ def test_a_failed_one_is_redriven_once_what_it_needs_is_there(
 
     redriven = xingqiao("execution", "redrive", id)
 
-    assert redriven.out == f"✓ {id} is running\n"
+    assert redriven.out == f"✓ {id} is succeeded\n"
     stands(xingqiao, id, "succeeded")
     assert len(xingqiao("activation", "list", "ex_before", "--json").json) == 1
 
@@ -180,6 +180,66 @@ def test_a_failed_one_is_redriven_with_another_composition(
     assert redriven.json["redriven"] == 1
     stands(xingqiao, id, "succeeded")
     assert xingqiao("activation", "result", id).json == {"fixed": True}
+
+
+def test_a_redrive_with_a_file_takes_its_repaired_actions_too(
+    xingqiao, action, composition, started, tmp_path
+):
+    action("ex_pay", FAIL)
+    id = started(composition("ex_order", composer.sequence("ex_pay")), "failed")
+    file = tmp_path / "order.py"
+    file.write_text(
+        "from xingqiao import composer\n"
+        "@composer.action\n"
+        "def ex_pay(params):\n"
+        "    return {'paid': True}\n"
+        "ex_order = composer.sequence(ex_pay)\n"
+    )
+
+    redriven = xingqiao("execution", "redrive", id, "--file", file)
+
+    assert redriven.out.splitlines()[0].startswith("✓ ex_pay 0.0.2")
+    stands(xingqiao, id, "succeeded")
+    assert xingqiao("activation", "result", id).json == {"paid": True}
+
+
+def test_a_redrive_that_fails_again_at_once_says_so(xingqiao, action, composition, started):
+    action("ex_broken", FAIL)
+    id = started(composition("ex_again", composer.sequence("ex_broken")), "failed")
+
+    again = xingqiao("execution", "redrive", id)
+    shown = xingqiao("execution", "redrive", id, "--json")
+
+    assert (again.code, shown.code) == (1, 1)
+    assert again.out.splitlines()[0] == f"✗ {id} has failed again"
+    assert f"execution history {id}" in again.out
+    assert shown.json["status"] == "failed"
+
+
+def test_a_step_that_waits_for_its_callback_is_listed_and_answered(
+    xingqiao, action, composition, started, tmp_path
+):
+    action("ex_ask")
+    file = tmp_path / "ex_ask.py"
+    xingqiao("action", "update", "ex_ask", file, "--annotation", "completion", "callback")
+    name = composition("ex_asking", composer.sequence("ex_ask"))
+    id, other = started(name, "running", "answer"), started(name, "running", "answer")
+
+    listed = xingqiao("execution", "waiting", "--name", "ex_ask")
+    shown = xingqiao("execution", "waiting", "--name", "ex_ask", "--json").json
+    record = xingqiao("activation", "get", shown[0]["activationId"], "--json").json
+    completed = xingqiao("execution", "complete", id, "ex_ask", "-p", "ok", "true")
+    failed = xingqiao("execution", "fail", other, "--error", "rejected")
+
+    assert id in listed.out
+    assert other in listed.out
+    assert record["state"] == "waiting"
+    assert completed.out == f"✓ the step of {id} is answered\n"
+    stands(xingqiao, id, "succeeded")
+    assert xingqiao("activation", "result", id).json == {"ok": True}
+    assert failed.out == f"✓ the step of {other} is answered\n"
+    stands(xingqiao, other, "failed")
+    assert xingqiao("execution", "waiting", "--name", "ex_ask", "--json").json == []
 
 
 @pytest.mark.parametrize("verb", ["get", "history", "cancel", "resume", "redrive"])

@@ -1,0 +1,100 @@
+"""Functions of the embedding program: their names outlive the process, so that their steps wait for them.
+
+A program registers its functions after it has opened the engine. A step may be due before that: after a
+restart, executions go on at once. Such a step is parked. It is sent when the function is registered.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ...actions import Action, Change, Document, Inline, Limits
+from ...composer import Name
+
+if TYPE_CHECKING:
+    from ...composer import Invoke
+    from .runs import Flight, Run
+    from .shared import Parts
+    from .tick import Tick
+
+log = logging.getLogger(__name__)
+
+FUNCTION = "function"  # documents of registered functions, by full name
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedStep:
+    """A step whose function is not registered yet."""
+
+    run: Run
+    fiber: str
+    flight: Flight
+    command: Invoke
+
+    @property
+    def stands(self) -> bool:
+        """True until the step is cancelled or its execution ends."""
+        return self.run.flights.get((self.fiber, self.command.turn)) is self.flight
+
+
+class Functions:
+    """The functions that programs have registered with this store, and the steps that wait for one."""
+
+    def __init__(self, parts: Parts, tick: Tick) -> None:
+        self._parts, self._tick = parts, tick
+        self._stored: dict[str, bytes] = {}
+        self._parked: dict[str, list[ParkedStep]] = {}
+
+    async def load(self) -> None:
+        """Puts the functions of earlier runs of the program into the catalog, not registered yet."""
+        async for document in self._parts.store.documents(FUNCTION):
+            if document.body is None:
+                continue
+            self._stored[document.key] = document.body
+            doc = orjson.loads(document.body)
+            action = Action(
+                Name.parse(document.key),
+                Inline(None),
+                annotations=doc["annotations"],
+                limits=Limits.from_json(doc["limits"]),
+            )
+            self._parts.catalog.apply(Change(action, (action,)))
+
+    def __len__(self) -> int:
+        return sum(step.stands for steps in self._parked.values() for step in steps)
+
+    def register(self, action: Action) -> list[ParkedStep]:
+        """Makes a function an action. Returns the steps that have waited for it."""
+        key = str(action.name)
+        body = orjson.dumps(
+            {"annotations": action.annotations, "limits": action.limits.to_json()},
+            option=orjson.OPT_SORT_KEYS,
+        )
+        if self._stored.get(key) != body:
+            self._stored[key] = body
+            self._tick.gathering.write.documents.append(Document(kind=FUNCTION, key=key, body=body))
+            self._tick.wake()
+        self._parts.catalog.apply(Change(action, (action,)))
+        return [step for step in self._parked.pop(key, ()) if step.stands]
+
+    def replaced(self, name: str) -> list[Document]:
+        """The documents to commit when a stored action takes a function's name, or its name is deleted."""
+        if self._stored.pop(name, None) is None:
+            return []
+        return [Document(kind=FUNCTION, key=name, body=None)]
+
+    def park(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
+        """Keeps a step until its function is registered. After a crash it is known that it has not run."""
+        key = str(flight.opened.action.name)
+        if key not in self._parked:
+            log.warning(
+                "execution %s waits: the program has not registered its function %s. Register it, or pass it "
+                "to embedded(actions=[...])", run.id, key,
+            )  # fmt: skip
+        self._parked.setdefault(key, []).append(ParkedStep(run, fiber, flight, command))
+        run.held.add(f"{fiber}:{command.turn}")
+        self._tick.gathering.write.executions.append(run.row(run.standing, None))

@@ -1,0 +1,250 @@
+"""An embedded engine resumes what it was running when its process died, whenever it learns its functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+
+import anyio
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from tests.kit.actions.things import until
+from xingqiao import composer
+from xingqiao.actions import ConflictError, InvalidError, NotFoundError, UnavailableError
+from xingqiao.composer import APPLICATION_ERROR
+from xingqiao.infra.service.embedded_engine import ActionError, embedded
+
+
+@composer.action
+def double(params):
+    return {"n": params["n"] * 2}
+
+
+@composer.action
+def fails(params):
+    return {"error": "no"}
+
+
+PIPELINE = composer.sequence(double, composer.wait(0.2), double)
+
+_DYING = """
+import asyncio, os, pathlib, sys
+from xingqiao import composer
+from xingqiao.embedded import embedded
+
+@composer.action
+def double(params):
+    return {"n": params["n"] * 2}
+
+async def main():
+    async with embedded(pathlib.Path(sys.argv[1])) as engine:
+        await engine.deploy("pipeline", composer.sequence(double, composer.wait(0.2), double))
+        print(await engine.start("pipeline", {"n": 1}), flush=True)
+        while len(await engine.executions(status="running")) < 1:
+            await asyncio.sleep(0.01)
+        os._exit(9)
+
+asyncio.run(main())
+"""
+
+
+def died(directory):
+    """The id of an execution that waits, in a directory that a killed program has left."""
+    done = subprocess.run(
+        [sys.executable, "-c", _DYING, directory], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 9, done.stderr
+    return done.stdout.strip()
+
+
+async def parked(engine):
+    """Waits until a step is parked."""
+    await until(lambda: engine.engine.gauges()["parked_steps"] == 1)
+
+
+async def test_an_execution_goes_on_when_its_function_is_registered_late(tmp_path):
+    id = died(tmp_path)
+
+    async with embedded(tmp_path) as engine:
+        await parked(engine)
+        status = await engine.status(id)
+        assert status["status"] == "running"
+        assert [fiber["waits"] for fiber in status["fibers"]] == ["registration"]
+        engine.register(double)
+
+        assert await engine.wait(id) == {"n": 4}
+        assert engine.engine.gauges()["parked_steps"] == 0
+
+
+async def test_what_the_program_has_is_there_before_recovery_begins(tmp_path):
+    id = died(tmp_path)
+
+    async with embedded(tmp_path, actions=[double], compositions={"again": PIPELINE}) as engine:
+        assert await engine.wait(id) == {"n": 4}
+        assert await engine.invoke("again", {"n": 3}) == {"n": 12}
+
+
+async def test_a_parked_step_can_be_given_up(tmp_path):
+    id = died(tmp_path)
+
+    async with embedded(tmp_path) as engine:
+        await parked(engine)
+        await engine.terminate(id)
+
+        with pytest.raises(ActionError, match="Cancelled"):
+            await engine.wait(id)
+        assert engine.engine.gauges()["parked_steps"] == 0
+
+
+async def test_a_parked_step_stays_parked_over_another_start(tmp_path):
+    id = died(tmp_path)
+    for _ in range(2):
+        async with embedded(tmp_path) as engine:
+            await parked(engine)
+
+    async with embedded(tmp_path, actions=[double]) as engine:
+        assert await engine.wait(id) == {"n": 4}
+
+
+async def test_a_function_that_is_not_registered_now_cannot_be_called(tmp_path):
+    async with embedded(tmp_path, actions=[double]) as engine:
+        assert await engine.invoke("double", {"n": 1}) == {"n": 2}
+
+    async with embedded(tmp_path) as engine:
+        with pytest.raises(UnavailableError, match=r"double.*has not registered"):
+            await engine.invoke("double", {"n": 1})
+        with pytest.raises(NotFoundError):
+            await engine.invoke("nobody", {"n": 1})
+
+
+async def test_a_step_that_nobody_ever_registered_fails_as_before(tmp_path):
+    async with embedded(tmp_path, compositions={"p": composer.sequence("nobody")}) as engine:
+        with pytest.raises(ActionError, match="NotFound"):
+            await engine.invoke("p")
+
+
+async def test_an_action_that_takes_a_functions_name_runs_in_its_place(tmp_path):
+    async with embedded(tmp_path, actions=[double]):
+        pass
+    doc = {"exec": {"kind": "python:3", "code": "def main(params):\n    return {'n': 7}"}}
+    async with embedded(tmp_path) as engine:
+        await engine.put("double", doc)
+        assert await engine.invoke("double") == {"n": 7}
+
+    async with embedded(tmp_path) as engine:
+        assert await engine.invoke("double") == {"n": 7}
+
+
+async def test_deploying_the_same_again_makes_no_new_version(tmp_path):
+    for _ in range(2):
+        async with embedded(tmp_path, compositions={"p": PIPELINE}) as engine:
+            action = engine.engine.catalog.resolve(composer.Name.parse("/guest/p"), "guest")
+            assert action.version == "0.0.1"
+
+
+async def test_an_execution_is_seen_stopped_and_taken_up_again():
+    async with embedded(actions=[double, fails]) as engine:
+        await engine.deploy("waits", composer.sequence(double, composer.wait(3600), double))
+        await engine.deploy("broken", composer.sequence(double, fails))
+        id = await engine.start("waits", {"n": 1})
+        with pytest.raises(TimeoutError):
+            await engine.wait(id, 0.01)
+        assert [doc["executionId"] for doc in await engine.executions(name="waits")] == [id]
+
+        await engine.cancel(id)
+
+        with pytest.raises(ActionError):
+            await engine.wait(id)
+        assert (await engine.status(id))["status"] == "cancelled"
+        assert (await engine.history(id))[-1]["type"] == "ExecutionCancelled"
+        with pytest.raises(ActionError):
+            await engine.invoke("broken", {"n": 1})
+        [failed] = await engine.executions(status="failed")
+
+        await engine.redrive(failed["executionId"], composer.sequence(double, double))
+
+        assert await engine.wait(failed["executionId"]) == {"n": 4}
+
+
+@pytest.fixture
+async def asking():
+    """An engine with an action `asks` that answers by its callback, and `p` that waits for it."""
+
+    @composer.action(annotations={"completion": "callback"})
+    def asks(params):
+        return {}
+
+    async with embedded(compositions={"p": composer.sequence(asks)}) as engine:
+        yield engine
+
+
+async def answered(engine, id):
+    """Waits until some step of the execution waits for its answer."""
+    while not any(fiber["waits"] == "answer" for fiber in (await engine.status(id))["fibers"]):
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_a_step_that_answers_later_is_completed_by_its_execution(asking):
+    id = await asking.start("p")
+    await answered(asking, id)
+
+    await asking.complete(id, {"approved": True})
+
+    assert await asking.wait(id) == {"approved": True}
+    with pytest.raises(ConflictError, match="has ended"):
+        await asking.complete(id, {})
+
+
+async def test_a_step_that_answers_later_is_failed_by_its_name(asking):
+    id = await asking.start("p")
+    await answered(asking, id)
+    with pytest.raises(
+        ConflictError, match="No step of this execution waits for an answer as 'other'"
+    ):
+        await asking.fail(id, "rejected", step="other")
+
+    await asking.fail(id, "rejected", step="asks")
+
+    with pytest.raises(ActionError, match=f"{APPLICATION_ERROR}.*rejected"):
+        await asking.wait(id)
+
+
+async def test_an_action_that_answers_later_is_completed_by_its_activation(asking):
+    id = await asking.start("asks")
+    while True:
+        try:
+            await asking.complete(id, {"n": 1})
+        except ConflictError:
+            await anyio.lowlevel.checkpoint()
+        else:
+            break
+
+    assert await asking.wait(id) == {"n": 1}
+
+
+async def test_the_api_is_mounted_inside_another_application():
+    async with embedded(actions=[double]) as engine:
+        auth = f"{uuid.UUID(int=1)}:{'k' * 64}"
+        app = Starlette(routes=[Mount("/bridge", await engine.mount(auth))])
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://app/bridge") as client:
+            path = "/api/v1/namespaces/_/actions/double?blocking=true&result=true"
+            key = tuple(auth.split(":"))
+
+            answer = await client.post(path, json={"n": 4}, auth=key)
+            asked = await client.options("/api/v1/web/guest/default/double.json")
+            refused = await client.post(path, json={"n": 4})
+
+    assert (answer.status_code, answer.json()) == (200, {"n": 8})
+    assert refused.status_code == 401
+    assert asked.status_code == 404  # the web action's own answer: it is none
+
+
+async def test_malformed_credentials_are_refused_when_it_is_mounted():
+    async with embedded() as engine:
+        with pytest.raises(InvalidError, match="UUID:KEY"):
+            await engine.mount("secret")
