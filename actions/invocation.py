@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Call:
     """Somebody wants an action run: in their namespace, on their account.
 
-    `trace` is the id, 32 hexadecimal digits, of the trace that it belongs to, if it belongs to one.
+    `trace` is the id, 32 hexadecimal digits, of the trace that it belongs to, if it belongs to one. Calls with
+    the same `idempotency_key` begin one execution; "" is for none.
     """
 
     name: Name
@@ -25,6 +26,7 @@ class Call:
     namespace: str
     subject: str = ""
     trace: str = ""
+    idempotency_key: str = ""
 
 
 @frozen

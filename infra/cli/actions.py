@@ -78,6 +78,7 @@ def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
 @parameters
 @click.option("--blocking", "-b", is_flag=True, help="Wait until the action has ended.")
 @click.option("--result", "-r", is_flag=True, help="Wait, and show only the result.")
+@click.option("--token", help="Idempotency key: all calls with the same key start one execution.")
 @as_json
 @connected
 def invoke(  # noqa: PLR0913  its options
@@ -87,29 +88,31 @@ def invoke(  # noqa: PLR0913  its options
     *,
     blocking: bool,
     result: bool,
+    token: str | None,
     as_json: bool,
 ) -> int:
     """Invoke the action NAME.
 
     Without --blocking or --result the command prints the activation's id and does not wait. With one of
-    them the exit code is 1 if the action fails.
+    them the exit code is 1 if the action fails. A call that you send again with the same --token does not
+    start the action again: you get the same activation.
     """
     if not (blocking or result):
-        _, answer = client.invoke(name, params, blocking=False, result=False)
+        _, answer = client.invoke(name, params, blocking=False, result=False, token=token)
         id = answer["activationId"]
         output.write_json(answer) if as_json else output.done(f"{name} is invoked: activation {id}")
         return 0
-    record = _ended(client, name, params)
+    record = _ended(client, name, params, token)
     shown = record["response"]["result"] if result else record
     output.write_json(shown) if as_json else output.document(shown)
     return 0 if record["response"]["success"] else 1
 
 
-def _ended(client: Client, name: str, params: dict[str, Any]) -> dict[str, Any]:
+def _ended(client: Client, name: str, params: dict[str, Any], token: str | None) -> dict[str, Any]:
     """Invokes an action and waits for its end without a limit. Returns the activation record."""
     began = time.monotonic()
     with output.waiting(f"{name} ...") as tell:
-        status, answer = client.invoke(name, params, blocking=True, result=False)
+        status, answer = client.invoke(name, params, blocking=True, result=False, token=token)
         while status == ACCEPTED:
             id = answer["activationId"]
             tell(f"{name} {id} ... {time.monotonic() - began:.0f} s")

@@ -106,11 +106,18 @@ class Client:
         """Like `ask`, for any path of the server, with a body."""
         return self._ask(method, path, body, query)[1]
 
-    def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        query: dict[str, Any],
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, Any]:
         asked = {name: str(value).lower() if isinstance(value, bool) else value
                  for name, value in query.items() if value is not None}  # fmt: skip
         try:
-            response = self._http.request(method, path, json=body, params=asked)
+            response = self._http.request(method, path, json=body, params=asked, headers=headers)
         except httpx.HTTPError as error:
             why = str(error).rstrip(".")
             raise ApiError(f"the server at {self.url} cannot be reached: {why}{HINT}") from error
@@ -133,10 +140,13 @@ class Client:
             raise ApiError(what, response.status_code)
         return response.status_code, document
 
-    def invoke(self, name: str, params: Any, *, blocking: bool, result: bool) -> tuple[int, Any]:
+    def invoke(
+        self, name: str, params: Any, *, blocking: bool, result: bool, token: str | None = None
+    ) -> tuple[int, Any]:
         """Invokes an action. Returns status and response; 202 with an id if it has not ended yet."""
         query = {"blocking": blocking, "result": result}
-        return self._ask("POST", _path(ACTIONS, name), params, query)
+        headers = {} if token is None else {"idempotency-key": token}
+        return self._ask("POST", _path(ACTIONS, name), params, query, headers)
 
     def put_action(self, name: str, document: Any, *, overwrite: bool) -> Any:
         """Creates or updates an action. Returns the stored action."""

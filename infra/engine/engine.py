@@ -38,6 +38,7 @@ from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
 from .functions import Functions
+from .idempotency import Claim, IdempotencyKeys
 from .inbox.inbox import Inbox
 from .inbox.pending import called, withdraw
 from .programs import program_document
@@ -81,10 +82,14 @@ ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """A call that was accepted; `ended` when it was waited for and has ended."""
+    """A call that was accepted; `ended` when it was waited for and has ended.
+
+    `replayed` is True if an earlier call with the same idempotency key has begun it.
+    """
 
     activation: str
     ended: Ended | None
+    replayed: bool = False
 
 
 class Engine:
@@ -153,6 +158,7 @@ class Engine:
         self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
         self._ticking: asyncio.Task[None]
         self.records = Records(self._parts, self._recovery)
+        self.keys = IdempotencyKeys(self._parts, self._tick)
         self.registry = Registry(self._parts, self._tick, self._functions)
         self.executions = Executions(
             self._parts, self._tick, self._inbox, self._recovery, self._waiters, self._answering
@@ -303,8 +309,21 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
+            ConflictError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
+        if not call.idempotency_key:
+            return await self._invoke(call, wait_s, None)
+        begun = await self.keys.begun(call)
+        if isinstance(begun, Claim):
+            with self.keys.using(begun):
+                return await self._invoke(call, wait_s, begun)
+        outcome = None
+        if wait_s is not None:
+            outcome = await self.outcome(call.namespace, begun, wait_s)
+        return Invoked(begun, None if outcome is None else Ended(outcome), replayed=True)
+
+    async def _invoke(self, call: Call, wait_s: float | None, claim: Claim | None) -> Invoked:
         action = self._catalog.resolve(call.name, call.namespace)
         if action.is_unregistered:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
@@ -325,6 +344,8 @@ class Engine:
             ended = None if wait_s is None else self._waiters.wait_for(id)
             with self._tick.apart() as unit:
                 accepted = self._tick.durable()
+                if claim is not None:
+                    unit.write.documents.append(self.keys.claim(claim, id))
                 if ended is not None:
                     unit.waiting.append(ended)
                 self._inbox.begin(id, beginning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import Call, status_of
+from ...actions import Call, InvalidError, status_of
 from . import reading
 from .definitions import name_of
 from .responses import Json
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .api import Api
 
 MAX_WAIT_MS = 60_000
+MAX_KEY = 255  # characters of an idempotency key
 SUCCESS = 0
 INTERNAL = 3
 
@@ -34,6 +35,7 @@ async def invoke_action(request: Request, api: Api) -> Json:
         params=await reading.parameters(request, api.payload_bytes),
         namespace=caller,
         trace=reading.trace(request),
+        idempotency_key=_idempotency_key(request),
     )
     wait_ms = None
     if reading.flag(query, "blocking"):
@@ -45,9 +47,27 @@ async def invoke_action(request: Request, api: Api) -> Json:
     return await answered(invoked, caller, api, result=result, waited=wait_ms is not None)
 
 
+def _idempotency_key(request: Request) -> str:
+    """The key by which a call that is sent again is known; "" if it has none.
+
+    Raises:
+        InvalidError: the key is empty, too long, or not printable.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return ""
+    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        raise InvalidError(
+            f"The header Idempotency-Key must have 1 to {MAX_KEY} printable ASCII characters."
+        )
+    return key
+
+
 async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, waited: bool) -> Json:
     """What a call is answered with: its result, its record, or that it goes on."""
     headers = {"x-openwhisk-activation-id": invoked.activation}
+    if invoked.replayed:
+        headers["idempotency-replayed"] = "true"
     if invoked.ended is None:
         return Json(_accepted(invoked, waited=waited), 202, headers)
     if result:

@@ -101,37 +101,46 @@ class Embedded:
         """
         await self.engine.registry.put(Action, _name(name), document, overwrite=True)
 
-    async def invoke(self, name: str, params: dict[str, JSON] | None = None) -> JSON:
+    async def invoke(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> JSON:
         """Runs an action to its end. Returns its result.
+
+        Args:
+            name: the action.
+            params: its parameters.
+            token: an idempotency key: all calls with the same key start one execution.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
             ActionError: the action has failed.
         """
-        _, outcome = await self.run(name, params)
+        _, outcome = await self.run(name, params, token=token)
         if isinstance(outcome, Failure):
             raise ActionError(outcome)
         return outcome.value
 
-    async def run(self, name: str, params: dict[str, JSON] | None = None) -> tuple[str, Outcome]:
-        """Runs an action to its end. Returns the activation's id and the outcome.
+    async def run(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> tuple[str, Outcome]:
+        """Runs an action to its end. Returns the activation's id and the outcome; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
-        invoked = await self.engine.invoke(call, wait_s=FOREVER_S)
+        invoked = await self.engine.invoke(_call(name, params, token), wait_s=FOREVER_S)
         assert invoked.ended is not None  # noqa: S101  we would have waited forever
         return invoked.activation, invoked.ended.outcome
 
-    async def start(self, name: str, params: dict[str, JSON] | None = None) -> str:
-        """Starts an action without waiting. Returns its id once the start is durable.
+    async def start(
+        self, name: str, params: dict[str, JSON] | None = None, *, token: str = ""
+    ) -> str:
+        """Starts an action without waiting. Returns its id once the start is durable; arguments as for `invoke`.
 
         Raises:
             RefusedError: no action has this name, or a limit refuses the call.
         """
-        call = Call(name=_name(name), params=params or {}, namespace=NAMESPACE)
-        return (await self.engine.invoke(call)).activation
+        return (await self.engine.invoke(_call(name, params, token))).activation
 
     # --- executions --------------------------------------------------------------------------
 
@@ -263,6 +272,10 @@ class Embedded:
         service = self._service
         metrics = metrics_of(service.engine, service.pool, service.clouds.invoker)
         return create_app(api_of(service, self._settings, metrics), WINGS)
+
+
+def _call(name: str, params: dict[str, JSON] | None, token: str) -> Call:
+    return Call(name=_name(name), params=params or {}, namespace=NAMESPACE, idempotency_key=token)
 
 
 def _name(name: str) -> Name:

@@ -37,9 +37,10 @@ class Retention:
         await self._tasks.__aexit__(None, None, None)
 
     async def _expire(self) -> None:
-        last = ""
+        last = key = ""
         while True:
             before_ms = self._clock.now_ms() - self._kept_ms
             await self._engine.commit(Write(expired=(before_ms, AT_ONCE)))
             last = await self._engine.executions.forget_names(last, NAMES, before_ms)
+            key = await self._engine.keys.forget(key, NAMES, before_ms)
             await asyncio.sleep(PERIOD_S)  # noqa: TID251  what is old by then is old enough

@@ -339,3 +339,13 @@ def test_what_the_server_cannot_take_is_told_in_one_line(
     file.write_text(DOUBLE)
 
     assert text in refused("action", "create", "never", file, *options)
+
+
+def test_a_call_with_a_token_starts_one_execution(xingqiao, action):
+    action("act_once")
+
+    first = xingqiao("invoke", "act_once", "--json", "--token", "t-1").json
+    second = xingqiao("invoke", "act_once", "--blocking", "--json", "--token", "t-1").json
+
+    assert first["activationId"] == second["activationId"]
+    assert second["response"]["success"]

@@ -234,3 +234,32 @@ async def test_the_callers_namespace_may_be_named(world, client):
     )
 
     assert answer.json() == {"n": 1}
+
+
+# --- idempotency keys --------------------------------------------------------------------------
+
+
+async def test_a_call_with_an_idempotency_key_starts_one_execution(world, client):
+    await world.put("echo", "echo")
+    headers = {"idempotency-key": "order-7"}
+
+    first = await client.post("/actions/echo?blocking=true", json={"n": 1}, headers=headers)
+    second = await client.post("/actions/echo?blocking=true", json={"n": 1}, headers=headers)
+    third = await client.post("/actions/echo", json={"n": 1}, headers=headers)
+    other = await client.post("/actions/echo", json={"n": 2}, headers=headers)
+
+    assert (first.status_code, second.status_code, third.status_code) == (200, 200, 202)
+    assert first.json() == second.json()
+    assert third.json()["activationId"] == first.json()["activationId"]
+    assert "idempotency-replayed" not in first.headers
+    assert second.headers["idempotency-replayed"] == third.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, "was used for another call" in other.text) == (409, True)
+
+
+@pytest.mark.parametrize(("length", "status"), [(0, 400), (1, 202), (255, 202), (256, 400)])
+async def test_an_idempotency_key_has_bounds(world, client, length, status):
+    await world.put("echo", "echo")
+
+    answer = await client.post("/actions/echo", json={}, headers={"idempotency-key": "k" * length})
+
+    assert answer.status_code == status, answer.text
