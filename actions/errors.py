@@ -7,6 +7,7 @@ UnauthorizedError        the caller is not who they say (401)
 ForbiddenError           it is another namespace's, and not public (403)
 NotFoundError            there is no such thing (404)
 ConflictError            it is there already, or somebody else changed it (409)
+ReusedKeyError           its idempotency key was used for another call (422)
 TooLargeError            it is over a size limit (413)
 ThrottledError           there is too much of it just now (429)
 UnavailableError         the server cannot take it now (503)
@@ -46,6 +47,10 @@ class NotFoundError(RefusedError):
 
 class ConflictError(RefusedError):
     """It is there already, or somebody else has changed it."""
+
+
+class ReusedKeyError(ConflictError):
+    """The idempotency key of a call was used for another call."""
 
 
 class TooLargeError(RefusedError):

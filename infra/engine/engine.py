@@ -309,7 +309,7 @@ class Engine:
 
         Raises:
             RefusedError: when there is no such action, or it may not run now.
-            ConflictError: when its idempotency key was used for another call.
+            ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
         if not call.idempotency_key:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import ConflictError, Document, InDoubtError, UnavailableError
+from ...actions import Document, InDoubtError, ReusedKeyError, UnavailableError
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class IdempotencyKeys:
         A claim must be used before anything else is awaited.
 
         Raises:
-            ConflictError: the key was used for another call.
+            ReusedKeyError: the key was used for another call.
             UnavailableError: the store does not commit just now.
         """
         key = f"{call.namespace}/{sha256(call.idempotency_key.encode()).hexdigest()}"
@@ -68,7 +68,7 @@ class IdempotencyKeys:
             if known is None:
                 continue  # another call with the key has begun meanwhile
             if known[1] != digest:
-                raise ConflictError(REUSED)
+                raise ReusedKeyError(REUSED)
             await self._tick.committed()
             if self._recent.get(key, known) == known:
                 return known[0]

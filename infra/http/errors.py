@@ -13,6 +13,7 @@ from ...actions import (
     InvalidError,
     NotAcceptableError,
     NotFoundError,
+    ReusedKeyError,
     ThrottledError,
     TooLargeError,
     UnauthorizedError,
@@ -38,6 +39,7 @@ STATUS: dict[type[Exception], int] = {
     NotAcceptableError: 406,
     ConflictError: 409,
     TooLargeError: 413,
+    ReusedKeyError: 422,
     ThrottledError: 429,
     UnavailableError: 503,
 }

@@ -2,7 +2,8 @@
 
 from .app import open_at_rest, open_service
 from .doctor import Finding, examine
-from .embedded_engine import NAMESPACE, ActionError, Embedded, embedded
+from .embedded_engine import Embedded, embedded
+from .handles import NAMESPACE, ActionError, ExecutionHandle
 from .keys import readable, rotate
 from .logs import set_up_logs
 from .server import serve
@@ -11,6 +12,7 @@ __all__ = [
     "NAMESPACE",
     "ActionError",
     "Embedded",
+    "ExecutionHandle",
     "Finding",
     "embedded",
     "examine",

@@ -17,17 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...actions import Action, Call, InvalidError, Query
-from ...composer import (
-    APPLICATION_ERROR,
-    ActionFunction,
-    Error,
-    Failure,
-    Name,
-    Success,
-    boxed,
-)
+from ...composer import ActionFunction, Failure, Name
 from ..settings import Settings
 from .app import open_service
+from .handles import FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -37,18 +30,6 @@ if TYPE_CHECKING:
     from ...composer import JSON, Composition, Outcome
     from ..stepfunctions import Call as Asking
     from .app import Service
-
-NAMESPACE = "guest"
-PAGE = 1000
-FOREVER_S = 366 * 24 * 3600.0
-
-
-class ActionError(Error):
-    """An invoked action has failed; `failure` has its code and its error."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(f"{failure.code}: {failure.error}")
-        self.failure = failure
 
 
 class Embedded:
@@ -80,13 +61,18 @@ class Embedded:
         Raises:
             RefusedError: a definition is malformed.
         """
-        await self._define(composition)
+        await self.define(composition)
         tree = composition.to_json()
         before = self.engine.catalog.find(Action, _name(name))
         if before is None or getattr(before.exec, "document", None) != tree:
             await self.put(name, {"exec": {"kind": "composition", "composition": tree}})
 
-    async def _define(self, composition: Composition) -> None:
+    async def define(self, composition: Composition) -> None:
+        """Deploys the actions that a composition defines inline, without the composition.
+
+        Raises:
+            RefusedError: a definition is malformed.
+        """
         for name, definition in composition.definitions():
             if isinstance(definition, ActionFunction):
                 self.register(definition)
@@ -144,30 +130,9 @@ class Embedded:
 
     # --- executions --------------------------------------------------------------------------
 
-    async def wait(self, id: str, seconds: float | None = None) -> JSON:
-        """Waits for an execution to end. Returns its result.
-
-        Raises:
-            NotFoundError: there is no such execution.
-            ActionError: it has failed, or was cancelled.
-            TimeoutError: it has not ended within `seconds`. It goes on.
-        """
-        outcome = await self.engine.outcome(
-            NAMESPACE, id, FOREVER_S if seconds is None else seconds
-        )
-        if outcome is None:
-            raise TimeoutError(f"execution {id} has not ended within {seconds} s; it goes on")
-        if isinstance(outcome, Failure):
-            raise ActionError(outcome)
-        return outcome.value
-
-    async def status(self, id: str) -> dict[str, JSON]:
-        """The state of a composition's execution and of its fibers, as the HTTP API shows it.
-
-        Raises:
-            NotFoundError: there is no such execution.
-        """
-        return await self.engine.records.execution(NAMESPACE, id)
+    def execution(self, id: str) -> ExecutionHandle:
+        """The execution with this id, or the run of an action that was invoked by itself."""
+        return ExecutionHandle(self, id)
 
     async def executions(
         self, *, name: str | None = None, status: str | None = None, limit: int = 30, skip: int = 0
@@ -177,77 +142,8 @@ class Embedded:
         return await self.engine.records.executions(query)
 
     async def history(self, id: str) -> list[dict[str, JSON]]:
-        """All history entries so far of a composition's execution.
-
-        Raises:
-            NotFoundError: there is no such execution.
-        """
-        entries: list[dict[str, JSON]] = []
-        while True:
-            after = entries[-1]["seq"] if entries else 0
-            page = await self.engine.records.history(NAMESPACE, id, after=after, limit=PAGE)
-            entries += page
-            if len(page) < PAGE:
-                return entries
-
-    async def cancel(self, id: str) -> None:
-        """Asks an execution to stop: running steps are abandoned, finalizers and compensations run.
-
-        Raises:
-            NotFoundError: there is no such execution.
-            ConflictError: it has ended.
-        """
-        await self.engine.cancel(NAMESPACE, id)
-
-    async def terminate(self, id: str) -> None:
-        """Ends an execution at once, without finalizers, and all executions below it.
-
-        Raises:
-            NotFoundError: there is no such execution.
-            ConflictError: it has ended.
-        """
-        await self.engine.cancel(NAMESPACE, id, terminate=True)
-
-    async def resume(self, id: str) -> None:
-        """Lets a paused execution retry its failed step.
-
-        Raises:
-            NotFoundError: there is no such execution.
-            ConflictError: it is not paused.
-        """
-        await self.engine.resume(NAMESPACE, id)
-
-    async def redrive(self, id: str, composition: Composition | None = None) -> None:
-        """Continues a failed execution from its failed steps, with a corrected composition if given.
-
-        The actions that the composition defines are deployed first.
-
-        Raises:
-            NotFoundError: there is no such execution.
-            ConflictError: it cannot be redriven; the text says why.
-        """
-        if composition is not None:
-            await self._define(composition)
-        tree = None if composition is None else composition.to_json()
-        await self.engine.redrive(NAMESPACE, id, tree)
-
-    async def complete(self, id: str, result: JSON, *, step: str | None = None) -> None:
-        """Answers a step that waits for its callback.
-
-        Args:
-            id: the execution.
-            result: the result of the step.
-            step: the step's fiber, or the name of its action; needed if several steps wait.
-
-        Raises:
-            NotFoundError: there is no such execution.
-            ConflictError: no such step waits, or several do.
-        """
-        await self.engine.answer(NAMESPACE, id, step, Success(boxed(result)))
-
-    async def fail(self, id: str, error: JSON, *, step: str | None = None) -> None:
-        """Fails a step that waits for its callback; arguments and errors as for `complete`."""
-        await self.engine.answer(NAMESPACE, id, step, Failure(APPLICATION_ERROR, error))
+        """All history entries so far of a composition's execution: see `ExecutionHandle.history`."""
+        return await self.execution(id).history()
 
     # --- HTTP --------------------------------------------------------------------------------
 

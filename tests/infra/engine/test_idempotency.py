@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from xingqiao import composer
-from xingqiao.actions import Call, ConflictError, UnavailableError
+from xingqiao.actions import Call, ReusedKeyError, UnavailableError
 from xingqiao.composer import Name, Success
 from xingqiao.infra.stores import MemoryStore
 
@@ -74,7 +74,7 @@ async def test_an_action_by_itself_is_run_once_too(made):
 async def test_a_key_is_not_for_another_call(made, other):
     await made.engine.invoke(call())
 
-    with pytest.raises(ConflictError, match="was used for another call"):
+    with pytest.raises(ReusedKeyError, match="was used for another call"):
         await made.engine.invoke(other)
 
 
@@ -95,7 +95,7 @@ async def test_a_key_holds_after_a_restart():
         await made.settle()
     async with world(store=store, answers={"a": {}}) as made:
         second = await made.engine.invoke(call(), wait_s=60)
-        with pytest.raises(ConflictError):
+        with pytest.raises(ReusedKeyError):
             await made.engine.invoke(call(n=2))
 
     assert first.activation == second.activation

@@ -253,7 +253,7 @@ async def test_a_call_with_an_idempotency_key_starts_one_execution(world, client
     assert third.json()["activationId"] == first.json()["activationId"]
     assert "idempotency-replayed" not in first.headers
     assert second.headers["idempotency-replayed"] == third.headers["idempotency-replayed"] == "true"
-    assert (other.status_code, "was used for another call" in other.text) == (409, True)
+    assert (other.status_code, "was used for another call" in other.text) == (422, True)
 
 
 @pytest.mark.parametrize(("length", "status"), [(0, 400), (1, 202), (255, 202), (256, 400)])

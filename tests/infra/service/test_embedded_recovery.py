@@ -16,7 +16,7 @@ from tests.kit.actions.things import until
 from xingqiao import composer
 from xingqiao.actions import ConflictError, InvalidError, NotFoundError, UnavailableError
 from xingqiao.composer import APPLICATION_ERROR
-from xingqiao.infra.service.embedded_engine import ActionError, embedded
+from xingqiao.embedded import ActionError, embedded
 
 
 @composer.action
@@ -71,12 +71,12 @@ async def test_an_execution_goes_on_when_its_function_is_registered_late(tmp_pat
 
     async with embedded(tmp_path) as engine:
         await parked(engine)
-        status = await engine.status(id)
+        status = await engine.execution(id).status()
         assert status["status"] == "running"
         assert [fiber["waits"] for fiber in status["fibers"]] == ["registration"]
         engine.register(double)
 
-        assert await engine.wait(id) == {"n": 4}
+        assert await engine.execution(id).wait() == {"n": 4}
         assert engine.engine.gauges()["parked_steps"] == 0
 
 
@@ -84,7 +84,7 @@ async def test_what_the_program_has_is_there_before_recovery_begins(tmp_path):
     id = died(tmp_path)
 
     async with embedded(tmp_path, actions=[double], compositions={"again": PIPELINE}) as engine:
-        assert await engine.wait(id) == {"n": 4}
+        assert await engine.execution(id).wait() == {"n": 4}
         assert await engine.invoke("again", {"n": 3}) == {"n": 12}
 
 
@@ -93,10 +93,10 @@ async def test_a_parked_step_can_be_given_up(tmp_path):
 
     async with embedded(tmp_path) as engine:
         await parked(engine)
-        await engine.terminate(id)
+        await engine.execution(id).terminate()
 
         with pytest.raises(ActionError, match="Cancelled"):
-            await engine.wait(id)
+            await engine.execution(id).wait()
         assert engine.engine.gauges()["parked_steps"] == 0
 
 
@@ -107,7 +107,7 @@ async def test_a_parked_step_stays_parked_over_another_start(tmp_path):
             await parked(engine)
 
     async with embedded(tmp_path, actions=[double]) as engine:
-        assert await engine.wait(id) == {"n": 4}
+        assert await engine.execution(id).wait() == {"n": 4}
 
 
 async def test_a_function_that_is_not_registered_now_cannot_be_called(tmp_path):
@@ -152,22 +152,22 @@ async def test_an_execution_is_seen_stopped_and_taken_up_again():
         await engine.deploy("broken", composer.sequence(double, fails))
         id = await engine.start("waits", {"n": 1})
         with pytest.raises(TimeoutError):
-            await engine.wait(id, 0.01)
+            await engine.execution(id).wait(0.01)
         assert [doc["executionId"] for doc in await engine.executions(name="waits")] == [id]
 
-        await engine.cancel(id)
+        await engine.execution(id).cancel()
 
         with pytest.raises(ActionError):
-            await engine.wait(id)
-        assert (await engine.status(id))["status"] == "cancelled"
-        assert (await engine.history(id))[-1]["type"] == "ExecutionCancelled"
+            await engine.execution(id).wait()
+        assert (await engine.execution(id).status())["status"] == "cancelled"
+        assert (await engine.execution(id).history())[-1]["type"] == "ExecutionCancelled"
         with pytest.raises(ActionError):
             await engine.invoke("broken", {"n": 1})
         [failed] = await engine.executions(status="failed")
 
-        await engine.redrive(failed["executionId"], composer.sequence(double, double))
+        await engine.execution(failed["executionId"]).redrive(composer.sequence(double, double))
 
-        assert await engine.wait(failed["executionId"]) == {"n": 4}
+        assert await engine.execution(failed["executionId"]).wait() == {"n": 4}
 
 
 @pytest.fixture
@@ -184,7 +184,9 @@ async def asking():
 
 async def answered(engine, id):
     """Waits until some step of the execution waits for its answer."""
-    while not any(fiber["waits"] == "answer" for fiber in (await engine.status(id))["fibers"]):
+    while not any(
+        fiber["waits"] == "answer" for fiber in (await engine.execution(id).status())["fibers"]
+    ):
         await anyio.lowlevel.checkpoint()
 
 
@@ -192,11 +194,11 @@ async def test_a_step_that_answers_later_is_completed_by_its_execution(asking):
     id = await asking.start("p")
     await answered(asking, id)
 
-    await asking.complete(id, {"approved": True})
+    await asking.execution(id).complete({"approved": True})
 
-    assert await asking.wait(id) == {"approved": True}
+    assert await asking.execution(id).wait() == {"approved": True}
     with pytest.raises(ConflictError, match="has ended"):
-        await asking.complete(id, {})
+        await asking.execution(id).complete({})
 
 
 async def test_a_step_that_answers_later_is_failed_by_its_name(asking):
@@ -205,25 +207,25 @@ async def test_a_step_that_answers_later_is_failed_by_its_name(asking):
     with pytest.raises(
         ConflictError, match="No step of this execution waits for an answer as 'other'"
     ):
-        await asking.fail(id, "rejected", step="other")
+        await asking.execution(id).fail("rejected", step="other")
 
-    await asking.fail(id, "rejected", step="asks")
+    await asking.execution(id).fail("rejected", step="asks")
 
     with pytest.raises(ActionError, match=f"{APPLICATION_ERROR}.*rejected"):
-        await asking.wait(id)
+        await asking.execution(id).wait()
 
 
 async def test_an_action_that_answers_later_is_completed_by_its_activation(asking):
     id = await asking.start("asks")
     while True:
         try:
-            await asking.complete(id, {"n": 1})
+            await asking.execution(id).complete({"n": 1})
         except ConflictError:
             await anyio.lowlevel.checkpoint()
         else:
             break
 
-    assert await asking.wait(id) == {"n": 1}
+    assert await asking.execution(id).wait() == {"n": 1}
 
 
 async def test_the_api_is_mounted_inside_another_application():

@@ -1,0 +1,127 @@
+"""An execution as a program works with it: one handle, from its start to its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...composer import APPLICATION_ERROR, Error, Failure, Success, boxed
+
+if TYPE_CHECKING:
+    from ...composer import JSON, Composition
+    from .embedded_engine import Embedded
+
+NAMESPACE = "guest"
+PAGE = 1000
+FOREVER_S = 366 * 24 * 3600.0
+
+
+class ActionError(Error):
+    """An invoked action has failed; `failure` has its code and its error."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.code}: {failure.error}")
+        self.failure = failure
+
+
+class ExecutionHandle:
+    """An execution of an embedded engine. It need not exist: each method says so if it does not."""
+
+    def __init__(self, embedded: Embedded, id: str) -> None:
+        self._embedded, self._engine, self.id = embedded, embedded.engine, id
+
+    async def wait(self, seconds: float | None = None) -> JSON:
+        """Waits for an execution to end. Returns its result.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ActionError: it has failed, or was cancelled.
+            TimeoutError: it has not ended within `seconds`. It goes on.
+        """
+        outcome = await self._engine.outcome(
+            NAMESPACE, self.id, FOREVER_S if seconds is None else seconds
+        )
+        if outcome is None:
+            raise TimeoutError(f"execution {self.id} has not ended within {seconds} s; it goes on")
+        if isinstance(outcome, Failure):
+            raise ActionError(outcome)
+        return outcome.value
+
+    async def status(self) -> dict[str, JSON]:
+        """The state of a composition's execution and of its fibers, as the HTTP API shows it.
+
+        Raises:
+            NotFoundError: there is no such execution.
+        """
+        return await self._engine.records.execution(NAMESPACE, self.id)
+
+    async def history(self) -> list[dict[str, JSON]]:
+        """All history entries so far of a composition's execution.
+
+        Raises:
+            NotFoundError: there is no such execution.
+        """
+        entries: list[dict[str, JSON]] = []
+        while True:
+            after = entries[-1]["seq"] if entries else 0
+            page = await self._engine.records.history(NAMESPACE, self.id, after=after, limit=PAGE)
+            entries += page
+            if len(page) < PAGE:
+                return entries
+
+    async def cancel(self) -> None:
+        """Asks an execution to stop: running steps are abandoned, finalizers and compensations run.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it has ended.
+        """
+        await self._engine.cancel(NAMESPACE, self.id)
+
+    async def terminate(self) -> None:
+        """Ends an execution at once, without finalizers, and all executions below it.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it has ended.
+        """
+        await self._engine.cancel(NAMESPACE, self.id, terminate=True)
+
+    async def resume(self) -> None:
+        """Lets a paused execution retry its failed step.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it is not paused.
+        """
+        await self._engine.resume(NAMESPACE, self.id)
+
+    async def redrive(self, composition: Composition | None = None) -> None:
+        """Continues a failed execution from its failed steps, with a corrected composition if given.
+
+        The actions that the composition defines are deployed first.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it cannot be redriven; the text says why.
+        """
+        if composition is not None:
+            await self._embedded.define(composition)
+        tree = None if composition is None else composition.to_json()
+        await self._engine.redrive(NAMESPACE, self.id, tree)
+
+    async def complete(self, result: JSON, *, step: str | None = None) -> None:
+        """Answers a step that waits for its callback.
+
+        Args:
+            result: the result of the step.
+            step: the step's fiber, or the name of its action; needed if several steps wait.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: no such step waits, or several do.
+        """
+        await self._engine.answer(NAMESPACE, self.id, step, Success(boxed(result)))
+
+    async def fail(self, error: JSON, *, step: str | None = None) -> None:
+        """Fails a step that waits for its callback; arguments and errors as for `complete`."""
+        await self._engine.answer(NAMESPACE, self.id, step, Failure(APPLICATION_ERROR, error))
