@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, output
-from .client import ApiError
+from .client import FAILED, TIMED_OUT, ApiError
 from .options import FILE, as_json, connected, connected_by_host, listed, noted, pages, parameters
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
     try:
         return client.put_action(name, document, overwrite=True)
     except ApiError as error:
-        raise ApiError(f"{name}: {error}") from error
+        raise ApiError(f"{name}: {error}", exit_code=error.exit_code) from error
 
 
 @click.command(
@@ -94,7 +94,7 @@ def invoke(  # noqa: PLR0913  its options
     """Invoke the action NAME.
 
     Without --blocking or --result the command prints the activation's id and does not wait. With one of
-    them the exit code is 1 if the action fails. A call that you send again with the same --token does not
+    them the exit code is 1 if the action fails, and 6 if it exceeds its time limit. A call that you send again with the same --token does not
     start the action again: you get the same activation.
     """
     if not (blocking or result):
@@ -105,7 +105,10 @@ def invoke(  # noqa: PLR0913  its options
     record = _ended(client, name, params, token)
     shown = record["response"]["result"] if result else record
     output.write_json(shown) if as_json else output.document(shown)
-    return 0 if record["response"]["success"] else 1
+    if record["response"]["success"]:
+        return 0
+    notes = {note["key"]: note["value"] for note in record["annotations"]}
+    return TIMED_OUT if notes.get("timeout") else FAILED
 
 
 def _ended(client: Client, name: str, params: dict[str, Any], token: str | None) -> dict[str, Any]:

@@ -22,15 +22,28 @@ ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
 HINT = ". Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
+FAILED, UNREACHED, NOT_ALLOWED, MISSING, TIMED_OUT = (
+    1,
+    3,
+    4,
+    5,
+    6,
+)  # exit codes, with 2 for wrong usage
+_EXIT_CODES: dict[int | None, int] = {
+    401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: MISSING, 408: TIMED_OUT, 504: TIMED_OUT,
+}  # fmt: skip
 MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
 
 
 class ApiError(Error):
     """The server refused a request (with a `status`) or cannot be reached; the text says why."""
 
-    def __init__(self, text: str, status: int | None = None) -> None:
+    def __init__(
+        self, text: str, status: int | None = None, *, exit_code: int | None = None
+    ) -> None:
         super().__init__(text if status is None else f"{text} ({status})")
         self.status = status
+        self.exit_code = _EXIT_CODES.get(status, FAILED) if exit_code is None else exit_code
 
     @property
     def is_missing(self) -> bool:
@@ -120,7 +133,11 @@ class Client:
             response = self._http.request(method, path, json=body, params=asked, headers=headers)
         except httpx.HTTPError as error:
             why = str(error).rstrip(".")
-            raise ApiError(f"the server at {self.url} cannot be reached: {why}{HINT}") from error
+            late = isinstance(error, httpx.TimeoutException)
+            raise ApiError(
+                f"the server at {self.url} cannot be reached: {why}{HINT}",
+                exit_code=TIMED_OUT if late else UNREACHED,
+            ) from error
         if response.status_code == NO_CONTENT:
             return NO_CONTENT, None
         try:

@@ -25,7 +25,7 @@ STATUSES = ("running", "paused", "stuck", "succeeded", "failed", "timed_out", "c
 
 @click.group()
 def execution() -> None:
-    """Manage executions: list, get, history, waiting, complete, cancel, redrive.
+    """Manage executions: list, get, history, complete, redrive.
 
     An execution is one run of a composition or of a state machine.
     """
@@ -248,9 +248,9 @@ def resume(client: Client, id: str, *, as_json: bool) -> None:
 @as_json
 @connected
 def waiting(client: Client, name: str | None, *, as_json: bool, **page: int) -> None:
-    """List the steps that wait for an answer to their callback, the newest first.
+    """List the steps that wait for their callbacks.
 
-    Answer one with `xingqiao execution complete` or `xingqiao execution fail`.
+    The newest come first. Answer one with `xingqiao execution complete` or `xingqiao execution fail`.
     """
     found = client.ask("GET", "activations", status="waiting", name=name, docs=True, **page)
     if as_json:
@@ -275,7 +275,9 @@ def waiting(client: Client, name: str | None, *, as_json: bool, **page: int) -> 
 def complete(
     client: Client, id: str, step: str | None, params: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Answer a waiting step of the execution ID: the parameters are its result.
+    """Answer a waiting step of the execution ID with parameters.
+
+    The parameters are the result of the step.
 
     STEP is the fiber or the action of the step. You need it only if several steps wait. For an action that
     was invoked by itself, ID is its activation.

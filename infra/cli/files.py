@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 MACHINE_SUFFIX = ".asl.json"
+_KINDS = {".py": PYTHON, ".js": NODE, ".mjs": NODE, ".cjs": NODE}
 
 
 class FileError(Error):
@@ -125,7 +126,12 @@ def _kind(path: Path) -> str:
         except zipfile.BadZipFile as error:
             raise FileError(f"{path} is not a valid zip archive: {error}") from error
         return NODE if {"package.json", "index.js"} & set(names) else PYTHON
-    return NODE if path.suffix in (".js", ".mjs", ".cjs") else PYTHON
+    if path.suffix not in _KINDS:
+        raise FileError(
+            f"{path} has an unknown file type: give a {', '.join(_KINDS)}, .zip or .json file, or name the "
+            "kind with --kind"
+        )
+    return _KINDS[path.suffix]
 
 
 def read(path: Path, name: str | None = None) -> Contents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -60,6 +61,17 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command; the error for an unknown one names those with a similar name."""
+        name = args[0] if args else ""
+        if name and name[0] != "-" and name not in COMMANDS:
+            close = get_close_matches(name, COMMANDS)
+            hint = f": did you mean {' or '.join(close)}?" if close else ""
+            raise click.UsageError(f"the command {name!r} does not exist{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
@@ -78,11 +90,14 @@ def cli() -> None:
 
     Start a server with `xingqiao serve`; it prints its credentials once. Set XINGQIAO_AUTH to the
     credentials for the other commands. `xingqiao run FILE` needs no server.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 server not reached, 4 not allowed, 5 not found, 6 timed
+    out, 130 interrupted.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs a command and ends the process. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted."""
+    """Runs a command and ends the process with the exit code that `cli` documents."""
     try:
         ended = cli.main(arguments, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -97,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     except (Error, OSError) as error:
         _problem(str(error))
-        sys.exit(FAILED)
+        sys.exit(getattr(error, "exit_code", FAILED))
     sys.exit(ended if isinstance(ended, int) else 0)
 
 

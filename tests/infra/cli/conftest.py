@@ -93,11 +93,20 @@ def composition(xingqiao, tmp_path):
 def refused(command):
     """Checks that a command fails with one line, and nothing on standard output. Returns the line."""
 
-    def run(*arguments, code=1):
+    def run(*arguments, code=None):
         ended = command(*arguments)
-        assert (ended.code, ended.out) == (code, ""), ended
         assert ended.err.startswith("error: ")
         assert ended.err.count("\n") == 1
-        return ended.err.removeprefix("error: ").strip()
+        line = ended.err.removeprefix("error: ").strip()
+        assert (ended.code, ended.out) == (code or _code(line), ""), ended
+        return line
 
     return run
+
+
+def _code(line):
+    """The exit code of a command that has failed with this line."""
+    if "cannot be reached" in line:
+        return 3
+    by_status = {"(401)": 4, "(403)": 4, "(404)": 5}
+    return next((code for status, code in by_status.items() if status in line), 1)

@@ -302,7 +302,7 @@ def test_actions_are_listed(xingqiao, action):
         (["invoke"], "Missing argument 'NAME'"),
         (["invoke", "a", "-p", "n"], "Option '-p' requires 2 arguments"),
         (["deploy"], "Missing argument 'FILE'"),
-        (["fly"], "No such command 'fly'"),
+        (["fly"], "the command 'fly' does not exist"),
         (["action", "fly"], "No such command 'fly'"),
         (["action", "list", "--fly"], "No such option"),
     ],

@@ -64,5 +64,5 @@ def test_one_is_deleted(xingqiao, letter):
 def test_one_that_is_not_there_is_an_error(xingqiao, verb):
     ended = xingqiao("dead-letter", verb, UNKNOWN)
 
-    assert ended.code == 1
+    assert ended.code == 5
     assert "The requested resource does not exist. (404)" in ended.err

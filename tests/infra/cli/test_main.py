@@ -223,7 +223,7 @@ def test_a_terminal_gets_colours_and_a_file_gets_none(xingqiao, action, server):
     plain = xingqiao("invoke", name, "--result", "-p", "n", "42")
 
     colours = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
-    assert (code, failed) == (0, 1)
+    assert (code, failed) == (0, 5)
     assert colours.search(shown)
     assert '"n": 42' in colours.sub("", shown)
     assert "error: actions/never: The requested resource does not exist. (404)" in colours.sub(
@@ -265,3 +265,27 @@ def test_help_begins_with_a_noun_or_a_verb(name):
     for path, text in told(cli.get_command(click.Context(cli), name), name):
         if text:
             assert text.split()[0].strip(".,:;").lower() not in PREPOSITIONS, f"{path}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("exection", "did you mean execution or action?"),
+        ("fly", "the command 'fly' does not exist (see"),
+    ],
+)
+def test_an_unknown_command_is_told_with_those_that_are_like_it(xingqiao, typed, told):
+    ended = xingqiao(typed, "list")
+
+    assert (ended.code, told in ended.err) == (2, True), ended.err
+
+
+def test_code_of_an_unknown_kind_is_refused_with_the_kinds_there_are(refused, tmp_path):
+    file = tmp_path / "main.rb"
+    file.write_text("def main(params) params end")
+
+    line = refused("action", "create", "ruby", file, "--url", "http://127.0.0.1:1", "-u", "a:b")
+
+    assert line.endswith(
+        "give a .py, .js, .mjs, .cjs, .zip or .json file, or name the kind with --kind"
+    )
