@@ -118,8 +118,10 @@ def _ended(client: Client, name: str, params: dict[str, Any], token: str | None)
         status, answer = client.invoke(name, params, blocking=True, result=False, token=token)
         while status == ACCEPTED:
             id = answer["activationId"]
+            again = f"it goes on; to see it again: xingqiao activation get {id}"
             tell(f"{name} {id} ... {time.monotonic() - began:.0f} s")
-            record = client.activation(id, wait_ms=WAIT_MS)
+            with output.going_on(again):
+                record = client.activation(id, wait_ms=WAIT_MS)
             if record is not None:
                 return record
         return dict(answer)

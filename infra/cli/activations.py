@@ -68,17 +68,13 @@ def list_(client: Client, *, as_json: bool, full: bool, **query: Any) -> None:
             doc["activationId"],
             doc["name"],
             _kind(doc),
-            output.status(_status(doc)),
+            output.status(output.status_of(doc)),
             output.duration(doc.get("duration")),
         )
         for doc in found
     )
     columns = ("start", "activation", "action", "kind", "status", "duration")
     output.table(columns, rows, "no activations")
-
-
-def _status(doc: dict[str, Any]) -> str:
-    return doc.get("state") or ("failed" if doc["statusCode"] else "succeeded")
 
 
 def _kind(doc: dict[str, Any]) -> str:
@@ -127,6 +123,7 @@ def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
         "name": record["name"],
         "kind": _kind(record),
         "statusCode": record.get("statusCode", record.get("response", {}).get("statusCode")),
+        **({"state": record["state"]} if "state" in record else {}),
         "duration": record.get("duration"),
     }
     if short["kind"] not in CAUSING:

@@ -179,9 +179,8 @@ class Client:
             raise
         return record if "response" in record else None
 
-    def history(self, id: str) -> Iterator[dict[str, Any]]:
-        """All history entries of an execution, page by page."""
-        after = 0
+    def history(self, id: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The history entries of an execution after entry `after`, page by page."""
         while True:
             page = self.ask("GET", f"executions/{id}/history", after=after, limit=1000)
             yield from page["entries"]

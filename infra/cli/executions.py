@@ -9,6 +9,7 @@ import click
 
 from . import files, offline, output
 from .options import FILE, as_json, connected, connected_or_offline, pages, parameters, values
+from .watching import logs, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,10 @@ def execution() -> None:
 
     An execution is one run of a composition or of a state machine.
     """
+
+
+execution.add_command(watch)
+execution.add_command(logs)
 
 
 @execution.command(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.live import Live
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +19,8 @@ from ...composer import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from ...composer import Line
 
 _TONES = {"plain": "default", "good": "green", "bad": "red", "wait": "yellow"}
 _IDS = ("execution", "activation", "start")
@@ -84,11 +87,22 @@ def status(text: str) -> Text:
     return Text(text, style=_STATUS.get(text, "default"))
 
 
+def status_of(record: dict[str, Any]) -> str:
+    """The status of an activation, from its record or from its summary."""
+    response = record.get("response", record)
+    return record.get("state") or ("failed" if response["statusCode"] else "succeeded")
+
+
+def notes(record: dict[str, Any]) -> dict[str, Any]:
+    """The annotations of an activation by name."""
+    return {note["key"]: note["value"] for note in record["annotations"]}
+
+
 def activation(record: dict[str, Any]) -> None:
     """Writes an activation record in one line, then its log lines."""
     took = duration(record["end"] - record["start"]) if "end" in record else ""
     about = f"{instant(record['start'])}  {record['activationId']}  {record['name']}  "
-    ended = status("succeeded" if record["response"]["success"] else "failed")
+    ended = status(status_of(record))
     console().print(Text(about) + ended + Text(f"  {took}"))
     for line in record["logs"]:
         print(f"  {line}", flush=True)
@@ -98,7 +112,7 @@ def tree(activation: dict[str, Any]) -> None:
     """Writes the tree of an activation and the activations that it caused."""
 
     def label(doc: dict[str, Any]) -> Text:
-        ended = status("succeeded" if not doc["statusCode"] else "failed")
+        ended = status(status_of(doc))
         took = duration(doc["duration"])
         about = Text(f"{doc['name']}  ") + Text(doc["kind"], style="dim") + Text("  ")
         return about + ended + Text(f"  {took}  ") + Text(doc["activationId"], style="dim")
@@ -126,17 +140,53 @@ def duration(ms: int | None) -> str:
 
 def history(entries: Iterable[dict[str, Any]]) -> None:
     """Writes a history as a timeline: instant, duration, event and outcome in each line."""
+    console(wrap=True).print(timeline_table(entries))
+
+
+def timeline_table(entries: Iterable[dict[str, Any]]) -> Table:
+    """The timeline of a history as a table."""
+    return _timeline_table(timeline(entries))
+
+
+def timeline_line(line: Line) -> None:
+    """Writes one line of a timeline."""
+    console(wrap=True).print(_timeline_table([line]))
+
+
+def _timeline_table(lines: Iterable[Line]) -> Table:
     made = Table(box=None, pad_edge=False, show_header=False)
     for column in ("at", "took"):
         made.add_column(column, justify="right", style="dim", no_wrap=True, min_width=8)
     made.add_column("what", no_wrap=True, min_width=24)
     made.add_column("note", overflow="ellipsis", no_wrap=True)
-    for line in timeline(entries):
+    for line in lines:
         style = _TONES[line.tone]
         label = Text(f"{'  ' * line.depth}{_MARKS[line.tone]} {line.label}", style=style)
         note = Text(line.note, style="red" if line.tone == "bad" else "default")
         made.add_row(f"+{line.at_ms} ms", duration(line.took_ms), label, note)
-    console(wrap=True).print(made)
+    return made
+
+
+def log_line(name: str, line: str) -> None:
+    """Writes a line of a step's log after the name of its action."""
+    console().print(Text(f"{name} | ", style="dim") + Text(line))
+
+
+@contextmanager
+def live() -> Iterator[Callable[[Table], None]]:
+    """Shows a table on the terminal that changes. Yields the function that changes it."""
+    with Live(console=console(wrap=True), auto_refresh=False) as shown:
+        yield lambda made: shown.update(made, refresh=True)
+
+
+@contextmanager
+def going_on(text: str) -> Iterator[None]:
+    """Says on Ctrl-C that what the user has watched goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"\n{text}")
+        raise
 
 
 @contextmanager

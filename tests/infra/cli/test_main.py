@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -13,7 +11,8 @@ from importlib.metadata import version
 import click
 import pytest
 
-from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO
+from tests.kit.infra.servers import AUTH, XINGQIAO
+from tests.kit.infra.terminals import on_a_terminal
 from xingqiao.infra.cli.main import COMMANDS, cli
 
 NO_CREDENTIALS = (
@@ -196,22 +195,6 @@ def test_a_command_that_only_asks_a_server_loads_no_engine(arguments, tmp_path):
     assert "xingqiao.infra.cli" in loaded, done.stderr
     assert not any(f"infra.{package}" in loaded for package in SERVERS), loaded
     assert "True" not in loaded
-
-
-def on_a_terminal(*arguments, **environment):
-    """What a command writes to a terminal, and its exit code."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [XINGQIAO, *arguments], stdin=follower, stdout=follower, stderr=follower,
-        env={"PATH": os.environ["PATH"], "TERM": "xterm-256color", **environment},
-    )  # fmt: skip
-    os.close(follower)
-    written = b""
-    with contextlib.suppress(OSError):  # what a terminal says when nobody writes to it any more
-        while more := os.read(leader, 65536):
-            written += more
-    os.close(leader)
-    return process.wait(DEADLINE_S), written.decode()
 
 
 def test_a_terminal_gets_colours_and_a_file_gets_none(xingqiao, action, server):
