@@ -1,6 +1,6 @@
 """The edge of the server: what a connection may send and how long it may take, before anybody is known."""
 
-from .accepting import Acceptor
+from .acceptor import Acceptor
 from .bodies import Bodies, BusyError
 from .bounds import Bounds, raise_descriptors
 from .census import Census, network_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .refusing import refusal
+from .refusal import refusal
 
 if TYPE_CHECKING:
     import asyncio

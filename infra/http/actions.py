@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import Call, status_of
-from . import reading
+from . import requests
 from .definitions import name_of
 from .responses import Json
 
@@ -31,17 +31,17 @@ async def invoke_action(request: Request, api: Api) -> Json:
     query = request.query_params
     call = Call(
         name=name_of(request, namespace),
-        params=await reading.parameters(request, api.payload_bytes),
+        params=await requests.parameters(request, api.payload_bytes),
         namespace=caller,
-        trace=reading.trace(request),
+        trace=requests.trace(request),
     )
     wait_ms = None
-    if reading.flag(query, "blocking"):
-        wait_ms = reading.number(
+    if requests.flag(query, "blocking"):
+        wait_ms = requests.number(
             query, "timeout", MAX_WAIT_MS, low=1, high=MAX_WAIT_MS, of="timeout"
         )
     invoked = await api.engine.invoke(call, wait_s=None if wait_ms is None else wait_ms / 1000)
-    result = reading.flag(query, "result")
+    result = requests.flag(query, "result")
     return await answered(invoked, caller, api, result=result, waited=wait_ms is not None)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...actions import STATUS_TEXT, InvalidError, NotFoundError, summary
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ _ID = re.compile(r"[0-9a-f]{32}")
 async def list_activations(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
     query = request.query_params
-    asked = reading.listing(query, namespace, "activations")
+    asked = requests.listing(query, namespace, "activations")
     asked = replace(asked, cause=query.get("cause"), kind=query.get("kind"))
     if asked.status is not None:
         asked = replace(asked, status=_status(query))
-    whole = reading.flag(query, "docs")
-    if reading.flag(query, "count"):
+    whole = requests.flag(query, "docs")
+    if requests.flag(query, "count"):
         if whole:
             raise InvalidError("The parameter 'docs' is not permitted with 'count'.")
         return Json({"activations": await api.engine.records.count_activations(asked)})
@@ -43,7 +43,7 @@ def _status(query: Mapping[str, str]) -> int:
     """A status by its number, or by OpenWhisk's word for it."""
     if query["status"] in STATUS_TEXT:
         return STATUS_TEXT.index(query["status"])
-    return reading.number(query, "status", 0, low=0, high=3, of="activations")
+    return requests.number(query, "status", 0, low=0, high=3, of="activations")
 
 
 async def get_activation(request: Request, api: Api) -> Json:
@@ -68,7 +68,7 @@ async def get_logs(request: Request, api: Api) -> Json:
 
 async def _record(request: Request, api: Api) -> dict[str, JSON]:
     namespace, id = api.auth.own(request), _id(request)
-    wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
+    wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
     try:
         return await api.engine.records.activation(namespace, id)
     except NotFoundError:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ...actions import REMOTES, Action, ForbiddenError, InvalidError, Remote, parsed_remote
 from ...adapters import Fault
 from ...composer import Name
-from . import reading
-from .hiding import is_hidden
+from . import requests
 from .responses import Json
+from .visibility import is_hidden
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -31,7 +31,7 @@ async def list_adapters(request: Request, api: Api) -> Json:
 async def check(request: Request, api: Api) -> Json:
     """The body is `{"action": name}` or `{"exec": {...}}`: can it be reached, and would it let us in?"""
     namespace = api.auth.own(request)
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     remote, owner = _meant(document, namespace, api)
     answer = await api.clouds.check(remote, owner)
     told: dict[str, JSON] = {"kind": remote.kind, "function": remote.function}
@@ -64,7 +64,7 @@ async def put_secret(request: Request, api: Api) -> Json:
     """The body is the secret: a text, or an object with a `type`."""
     namespace = api.auth.own(request)
     name: str = request.path_params["name"]
-    secret = await reading.body(request, SECRET_BYTES)
+    secret = await requests.body(request, SECRET_BYTES)
     await api.secrets.put(namespace, name, secret, api.clouds.check_secret)
     return Json({"name": name})
 

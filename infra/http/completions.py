@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import outcome_of
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 async def complete(request: Request, api: Api) -> Json:
     """The body is the result; an object with an `error` field is a failure. The token is the key."""
-    result = await reading.parameters(request, api.payload_bytes)
+    result = await requests.parameters(request, api.payload_bytes)
     await api.engine.complete(request.path_params["token"], outcome_of(result))
     return Json({"accepted": True}, 202)

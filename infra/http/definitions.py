@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, ForbiddenError, Package, Rule, Trigger
 from ...composer import Name
-from . import reading
-from .hiding import hides, is_hidden, names_of, without_code, without_tree
+from . import requests
 from .responses import Json
+from .visibility import hides, is_hidden, names_of, without_code, without_tree
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -54,7 +54,7 @@ async def list_definitions(collection: Collection, request: Request, api: Api) -
     found = api.engine.catalog.all(collection.kind, namespace)
     if namespace != caller:
         found = [package for package in found if package.public]
-    elif collection.kind is Package and reading.flag(request.query_params, "public"):
+    elif collection.kind is Package and requests.flag(request.query_params, "public"):
         found = api.engine.catalog.public_packages()
     return _listed(request, found, collection.name)
 
@@ -71,9 +71,9 @@ async def list_package(request: Request, api: Api) -> Json:
 
 def _listed(request: Request, found: list[Any], collection: str, *, hidden: bool = False) -> Json:
     query = request.query_params
-    if reading.flag(query, "count"):
+    if requests.flag(query, "count"):
         return Json({collection: len(found)})
-    skip, limit = reading.page(query, collection)
+    skip, limit = requests.page(query, collection)
     shown = [entity.summary() for entity in found[skip : skip + limit]]
     return Json([without_tree(doc) for doc in shown] if hidden else shown)
 
@@ -83,7 +83,7 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
     name = name_of(request, namespace)
     catalog = api.engine.catalog
     if collection.kind is Action:
-        code = request.query_params.get("code", "true").lower() not in reading.FALSE
+        code = request.query_params.get("code", "true").lower() not in requests.FALSE
         action = catalog.resolve(name, caller)
         if is_hidden(catalog, action, caller):
             return Json(without_code(action))
@@ -98,9 +98,9 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
 
 async def put_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
-    overwrite = reading.flag(request.query_params, "overwrite")
+    overwrite = requests.flag(request.query_params, "overwrite")
     aside = api.engine.aside
-    document = await reading.definition(request, MAX_BODY_BYTES, aside)
+    document = await requests.definition(request, MAX_BODY_BYTES, aside)
     entity = await api.engine.registry.put(collection.kind, name, document, overwrite=overwrite)
     shown = _shown(entity, api)
     return await aside.weigh(shown, partial(Json, shown))
@@ -108,14 +108,14 @@ async def put_definition(collection: Collection, request: Request, api: Api) -> 
 
 async def delete_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
-    force = reading.flag(request.query_params, "force")
+    force = requests.flag(request.query_params, "force")
     return Json(_shown(await api.engine.registry.remove(collection.kind, name, force=force), api))
 
 
 async def set_rule_status(request: Request, api: Api) -> Json:
     """The body is `{"status": "active" | "inactive"}`; whatever else it holds is not looked at."""
     name = name_of(request, api.auth.own(request))
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     await api.engine.registry.set_status(name, document.get("status"))
     return Json({})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...actions import Action, Call, ForbiddenError, InvalidError, NotFoundError
 from ...composer import Name, path, sequence, wait
 from ...transactions import MessageError, key_of, parsed
-from . import actions, reading
+from . import actions, requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def list_types(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
     found = api.engine.catalog.all(Action, namespace)
     types = [action for action in found if action.entity is not None]
-    skip, limit = reading.page(request.query_params, "entities")
+    skip, limit = requests.page(request.query_params, "entities")
     return Json([action.summary() for action in types[skip : skip + limit]])
 
 
@@ -71,11 +71,11 @@ async def list_keys(request: Request, api: Api) -> Json:
     """Entities of a type by key: those whose keys begin with `prefix`, after the key `after`."""
     _, action = _type(request, api)
     query = request.query_params
-    _, limit = reading.page(query, "entities")
+    _, limit = requests.page(query, "entities")
     found = await api.engine.records.entities(
         str(action.name), query.get("prefix", ""), after=query.get("after", ""), limit=limit
     )
-    if not reading.flag(query, "docs"):
+    if not requests.flag(query, "docs"):
         for doc in found:
             del doc["state"]
     page: dict[str, JSON] = {"entities": found}
@@ -100,11 +100,11 @@ async def delete_entity(request: Request, api: Api) -> Json:
 async def call_entity(request: Request, api: Api) -> Json:
     """Calls an operation and waits for its result; with `signal` it only accepts it, also for later."""
     namespace, action = _type(request, api)
-    params = _message(await reading.parameters(request, api.payload_bytes), _key(request))
+    params = _message(await requests.parameters(request, api.payload_bytes), _key(request))
     asked = Call(name=action.name, params=params, namespace=namespace)
     query = request.query_params
     until = _until(query, api.engine.now_ms / 1000)
-    if not reading.flag(query, "signal"):
+    if not requests.flag(query, "signal"):
         if until is not None:
             raise InvalidError("'after' and 'until' are for signals: give signal=true as well.")
         return await _called(request, api, asked)
@@ -131,7 +131,7 @@ def _message(document: dict[str, JSON], key: str) -> dict[str, JSON]:
 
 
 async def _called(request: Request, api: Api, asked: Call) -> Json:
-    wait_ms = reading.number(
+    wait_ms = requests.number(
         request.query_params,
         "timeout",
         actions.MAX_WAIT_MS,
@@ -165,7 +165,7 @@ def _until(query: Mapping[str, str], now_s: float) -> float | None:
         raise InvalidError("Give either 'after' or 'until', not both.")
     if after is not None:
         of = "seconds to wait"
-        return now_s + reading.number(query, "after", 0, low=0, high=LATEST_S, of=of)
+        return now_s + requests.number(query, "after", 0, low=0, high=LATEST_S, of=of)
     if text is None:
         return None
     until = _instant(text)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ...actions import ForbiddenError, UnavailableError
 from ..engine import priced
-from . import reading
-from .hiding import is_run_hidden, without_values
+from . import requests
 from .responses import Json
+from .visibility import is_run_hidden, without_values
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -23,7 +23,7 @@ MAX_PROGRAM_BYTES = 16 << 20
 
 async def list_executions(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
-    query = reading.listing(request.query_params, namespace, "executions")
+    query = requests.listing(request.query_params, namespace, "executions")
     return Json(await api.engine.records.executions(query))
 
 
@@ -43,8 +43,8 @@ async def _shown(namespace: str, id: str, api: Api) -> dict[str, JSON]:
 async def get_history(request: Request, api: Api) -> Json:
     """Entries after number `after`; `next` is what to give as `after` for more, if there are more."""
     namespace, query = api.auth.own(request), request.query_params
-    after = reading.number(query, "after", 0, low=0, high=1 << 62, of="after")
-    limit = reading.number(
+    after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
+    limit = requests.number(
         query, "limit", DEFAULT_ENTRIES, low=1, high=MAX_ENTRIES, of="history entries"
     )
     entries = await api.engine.records.history(
@@ -67,7 +67,7 @@ async def get_cost(request: Request, api: Api) -> Json:
 
 async def cancel_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    terminate = reading.flag(request.query_params, "terminate")
+    terminate = requests.flag(request.query_params, "terminate")
     if api.engine.recovery.paused and not terminate:
         text = (
             "The server is paused: no finalizer can run. Cancel it with terminate, or resume first."
@@ -85,8 +85,8 @@ async def resume_execution(request: Request, api: Api) -> Json:
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    given = await reading.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
-    composition = reading.as_object(given).get("composition")
+    given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
+    composition = requests.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")
     await api.engine.redrive(namespace, id, composition)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import reading
-from .hiding import is_letter_hidden
+from . import requests
 from .responses import Json
+from .visibility import is_letter_hidden
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -18,9 +18,9 @@ async def list_letters(request: Request, api: Api) -> Json:
     """Those of the caller's namespace, the newest first, without what they were called with."""
     namespace, query = api.auth.own(request), request.query_params
     found = api.engine.letters.list(namespace)
-    if reading.flag(query, "count"):
+    if requests.flag(query, "count"):
         return Json({"dead-letters": len(found)})
-    skip, limit = reading.page(query, "dead letters")
+    skip, limit = requests.page(query, "dead letters")
     return Json(found[skip : skip + limit])
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import Change, ForbiddenError, InvalidError
 from ..access import OPERATOR, AuthError
-from . import reading
+from . import requests
 from .definitions import COLLECTIONS
 from .responses import Json
 
@@ -42,11 +42,11 @@ async def get(request: Request, api: Api) -> Json:
 async def put(request: Request, api: Api) -> Json:
     """Creates a namespace, and shows its credentials, now only; `overwrite` sets one's limits."""
     name = _asked(request, api)
-    document = await reading.parameters(request, api.payload_bytes)
-    limits = reading.member(document, "limits", dict) or {}
-    if reading.flag(request.query_params, "overwrite"):
+    document = await requests.parameters(request, api.payload_bytes)
+    limits = requests.member(document, "limits", dict) or {}
+    if requests.flag(request.query_params, "overwrite"):
         return Json(_shown(await api.namespaces.limit(name, limits)))
-    auth = reading.member(document, "auth", str)
+    auth = requests.member(document, "auth", str)
     try:
         credentials = await api.namespaces.create(name, limits, auth)
     except AuthError as error:

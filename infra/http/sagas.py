@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import ConflictError, InvalidError, NotFoundError
 from ...composer import Resolved, Resumed, boxed
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MAX_REASON = 1_000
 async def list_sagas(request: Request, api: Api) -> Json:
     """Executions whose sagas are stuck; or of another status."""
     namespace = api.auth.own(request)
-    query = reading.listing(request.query_params, namespace, "sagas")
+    query = requests.listing(request.query_params, namespace, "sagas")
     if query.status is None:
         query = replace(query, status=STUCK)
     return Json(await api.engine.records.executions(query))
@@ -45,7 +45,7 @@ async def get_saga(request: Request, api: Api) -> Json:
 async def resolve_saga(request: Request, api: Api) -> Json:
     """An operator has it try again, or go on without: `{"do", "reason", "fiber"?, "params"?, "result"?}`."""
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     verb, fiber = document.get("do"), document.get("fiber")
     if not isinstance(verb, str) or verb not in VERBS:
         raise InvalidError(f"'do' must be one of {', '.join(VERBS)}, not {verb!r:.80}")
@@ -109,14 +109,14 @@ def _check_members(document: dict[str, JSON], known: set[str], what: str) -> Non
 async def list_transactions(request: Request, api: Api) -> Json:
     """What is in doubt in a namespace, and what an operator has decided."""
     namespace = api.auth.own(request)
-    skip, limit = reading.page(request.query_params, "transactions")
+    skip, limit = requests.page(request.query_params, "transactions")
     return Json(api.engine.heuristics.votes(namespace)[skip : skip + limit])
 
 
 async def decide_transaction(request: Request, api: Api) -> Json:
     """An operator decides what the coordinator has not: `{"decision": "commit" | "abort", "reason"}`."""
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     decision = document.get("decision")
     if decision not in ("commit", "abort"):
         raise InvalidError(f"'decision' must be commit or abort, not {decision!r:.80}")

@@ -25,7 +25,7 @@ from ...actions import (
     web_response,
 )
 from ...composer import InvalidNameError, Name
-from . import reading
+from . import requests
 from .errors import failed, refused
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ async def serve(request: Request, api: Api) -> Response:
     if request.method == "OPTIONS" and cors:
         return Response()
     check_admitted(action, asked)
-    asked = replace(asked, body=bytes(await reading.content(request, api.payload_bytes)))
+    asked = replace(asked, body=bytes(await requests.content(request, api.payload_bytes)))
     call = Call(name=action.listed_as, params=web_parameters(asked, action), namespace=namespace)
     invoked = await api.engine.invoke(call, wait_s=WAIT_S)
     if invoked.ended is None:

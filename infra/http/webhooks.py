@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 async def call_webhook(request: Request, api: Api) -> Response:
     """The body is the payload. 202 when the trigger has fired, 204 when no rule is active."""
-    body = await reading.content(request, api.payload_bytes)
+    body = await requests.content(request, api.payload_bytes)
     id = await api.webhooks.hear(request.path_params["token"], request.headers, bytes(body))
     return Response(status_code=204) if id is None else Json({"activationId": id}, 202)

@@ -24,31 +24,31 @@ if TYPE_CHECKING:
     from ...composer import JSON
     from ..engine import MachineExecution
     from ..http import Api
-    from .protocol import Asked
+    from .protocol import ApiCall
 
 SLACK_S = 30.0  # over the function's own timeout, for its worker to start
 
 
-async def invoke(asked: Asked, api: Api) -> Answer:
+async def invoke(call: ApiCall, api: Api) -> Answer:
     """As the header `X-Amz-Invocation-Type` says: waited for, not waited for, or not at all."""
-    headers = asked.request.headers
-    meant = named(asked.name, asked.request.query_params.get("Qualifier"))
+    headers = call.request.headers
+    meant = named(call.name, call.request.query_params.get("Qualifier"))
     arn = arn_of(meant.name, api)
     if meant.qualifier not in (None, LATEST):
         raise missing(f"{arn}:{meant.qualifier}")
     try:
-        action = api.engine.catalog.resolve(meant.action(asked.namespace), asked.namespace)
+        action = api.engine.catalog.resolve(meant.action(call.namespace), call.namespace)
     except NotFoundError:
         raise missing(arn) from None
-    event = _event(asked.content)
+    event = _event(call.content)
     match headers.get("x-amz-invocation-type", "RequestResponse"):
         case "RequestResponse":
-            beginning = Beginning(machine_of(action.name), event, asked.namespace)
+            beginning = Beginning(machine_of(action.name), event, call.namespace)
             tail = headers.get("x-amz-log-type") == "Tail"
             return await _waited_for(action, beginning, api, tail=tail)
         case "Event":
             machine, unwaited = machine_of(action.name, AGAIN), Unwaited(EVENT)
-            beginning = Beginning(machine, event, asked.namespace, unwaited=unwaited)
+            beginning = Beginning(machine, event, call.namespace, unwaited=unwaited)
             await api.engine.executions.begin(beginning)
             return Answer(b"", 202)
         case "DryRun":

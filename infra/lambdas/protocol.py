@@ -42,7 +42,7 @@ CREDENTIALS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ApiCall:
     """A request, once it is known whose it is; `id` is what it is called."""
 
     namespace: str
@@ -78,7 +78,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Operation: TypeAlias = Callable[[Asked, "Api"], Awaitable[Answer]]
+Operation: TypeAlias = Callable[[ApiCall, "Api"], Awaitable[Answer]]
 
 
 def served(operation: Operation) -> Callable[[Request, Api], Awaitable[Response]]:
@@ -116,7 +116,7 @@ async def _answered(operation: Operation, request: Request, api: Api, id: str) -
     hashed = sha256()
     body = await content(request, MAX_BODY_BYTES, hashed)
     signed.check(request, hashed.hexdigest())
-    return await operation(Asked(signed.namespace, id, request, body), api)
+    return await operation(ApiCall(signed.namespace, id, request, body), api)
 
 
 def parsed(content: bytes | bytearray) -> JSON:

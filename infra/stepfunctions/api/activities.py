@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from ....actions import ActivityArn, NotFoundError
 from ...aws import AwsError
 from .data import json_text
-from .finding import check_given
-from .naming import read_arn
+from .names import check_name, read_arn
 from .pages import page
 from .protocol import seconds
 from .tags import TAGS, added
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..activities import Activity
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -23,10 +23,10 @@ ENCRYPTION = "encryptionConfiguration"
 
 
 async def create_activity(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Creates one. Asking for the same again answers the same; tags that differ are not looked at."""
-    name = check_given(params["name"])
+    name = check_name(params["name"])
     configuration: dict[str, JSON] = {}
     if ENCRYPTION in params:
         configuration[ENCRYPTION] = params[ENCRYPTION]
@@ -44,7 +44,7 @@ async def create_activity(
 
 
 async def delete_activity(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Deletes one; there need be none."""
     await api.activities.delete(caller.namespace, read_arn(params["activityArn"], ActivityArn).name)
@@ -52,7 +52,7 @@ async def delete_activity(
 
 
 async def describe_activity(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     arn = params["activityArn"]
     try:
@@ -64,7 +64,7 @@ async def describe_activity(
 
 
 async def list_activities(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The activities of the caller's namespace, in order of name."""
     activities = api.activities.list(caller.namespace)
@@ -73,7 +73,7 @@ async def list_activities(
 
 
 async def get_activity_task(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Work for a worker, as soon as there is any; no token when there is none for a minute."""
     arn = params["activityArn"]

@@ -16,12 +16,13 @@ from ...aws import (
     wrong_resource,
 )
 from ..machines import Alias
-from .naming import read_arn
+from .names import read_arn
 from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..machines import Machine
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -43,7 +44,7 @@ def chosen(alias: Alias, execution: str) -> int:
     raise AssertionError(alias)  # weights add up
 
 
-async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Creates an alias. Asking for the same again answers the same."""
     name, now_ms = params["name"], api.engine.now_ms
     owner, routes = _routes(params["routingConfiguration"])
@@ -77,7 +78,7 @@ async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     }
 
 
-async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def update(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Changes where an alias leads, or its description."""
     arn = _alias_arn(params)
     if not params.keys() & {"description", "routingConfiguration"}:
@@ -101,7 +102,7 @@ async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {"updateDate": seconds(alias.updated_ms)}
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Deletes an alias; there need be none."""
     arn = _alias_arn(params)
     async with api.machines.changing(caller.namespace, arn.name):
@@ -113,9 +114,7 @@ async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {}
 
 
-async def describe(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def describe(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Where an alias leads."""
     arn = _alias_arn(params)
     machine, alias = _found(arn, caller, api)
@@ -132,9 +131,7 @@ async def describe(
     return answer if alias.description is None else {**answer, "description": alias.description}
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """The aliases of a machine, or those that lead to a version of it; the oldest first."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
@@ -166,7 +163,7 @@ def _oldest_first(alias: Alias) -> str:
 # --- what a request says of an alias -----------------------------------------------------------
 
 
-def _alias_arn(params: dict[str, JSON]) -> MachineArn:
+def _alias_arn(params: Parameters) -> MachineArn:
     arn = read_arn(params["stateMachineAliasArn"], MachineArn)
     if not isinstance(arn.qualifier, str):
         raise wrong_resource("stateMachine")

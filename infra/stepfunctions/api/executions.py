@@ -14,13 +14,15 @@ from ...aws import AwsError, type_not_supported
 from ...engine import Beginning, role_of
 from .data import execution_input, json_text
 from .described import described, not_redrivable, redriving
-from .finding import any_execution_named, check_given, execution_named
+from .execution_lookup import any_execution_named, execution_named
 from .machines import METADATA, configured, defined
+from .names import check_name
 from .protocol import seconds
 from .starts import start_of
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -32,7 +34,7 @@ TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout", "Status": "TIM
 
 
 async def start_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Starts one; asked for again with the same name and input while it runs, it is the same."""
     beginning = await _beginning(params, caller, api)
@@ -47,7 +49,7 @@ async def start_execution(
 
 
 async def start_sync_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Runs an express machine and waits for its end, which is told whatever it is."""
     beginning = await _beginning(params, caller, api)
@@ -70,7 +72,7 @@ async def start_sync_execution(
     }
 
 
-async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Beginning:
+async def _beginning(params: Parameters, caller: Caller, api: StepFunctionsApi) -> Beginning:
     """What a request to start an execution asks for.
 
     Raises:
@@ -78,7 +80,7 @@ async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctions
     """
     name = params.get("name")
     if name is not None:
-        check_given(name)
+        check_name(name)
     start = await start_of(params["stateMachineArn"], name or caller.request, caller, api)
     about: dict[str, JSON] = {
         "request": caller.request,
@@ -100,7 +102,7 @@ async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctions
 
 
 async def describe_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     execution = await any_execution_named(params["executionArn"], caller, api)
     return await whole(execution, api, data=params.get("includedData") != METADATA)
@@ -116,7 +118,7 @@ async def whole(
 
 
 async def describe_state_machine_for_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The machine as it was when the execution began."""
     execution = await execution_named(params["executionArn"], caller, api)
@@ -139,7 +141,7 @@ async def describe_state_machine_for_execution(
 
 
 async def stop_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Stops one; one that has ended says when that was."""
     execution = await execution_named(params["executionArn"], caller, api)
@@ -149,7 +151,7 @@ async def stop_execution(
 
 
 async def redrive_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Takes one that was not successful up again, from where it was not."""
     execution = await execution_named(params["executionArn"], caller, api)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from ...aws import invalid_token
 from .described import qualified
 from .events import event_of
-from .finding import any_execution_named
+from .execution_lookup import any_execution_named
 from .pages import PAGE, shown_before, token_of
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
@@ -20,7 +21,7 @@ _NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 async def get_execution_history(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Events, the oldest first or the newest; a page ends in a token if there are more."""
     execution = await any_execution_named(params["executionArn"], caller, api)

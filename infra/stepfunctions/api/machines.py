@@ -10,7 +10,7 @@ from ....actions import MACHINE, ConflictError, MachineArn
 from ....composer import Name, asl
 from ...aws import AwsError, invalid, machine_missing
 from ..machines import Configuration, Publication, Record
-from .naming import check_name, found, read_arn
+from .names import check_machine_name, found, read_arn
 from .pages import page
 from .protocol import seconds
 from .tags import added
@@ -19,6 +19,7 @@ from .versions import check_room, current_arn
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..machines import Machine, Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -30,9 +31,9 @@ STANDARD = "STANDARD"
 _LOG_GROUP = re.compile(r"arn:aws[a-z-]*:logs:[a-z0-9-]+:[0-9]{12}:log-group:[^:]+(:\*)?")
 
 
-async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Creates a machine. Asking for the same again answers the same, whatever its role and tags."""
-    name, type = check_name(params["name"]), params.get("type", STANDARD)
+    name, type = check_machine_name(params["name"]), params.get("type", STANDARD)
     publication = _publication(params)
     fresh = api.machines.defaults
     record = Record(
@@ -57,7 +58,7 @@ async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
 
 
 def _again(
-    machine: Machine, params: dict[str, JSON], configuration: Configuration, api: StepFunctionsApi
+    machine: Machine, params: Parameters, configuration: Configuration, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The answer to a request that may be the one which has made the machine."""
     asked = (params["definition"], params.get("type", STANDARD), replace(configuration, role=""))
@@ -78,7 +79,7 @@ def _created(machine: Machine, api: StepFunctionsApi, *, published: bool) -> dic
     return {**answer, **current_arn(machine, api)} if published else answer
 
 
-async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def update(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Changes a machine; what changes nothing makes no new revision."""
     arn = params["stateMachineArn"]
     publication = _publication(params)
@@ -118,7 +119,7 @@ _CHANGED = {
 }
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Deletes a machine with its versions and aliases, at once; there need be none."""
     arn = read_arn(params["stateMachineArn"], MachineArn)
     if arn.qualifier is not None:
@@ -133,9 +134,7 @@ async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {}
 
 
-async def describe(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def describe(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """What a machine is, or a version of it; of an alias what it leads to first."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
@@ -199,9 +198,7 @@ def defined(definition: str) -> dict[str, JSON]:
     return {"definition": definition} | ({"variableReferences": used} if used else {})
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """The machines of the caller's namespace, in order of name."""
     machines = api.machines.all(caller.namespace)
     shown, more = page(machines, lambda m: m.name, params, caller, "machines")
@@ -220,7 +217,7 @@ async def list_all(
 # --- what a request says of a machine ----------------------------------------------------------
 
 
-def _publication(params: dict[str, JSON]) -> Publication | None:
+def _publication(params: Parameters) -> Publication | None:
     description = params.get("versionDescription")
     if params.get("publish", False):
         return Publication(description)
@@ -229,7 +226,7 @@ def _publication(params: dict[str, JSON]) -> Publication | None:
     return None
 
 
-def _configured(params: dict[str, JSON], before: Configuration) -> Configuration:
+def _configured(params: Parameters, before: Configuration) -> Configuration:
     """A configuration, with what a request says of it.
 
     Raises:

@@ -9,8 +9,8 @@ from ....actions import MapRunArn, NotFoundError
 from ....composer import Rebound, Success
 from ...aws import invalid, resource_missing
 from ...http import is_machine_hidden
-from .finding import execution_named
-from .naming import read_arn
+from .execution_lookup import execution_named
+from .names import read_arn
 from .pages import page
 from .protocol import seconds
 from .run_counts import MapRun, map_runs_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ....composer import JSON
+    from ...aws import Parameters
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -31,7 +32,7 @@ WHOLE = 100  # per cent
 
 
 async def list_map_runs(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Those that an execution has started, in order."""
     arn = params["executionArn"]
@@ -54,7 +55,7 @@ def _listed(run: MapRun, execution: MachineExecution, api: StepFunctionsApi) -> 
 
 
 async def describe_map_run(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     execution, run = await _found(params["mapRunArn"], caller, api)
     children = run.children
@@ -114,7 +115,7 @@ def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
 
 
 async def update_map_run(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Gives a run under way other bounds; one that has ended stays as it is."""
     asked = {name: params[name] for name in BOUNDS if name in params}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ....composer import JSON
+    from ...aws import Parameters
     from .protocol import Caller
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ MARK = 9  # bytes, so that base64 needs no padding after them
 def page(
     items: Iterable[T],
     key: Callable[[T], str],
-    params: dict[str, JSON],
+    params: Parameters,
     caller: Caller,
     question: str,
 ) -> tuple[list[T], dict[str, JSON]]:
@@ -54,7 +55,7 @@ def token_of(place: str, caller: Caller, question: str) -> str:
     return urlsafe_b64encode(_mark(caller, question) + place.encode()).decode().rstrip("=")
 
 
-def shown_before(params: dict[str, JSON], caller: Caller, question: str) -> str | None:
+def shown_before(params: Parameters, caller: Caller, question: str) -> str | None:
     """The place that a request goes on from, by its `nextToken`; None for the first page.
 
     Raises:

@@ -26,7 +26,7 @@ from ....actions import (
     TooLargeError,
 )
 from ....composer import InvalidNameError
-from ...aws import AwsError, Refusals, read, refused, signer
+from ...aws import AwsError, Parameters, Refusals, read, refused, signer
 from ...http import WideIntegerError, content, parse
 from .inputs import INPUTS
 
@@ -59,7 +59,7 @@ class Caller:
 
 
 Handler: TypeAlias = Callable[
-    [dict[str, "JSON"], Caller, "StepFunctionsApi"], Awaitable[dict[str, "JSON"]]
+    [Parameters, Caller, "StepFunctionsApi"], Awaitable[dict[str, "JSON"]]
 ]
 Operations: TypeAlias = "Mapping[str, Handler]"
 
@@ -94,7 +94,7 @@ async def _answered(
 
 
 async def refusing(
-    handler: Handler, params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    handler: Handler, params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """What an operation answers.
 

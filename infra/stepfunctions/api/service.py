@@ -10,14 +10,14 @@ from ..integrations import OperationError
 from . import (
     activities,
     aliases,
+    execution_list,
     executions,
     histories,
-    listing,
     machines,
     map_runs,
+    state_tests,
     tags,
     tasks,
-    testing,
     validation,
     versions,
 )
@@ -40,12 +40,12 @@ OPERATIONS: Operations = {
     **tags.OPERATIONS,
     **validation.OPERATIONS,
     **executions.OPERATIONS,
-    **listing.OPERATIONS,
+    **execution_list.OPERATIONS,
     **histories.OPERATIONS,
     **tasks.OPERATIONS,
     **activities.OPERATIONS,
     **map_runs.OPERATIONS,
-    **testing.OPERATIONS,
+    **state_tests.OPERATIONS,
 }
 
 

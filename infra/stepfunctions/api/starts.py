@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ....actions import MachineArn
 from ...aws import machine_missing
 from .aliases import chosen
-from .naming import read_arn
+from .names import read_arn
 
 if TYPE_CHECKING:
     from ....actions import Action

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from ....actions import ActivityArn, MachineArn, NotFoundError, parsed_arn
 from ...aws import AwsError, invalid, resource_missing
 from ..machines import Machine
-from .naming import read_arn
+from .names import read_arn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....composer import JSON
+    from ...aws import Parameters
     from ..activities import Activity
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -38,12 +39,12 @@ def added(tags: dict[str, str], given: list[dict[str, JSON]]) -> dict[str, str]:
     return made
 
 
-async def tag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def tag(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     await _change(params, caller, api, lambda tags: added(tags, params["tags"]))
     return {}
 
 
-async def untag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def untag(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Removes tags; there need be none of these."""
     gone = params["tagKeys"]
     await _change(
@@ -52,14 +53,12 @@ async def untag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) 
     return {}
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     tags = _tags(_found(params, caller, api))
     return {"tags": [{"key": key, "value": value} for key, value in tags.items()]}
 
 
-def _found(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Machine | Activity:
+def _found(params: Parameters, caller: Caller, api: StepFunctionsApi) -> Machine | Activity:
     """The machine or the activity of this ARN; a version or an alias has no tags.
 
     Raises:
@@ -87,7 +86,7 @@ def _tags(resource: Machine | Activity) -> dict[str, str]:
 
 
 async def _change(
-    params: dict[str, JSON],
+    params: Parameters,
     caller: Caller,
     api: StepFunctionsApi,
     rule: Callable[[dict[str, str]], dict[str, str]],

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ....composer import JSON
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
@@ -21,7 +22,7 @@ TASK_FAILED = "States.TaskFailed"  # of a failure that has no name
 
 
 async def send_task_success(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     output = task_output(params["output"])
     with _answered():
@@ -30,7 +31,7 @@ async def send_task_success(
 
 
 async def send_task_failure(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     named = {"Error": params.get("error"), "Cause": params.get("cause")}
     error = {name: text for name, text in named.items() if text is not None}
@@ -41,7 +42,7 @@ async def send_task_failure(
 
 
 async def send_task_heartbeat(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     with _answered():
         await api.engine.executions.heartbeat(caller.namespace, params["taskToken"])

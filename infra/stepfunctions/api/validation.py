@@ -11,6 +11,7 @@ from ...aws import AwsError
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
@@ -57,9 +58,7 @@ async def checked(definition: str, type: JSON, caller: Caller, api: StepFunction
     return definition
 
 
-async def validate(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def validate(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """What is found in a definition: errors, and warnings if they are asked for."""
     hooks, type = hooks_of(caller, api), params.get("type", STANDARD)
     findings = await diagnosed(params["definition"], type, hooks, api)

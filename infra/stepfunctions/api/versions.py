@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from ....actions import MachineArn
 from ...aws import conflict, invalid, quota_exceeded
 from ..machines import INITIAL, Publication
-from .naming import found, read_arn, unqualified
+from .names import found, read_arn, unqualified
 from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..machines import Machine, Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -38,9 +39,7 @@ def current_arn(machine: Machine, api: StepFunctionsApi) -> dict[str, JSON]:
     return {"stateMachineVersionArn": api.arns.machine(machine.name, current.number)}
 
 
-async def publish(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def publish(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Publishes what a machine is now; what is published already stays the version that it is."""
     name = unqualified(params["stateMachineArn"])
     async with api.machines.changing(caller.namespace, name):
@@ -60,7 +59,7 @@ async def publish(
     return {"creationDate": seconds(current.created_ms), **current_arn(machine, api)}
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """Deletes a version, which no alias may lead to; there need be none."""
     text = params["stateMachineVersionArn"]
     arn = read_arn(text, MachineArn)
@@ -83,9 +82,7 @@ async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {}
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """The versions of a machine, the newest first."""
     machine = found(params["stateMachineArn"], caller, api)
     shown, more = page(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ....actions import Clock
     from ....adapters import Authorizers, Channel, Response
     from ....composer import JSON
-    from ...aws import Asked
+    from ...aws import IntegrationRequest
 
 SOCKET = "States.Http.Socket"
 STATUS = "States.Http.StatusCode"
@@ -51,7 +51,7 @@ class HttpTasks:
     """Finds `http:invoke`. A `Registry`.
 
     Args:
-        channel: sends requests, to addresses that may be asked.
+        channel: sends requests, to permitted addresses only.
         authorizers: who asks.
         clock: the time.
     """
@@ -62,25 +62,25 @@ class HttpTasks:
     def get(self, named: tuple[str, str], /) -> Integration | None:
         return Integration(self._invoke, patterns=("",)) if named == ("http", "invoke") else None
 
-    async def _invoke(self, asked: Asked) -> JSON:
-        parameters = asked.parameters if isinstance(asked.parameters, dict) else {}
-        ask, connection = _ask(parameters, asked.activation), _connection(parameters)
+    async def _invoke(self, request: IntegrationRequest) -> JSON:
+        parameters = request.parameters if isinstance(request.parameters, dict) else {}
+        ask, connection = _ask(parameters, request.activation), _connection(parameters)
         parts = urlsplit(ask.url)
         options: dict[str, JSON] = {} if connection is None else {"credentials": connection}
         target = Remote(HTTP, f"{parts.scheme}://{parts.netloc}", options)  # whom tokens are for
         try:
-            authorizer = self._authorizers.of(target, asked.namespace)
+            authorizer = self._authorizers.of(target, request.namespace)
         except SecretError as error:
             raise IntegrationError(PERMISSIONS, str(error)) from None
-        request = Request(
+        sent = Request(
             target=target,
             params={},
             deadline_ms=self._clock.now_ms() + LIMIT_MS,
-            key=asked.activation,
-            traceparent=asked.traceparent,
+            key=request.activation,
+            traceparent=request.traceparent,
             authorizer=authorizer,
         )
-        response = await self._channel.send(request, ask)
+        response = await self._channel.send(sent, ask)
         if isinstance(response, Fault):
             assert isinstance(response.error, dict)  # noqa: S101  an adapter tells a code and a message
             named = PERMISSIONS if response.code == PERMISSION else SOCKET

@@ -23,7 +23,7 @@ def _nothing_wrong(_answer: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class JobKind:
     """A kind of job. Answers and descriptions are as state machines see them.
 
     Args:
@@ -81,7 +81,7 @@ def _build(seen: Any) -> Any:
 
 
 JOBS = {
-    "athena:startQueryExecution": Job(
+    "athena:startQueryExecution": JobKind(
         look="getQueryExecution",
         named=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
         told=lambda seen: seen or None,
@@ -91,7 +91,7 @@ JOBS = {
         stop="stopQueryExecution",
         stopped=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
     ),
-    "batch:submitJob": Job(
+    "batch:submitJob": JobKind(
         look="describeJobs",
         named=lambda answer: {"Jobs": [answer["JobId"]]},
         told=lambda seen: _first(seen, "Jobs"),
@@ -101,7 +101,7 @@ JOBS = {
         stop="terminateJob",
         stopped=lambda answer: {"JobId": answer["JobId"], "Reason": REASON},
     ),
-    "codebuild:startBuild": Job(
+    "codebuild:startBuild": JobKind(
         look="batchGetBuilds",
         named=lambda answer: {"Ids": [answer["Build"]["Id"]]},
         told=_build,
@@ -111,7 +111,7 @@ JOBS = {
         stop="stopBuild",
         stopped=lambda answer: {"Id": answer["Build"]["Id"]},
     ),
-    "ecs:runTask": Job(
+    "ecs:runTask": JobKind(
         look="describeTasks",
         named=lambda answer: {
             "Cluster": answer["Tasks"][0]["ClusterArn"],
@@ -130,7 +130,7 @@ JOBS = {
         check=_check_tasks,
         went_well=_exited_well,
     ),
-    "glue:startJobRun": Job(
+    "glue:startJobRun": JobKind(
         look="getJobRun",
         named=lambda answer: {"JobName": answer["JobName"], "RunId": answer["JobRunId"]},
         told=lambda seen: seen.get("JobRun"),

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ....actions import Clock
     from ....adapters import Authorizers, AwsServices
     from ....composer import JSON
-    from ...aws import Asked
-    from .jobs import Job
+    from ...aws import IntegrationRequest
+    from .jobs import JobKind
 
 log = logging.getLogger(__name__)
 
@@ -100,11 +100,11 @@ class AwsIntegrations:
 
     # --- by way of the SDK -------------------------------------------------------------------
 
-    async def _sdk(self, asked: Asked) -> JSON:
-        service = asked.service.removeprefix(SDK)
-        known = await _operation(service, asked.operation)
+    async def _sdk(self, request: IntegrationRequest) -> JSON:
+        service = request.service.removeprefix(SDK)
+        known = await _operation(service, request.operation)
         named = known.called
-        answer = await self._called(asked, known, asked.parameters, named, aws_models.as_java)
+        answer = await self._called(request, known, request.parameters, named, aws_models.as_java)
         if isinstance(answer, AwsRefused):
             error = aws_models.as_java(aws_models.cased(answer.modelled or named))
             about = f"Service: {named}, Status Code: {answer.status}, Request ID: {answer.request}"
@@ -113,24 +113,26 @@ class AwsIntegrations:
 
     # --- optimized ---------------------------------------------------------------------------
 
-    async def _ask(self, asked: Asked) -> JSON:
-        parameters = _completed(asked)
-        answer = await self._optimally(asked, asked.operation, parameters)
-        if asked.service == "events":  # alone, AWS shows only what was answered
+    async def _ask(self, request: IntegrationRequest) -> JSON:
+        parameters = _completed(request)
+        answer = await self._optimally(request, request.operation, parameters)
+        if request.service == "events":  # alone, AWS shows only what was answered
             if answer.value.get("FailedEntryCount"):
                 raise IntegrationError("EventBridge.FailedEntry", json_text(answer.value))
             return answer.value
         told = answer.value | came_with(_spelled(answer.headers), answer.status, answer.request)
-        if asked.waits:
-            job = _job(asked)
-            job.check(told)
-            told |= _members(parameters, job.kept)
+        if request.waits:
+            kind = _job_kind(request)
+            kind.check(told)
+            told |= _members(parameters, kind.kept)
         return told
 
-    async def _optimally(self, asked: Asked, operation: str, parameters: JSON) -> AwsAnswer:
-        known = await _operation(asked.service, operation)
-        prefix, vendor = VENDORS[asked.service]
-        answer = await self._called(asked, known, parameters, prefix, str)
+    async def _optimally(
+        self, request: IntegrationRequest, operation: str, parameters: JSON
+    ) -> AwsAnswer:
+        known = await _operation(request.service, operation)
+        prefix, vendor = VENDORS[request.service]
+        answer = await self._called(request, known, parameters, prefix, str)
         if isinstance(answer, AwsRefused):
             about = (
                 f"Service: {vendor}{prefix}; Status Code: {answer.status}; "
@@ -140,23 +142,23 @@ class AwsIntegrations:
             raise IntegrationError(f"{prefix}.{error}", f"{answer.message} ({about})")
         return answer
 
-    async def _finish(self, asked: Asked, answer: Any) -> JSON:
+    async def _finish(self, request: IntegrationRequest, answer: Any) -> JSON:
         """Looks at a job until it has ended, or has not been seen for long: then it is stopped."""
-        job, looks, seen_ms = _job(asked), 0, self._clock.now_ms()
-        parameters = job.named(answer)
+        kind, looks, seen_ms = _job_kind(request), 0, self._clock.now_ms()
+        parameters = kind.named(answer)
         while True:
             pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
             await asyncio.sleep(pause_s)  # noqa: TID251  a job tells nobody of its end
             looks += 1
-            told, unseen = await self._look(asked, job, parameters)
+            told, unseen = await self._look(request, kind, parameters)
             if unseen is not None:
                 # It was started a moment ago, or the network, the service or the credentials are not what they will be.
-                log.warning("%s cannot be looked at: %s", asked.resource, unseen)
+                log.warning("%s cannot be looked at: %s", request.resource, unseen)
                 if self._clock.now_ms() - seen_ms < UNSEEN_MS:
                     continue
-                await self._given_up(asked, answer)
+                await self._given_up(request, answer)
                 raise unseen
-            seen_ms, succeeded = self._clock.now_ms(), job.ended(told)
+            seen_ms, succeeded = self._clock.now_ms(), kind.ended(told)
             if succeeded is False:
                 raise IntegrationError(TASK_FAILED, json_text(told))
             if succeeded:
@@ -164,11 +166,11 @@ class AwsIntegrations:
                 return found
 
     async def _look(
-        self, asked: Asked, job: Job, parameters: JSON
+        self, request: IntegrationRequest, kind: JobKind, parameters: JSON
     ) -> tuple[Any, IntegrationError | None]:
         """What is told of a job; or why nothing is."""
         try:
-            told = job.told((await self._optimally(asked, job.look, parameters)).value)
+            told = kind.told((await self._optimally(request, kind.look, parameters)).value)
         except IntegrationError as error:
             if error.error == RUNTIME:  # it will not be otherwise
                 raise
@@ -176,21 +178,21 @@ class AwsIntegrations:
         gone = IntegrationError(TASK_FAILED, "What was started cannot be seen.")
         return told, gone if told is None else None
 
-    async def _given_up(self, asked: Asked, answer: Any) -> None:
+    async def _given_up(self, request: IntegrationRequest, answer: Any) -> None:
         try:
-            await self._stop(asked, answer)
+            await self._stop(request, answer)
         except IntegrationError as error:
-            log.warning("%s could not be stopped: %s", asked.resource, error)
+            log.warning("%s could not be stopped: %s", request.resource, error)
 
-    async def _stop(self, asked: Asked, answer: Any) -> None:
-        job = _job(asked)
-        await self._optimally(asked, job.stop, job.stopped(answer))
+    async def _stop(self, request: IntegrationRequest, answer: Any) -> None:
+        kind = _job_kind(request)
+        await self._optimally(request, kind.stop, kind.stopped(answer))
 
     # --- asking ------------------------------------------------------------------------------
 
     async def _called(
         self,
-        asked: Asked,
+        request: IntegrationRequest,
         operation: aws_models.Operation,
         parameters: JSON,
         prefix: str,
@@ -198,25 +200,25 @@ class AwsIntegrations:
     ) -> AwsAnswer | AwsRefused:
         """Asks; raises IntegrationError when nothing has answered."""
         if operation.model.has_event_stream_output:
-            raise IntegrationError(RUNTIME, f"{asked.resource} answers with a stream of events.")
-        ambient = is_among(self._ambient, asked.namespace)
+            raise IntegrationError(RUNTIME, f"{request.resource} answers with a stream of events.")
+        ambient = is_among(self._ambient, request.namespace)
         try:
-            authorizer = self._authorizers.on_aws(asked.namespace, ambient=ambient)
+            authorizer = self._authorizers.on_aws(request.namespace, ambient=ambient)
         except SecretError as error:
             raise IntegrationError(PERMISSIONS, str(error)) from None
         limit_ms = FUNCTION_MS if operation.place == "lambda" else LIMIT_MS
-        request = Request(
+        sent = Request(
             target=Remote(LAMBDA, operation.place),
             params={},
             deadline_ms=self._clock.now_ms() + limit_ms,
-            key=asked.activation,
-            traceparent=asked.traceparent,
+            key=request.activation,
+            traceparent=request.traceparent,
             authorizer=authorizer,
         )
         try:
-            answer = await self._services.call(request, operation, parameters, named)
+            answer = await self._services.call(sent, operation, parameters, named)
         except (ParameterError, RegionError) as error:
-            raise IntegrationError(RUNTIME, f"{asked.resource}: {error}") from None
+            raise IntegrationError(RUNTIME, f"{request.resource}: {error}") from None
         if not isinstance(answer, Fault):
             return answer
         assert isinstance(answer.error, dict)  # noqa: S101  an adapter tells a code and a message
@@ -231,24 +233,24 @@ async def _operation(service: str, name: str) -> aws_models.Operation:
     return found
 
 
-def _job(asked: Asked) -> Job:
-    return JOBS[f"{asked.service}:{asked.operation}"]
+def _job_kind(request: IntegrationRequest) -> JobKind:
+    return JOBS[f"{request.service}:{request.operation}"]
 
 
-def _completed(asked: Asked) -> JSON:
+def _completed(request: IntegrationRequest) -> JSON:
     """The parameters, with what AWS adds, and what makes asking twice do no harm where no model says so."""
-    parameters = asked.parameters
+    parameters = request.parameters
     if not isinstance(parameters, dict):
         return parameters
-    match asked.service, asked.operation:
+    match request.service, request.operation:
         case "events", "putEvents":
-            return _with_resources(parameters, asked.execution)
+            return _with_resources(parameters, request.execution)
         case "codebuild", "startBuild":
-            return {"IdempotencyToken": asked.activation, **parameters}
-        case "ecs", "runTask" if asked.waits:
+            return {"IdempotencyToken": request.activation, **parameters}
+        case "ecs", "runTask" if request.waits:
             if parameters.get("Count", 1) != 1:
                 raise IntegrationError(
-                    RUNTIME, f"{asked.resource} waits for one task: Count must be 1."
+                    RUNTIME, f"{request.resource} waits for one task: Count must be 1."
                 )
             return {"StartedBy": "AWS Step Functions", **parameters}
     return parameters

@@ -18,10 +18,10 @@ from ....composer import Error
 from ...aws import (
     SYNC_2,
     TASK_FAILED,
-    Asked,
     Functions,
     Integration,
     IntegrationError,
+    IntegrationRequest,
     came_with,
     json_text,
 )
@@ -101,97 +101,97 @@ class StepFunctions:
         start = Integration(self._start, self._finish, self._stop)
         return {**sdk, (OPTIMIZED, START): start, **self._functions.registry}
 
-    async def _asked(
-        self, asked: Asked, operation: str, params: dict[str, JSON]
+    async def _repeated(
+        self, request: IntegrationRequest, operation: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
         await self._served.wait()
-        request = str(UUID(asked.activation))
+        id = _request_id(request)
         name = operation[0].upper() + operation[1:]
         repeatable = operation not in BEGINNING or "name" in params
         while True:
             try:
-                return await self._in_turn(asked.namespace, request, operation, name, params)
+                return await self._in_turn(request.namespace, id, operation, name, params)
             except OperationError as error:
                 if error.status != UNAVAILABLE or not repeatable:
                     raise
             await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store fails now: no reason to fail
 
     async def _in_turn(
-        self, namespace: str, request: str, operation: str, name: str, params: dict[str, JSON]
+        self, namespace: str, id: str, operation: str, name: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
         """Asks, but not so often at the same time that others wait for a namespace."""
         if operation in LONG:
-            return await self._call(namespace, request, name, params)
+            return await self._call(namespace, id, name, params)
         async with self._turns.setdefault(namespace, asyncio.Semaphore(AT_ONCE)):
-            return await self._call(namespace, request, name, params)
+            return await self._call(namespace, id, name, params)
 
     # --- by way of the SDK -------------------------------------------------------------------
 
-    async def _sdk(self, asked: Asked) -> JSON:
+    async def _sdk(self, request: IntegrationRequest) -> JSON:
         try:
-            answer = await self._asked(asked, asked.operation, _given(asked.parameters))
+            answer = await self._repeated(request, request.operation, _given(request.parameters))
         except OperationError as error:
-            about = f"Service: Sfn, Status Code: {error.status}, Request ID: {_request(asked)}"
+            about = f"Service: Sfn, Status Code: {error.status}, Request ID: {_request_id(request)}"
             cause = f"{error.message} ({about})"
             raise IntegrationError(f"Sfn.{error.exception}", cause) from None
         return _pascal(answer, _iso)
 
     # --- executions --------------------------------------------------------------------------
 
-    async def _start(self, asked: Asked) -> JSON:
-        params = _given(asked.parameters)
-        params.setdefault("name", _request(asked))
+    async def _start(self, request: IntegrationRequest) -> JSON:
+        params = _given(request.parameters)
+        params.setdefault("name", _request_id(request))
         if params.get("input") is None:
             params["input"] = "{}"
-        answer = await self._optimized(asked, START, params)
+        answer = await self._optimized(request, START, params)
         headers = {  # as recorded on AWS
-            "x-amzn-RequestId": _request(asked),
+            "x-amzn-RequestId": _request_id(request),
             "connection": "keep-alive",
             "Content-Length": str(len(json_text(answer).encode())),
             "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
             "Content-Type": "application/x-amz-json-1.0",
         }
-        told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request(asked))
+        told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request_id(request))
         return dict(sorted(told.items()))
 
     async def _optimized(
-        self, asked: Asked, operation: str, params: dict[str, JSON]
+        self, request: IntegrationRequest, operation: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
         try:
-            return await self._asked(asked, operation, params)
+            return await self._repeated(request, operation, params)
         except OperationError as error:
             about = (
                 f"Service: AWSStepFunctions; Status Code: {error.status}; "
-                f"Error Code: {error.code}; Request ID: {_request(asked)}; Proxy: null"
+                f"Error Code: {error.code}; Request ID: {_request_id(request)}; Proxy: null"
             )
             cause = f"{error.message} ({about})"
             raise IntegrationError(f"StepFunctions.{error.exception}", cause) from None
 
-    async def _finish(self, asked: Asked, answer: Any) -> JSON:
+    async def _finish(self, request: IntegrationRequest, answer: Any) -> JSON:
         """Waits for the end of an execution, and tells of it as DescribeExecution does."""
         await self._served.wait()
         arn = parsed_arn(answer["ExecutionArn"])
         if isinstance(arn, ExecutionArn):
             executions = self._engine.executions
-            found = await executions.found(asked.namespace, arn.machine, arn.name)
-            while not await self._engine.wait(asked.namespace, found.id, LOOK_S):
+            found = await executions.found(request.namespace, arn.machine, arn.name)
+            while not await self._engine.wait(request.namespace, found.id, LOOK_S):
                 pass
         params: dict[str, JSON] = {"executionArn": answer["ExecutionArn"]}
-        told = await self._optimized(asked, "describeExecution", params)
-        if asked.pattern == SYNC_2:
+        told = await self._optimized(request, "describeExecution", params)
+        if request.pattern == SYNC_2:
             told |= {name: json.loads(told[name]) for name in ("input", "output") if name in told}
         shown = dict(sorted(_described(told).items()))
         if told["status"] != "SUCCEEDED":
             raise IntegrationError(TASK_FAILED, json_text(shown))
         return shown
 
-    async def _stop(self, asked: Asked, answer: Any) -> None:
-        await self._optimized(asked, "stopExecution", {"executionArn": answer["ExecutionArn"]})
+    async def _stop(self, request: IntegrationRequest, answer: Any) -> None:
+        await self._optimized(request, "stopExecution", {"executionArn": answer["ExecutionArn"]})
 
 
-def _request(asked: Asked) -> str:
+def _request_id(request: IntegrationRequest) -> str:
     """The request's id: the same when it is sent again."""
-    return str(UUID(asked.activation))
+    return str(UUID(request.activation))
 
 
 def _given(parameters: JSON) -> dict[str, JSON]:

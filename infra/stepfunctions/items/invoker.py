@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from ....actions import INTERNAL_ERROR, Completion
 from ....composer import CANCELLED, Failure, Success
 from ....composer.languages.asl.running import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError
-from .reading import read
-from .writing import write
+from .item_reader import read
+from .result_writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,6 +20,7 @@ from .validation import hooks_of
 
 if TYPE_CHECKING:
     from ....composer import JSON, Outcome
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
@@ -29,9 +30,7 @@ NAME = "test state"  # no machine's: those have no blanks
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout"})
 
 
-async def test_state(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def test_state(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """What comes of a state, and of its values on their way if that is asked for."""
     around = asl.Surroundings(
         hooks=hooks_of(caller, api),
@@ -41,7 +40,7 @@ async def test_state(
         now_ms=api.engine.now_ms,
     )
     try:
-        begin = partial(asl.begin_test, params, execution_input(params.get("input")), around)
+        begin = partial(asl.begin_test, dict(params), execution_input(params.get("input")), around)
         begun = await api.engine.aside.run(begin)
     except asl.RefusedTestError as error:
         raise AwsError(error.code, str(error)) from error
@@ -51,7 +50,7 @@ async def test_state(
     return await api.engine.aside.run(partial(begun.finish, performed))
 
 
-def _run(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     """The names that the context object of a test has: those of an express machine, without its last part."""
     name, machine_name = caller.request, str(uuid.uuid5(MACHINES, caller.request))
     machine_arn = api.arns.machine(machine_name)

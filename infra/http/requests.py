@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect
 from ...actions import InvalidError, Query, TooLargeError
 from ...composer import MAX_DEPTH, nests_deeper
 from ..engine import LARGE_BYTES
+from .json_parser import WideIntegerError, parse
 from .members import check_members
-from .parsing import WideIntegerError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import pytest
 
 from xingqiao.adapters import Fault, ObjectEntry, ObjectPart, Page
 from xingqiao.composer.languages.asl.running import ReadingBounds, StatesError
-from xingqiao.infra.stepfunctions.items.reading import read
+from xingqiao.infra.stepfunctions.items.item_reader import read
 
 GET, LIST = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:listObjectsV2"
 JSON, JSONL = {"InputType": "JSON"}, {"InputType": "JSONL"}
@@ -21,7 +21,7 @@ FIRST_BYTES = 1024
 
 @pytest.fixture(autouse=True)
 def _small_beginnings(monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.stepfunctions.items.reading.FIRST_BYTES", FIRST_BYTES)
+    monkeypatch.setattr("xingqiao.infra.stepfunctions.items.item_reader.FIRST_BYTES", FIRST_BYTES)
 
 
 class Shelf:

@@ -40,7 +40,7 @@ ENTRY_VALUES, ENTRY_BYTES = 6, 150  # that an object is as an item, beside its k
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadRequest:
     """What is to be read: the action's parameters, checked."""
 
     operation: str
@@ -50,7 +50,7 @@ class Asked:
     max_items: int | None
 
     @classmethod
-    def from_json(cls, params: dict[str, Any]) -> Asked:
+    def from_json(cls, params: dict[str, Any]) -> ReadRequest:
         """Reads the action's parameters.
 
         Raises:
@@ -83,20 +83,20 @@ async def read(params: dict[str, Any], objects: Objects, bounds: ReadingBounds) 
     Raises:
         StatesError: States.ItemReaderFailed.
     """
-    asked = Asked.from_json(params)
-    reader = _Reader(objects, asked.config, most_items(asked.max_items), bounds)
-    if asked.operation == GET:
-        found = await reader.object(_file_of(asked))
+    request = ReadRequest.from_json(params)
+    reader = _Reader(objects, request.config, most_items(request.max_items), bounds)
+    if request.operation == GET:
+        found = await reader.object(_file_of(request))
     else:
-        found = await reader.listing(asked.bucket, _text(asked.arguments, "Prefix", ""))
+        found = await reader.listing(request.bucket, _text(request.arguments, "Prefix", ""))
     return {"items": found.values, **({"keyed": True} if found.keyed else {})}
 
 
-def _file_of(asked: Asked) -> _File:
-    version = asked.arguments.get("VersionId")
+def _file_of(request: ReadRequest) -> _File:
+    version = request.arguments.get("VersionId")
     if version is not None and not isinstance(version, str):
         _fail("The VersionId must be a text.")
-    return _File(asked.bucket, _text(asked.arguments, "Key"), version)
+    return _File(request.bucket, _text(request.arguments, "Key"), version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,35 +1,18 @@
-"""Executions by their ARNs, and the names that may be given to them."""
+"""The executions that the ARNs in requests name."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ....actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
-from ...aws import AwsError, invalid_name
+from ...aws import AwsError
 from ...http import is_machine_hidden
-from .naming import read_arn
+from .names import read_arn
 
 if TYPE_CHECKING:
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller
-
-# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-_BARRED = re.compile(
-    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]"
-)
-
-
-def check_given(name: str) -> str:
-    """A name that is given to an execution or an activity, as it is.
-
-    Raises:
-        AwsError: InvalidName.
-    """
-    if _BARRED.search(name):
-        raise invalid_name(name)
-    return name
 
 
 async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:

@@ -1,4 +1,4 @@
-"""The names in requests: what they stand for, or why they stand for nothing."""
+"""Names and ARNs in requests: checks, and the state machines that ARNs name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ A = TypeVar("A", MachineArn, ExecutionArn, ExpressArn, ActivityArn, MapRunArn)
 
 # AWS refuses blanks, brackets, wildcards, some special characters and control characters. Of what it allows, a
 # name here must be one that an action can have.
-_NAME = re.compile(r"\w[\w@.-]*", re.ASCII)
+_MACHINE_NAME = re.compile(r"\w[\w@.-]*", re.ASCII)
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+_BARRED = re.compile(
+    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]"
+)
 _KINDS = {
     MachineArn: "stateMachine",
     ExecutionArn: "execution",
@@ -35,13 +39,24 @@ _KINDS = {
 }
 
 
-def check_name(name: str) -> str:
-    """A name that is to be given, as it is.
+def check_machine_name(name: str) -> str:
+    """Returns a name that a state machine can be given.
 
     Raises:
         AwsError: InvalidName.
     """
-    if not _NAME.fullmatch(name):
+    if not _MACHINE_NAME.fullmatch(name):
+        raise invalid_name(name)
+    return name
+
+
+def check_name(name: str) -> str:
+    """Returns a name that an execution or an activity can be given.
+
+    Raises:
+        AwsError: InvalidName.
+    """
+    if _BARRED.search(name):
         raise invalid_name(name)
     return name
 

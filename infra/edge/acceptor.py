@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from .census import network_of
-from .refusing import refusal
+from .refusal import refusal
 
 if TYPE_CHECKING:
     import ssl

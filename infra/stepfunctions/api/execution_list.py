@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ....actions import MachineArn, Query
 from ...aws import invalid, invalid_token, machine_missing, type_not_supported
 from .described import STATUSES, listed
-from .naming import read_arn
+from .names import read_arn
 from .pages import PAGE, shown_before, token_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from ....composer import JSON
+    from ...aws import Parameters
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -38,7 +39,7 @@ class _Place(NamedTuple):
 
 
 async def list_executions(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Those of a machine, of a version or of an alias; of a status, redriven or not."""
     text, status = params.get("stateMachineArn"), params.get("statusFilter")
