@@ -38,7 +38,7 @@ def machine_of(name: Name, *retriers: str) -> Action:
     task = {"Type": "Task", "Resource": str(name), "Retry": retry, "End": True}
     definition = json.dumps({"StartAt": "Invoke", "States": {"Invoke": task}})
     program = asl.lower(definition, type="STANDARD", hooks=HOOKS)
-    document = {"definition": definition, "type": "STANDARD"}
+    document: dict[str, JSON] = {"definition": definition, "type": "STANDARD"}
     return Action(name, Composed(MACHINE, document, program))
 
 

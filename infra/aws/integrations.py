@@ -280,7 +280,8 @@ class Integrations:
         found = self.registry.get((request.service, request.operation))
         if found is None or found.finish is None:
             raise IntegrationError(RUNTIME, f"There is no integration {request.resource} here.")
-        return self._completion(pending, Success(await found.finish(request, pending.answer)))
+        result: Any = await found.finish(request, pending.answer)  # not always an object, as on AWS
+        return self._completion(pending, Success(result))
 
     async def _given_up(self, pending: _Pending) -> Completion:
         """Stops the job of a cancelled request, if it can be stopped."""

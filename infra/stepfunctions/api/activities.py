@@ -1,16 +1,16 @@
-"""Activities: they are created and deleted, and workers ask for their work."""
+"""Activities: create, delete, describe and list them, and poll for their work."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ....actions import ActivityArn, NotFoundError
-from ...aws import AwsError
-from .data import json_text
+from ...aws import AwsError, json_text
+from ..activities import TAGS
 from .names import check_name, read_arn
 from .pages import page
 from .protocol import seconds
-from .tags import TAGS, added
+from .tags import added
 
 if TYPE_CHECKING:
     from ....composer import JSON
@@ -25,14 +25,14 @@ ENCRYPTION = "encryptionConfiguration"
 async def create_activity(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Creates one. Asking for the same again answers the same; tags that differ are not looked at."""
+    """Creates an activity; a repeated request gets the same answer, even with other tags."""
     name = check_name(params["name"])
     configuration: dict[str, JSON] = {}
     if ENCRYPTION in params:
         configuration[ENCRYPTION] = params[ENCRYPTION]
     tags = added({}, params.get("tags", []))
     if tags:
-        configuration[TAGS] = tags
+        configuration[TAGS] = {**tags}
     activity = await api.activities.create(caller.namespace, name, configuration)
     if activity.configuration.get(ENCRYPTION) != configuration.get(ENCRYPTION):
         text = f"Activity Already Exists: '{api.arns.activity(name)}'"
@@ -46,7 +46,7 @@ async def create_activity(
 async def delete_activity(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Deletes one; there need be none."""
+    """Deletes an activity, if it exists."""
     await api.activities.delete(caller.namespace, read_arn(params["activityArn"], ActivityArn).name)
     return {}
 
@@ -75,7 +75,7 @@ async def list_activities(
 async def get_activity_task(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Work for a worker, as soon as there is any; no token when there is none for a minute."""
+    """Waits for work; the token is null if none arrives in a minute."""
     arn = params["activityArn"]
     name = read_arn(arn, ActivityArn).name
     try:

@@ -1,4 +1,4 @@
-"""Aliases of state machines: names that lead to one or two versions."""
+"""Aliases of state machines: names for one or two versions."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....composer import JSON
     from ...aws import Parameters
     from ..machines import Machine
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
     from .protocol import Caller, Operations
 
 MOST = 100  # aliases of a machine
-WHOLE = 100  # what weights add up to
+WHOLE = 100  # the sum of an alias' weights
 
 
 def chosen(alias: Alias, execution: str) -> int:
-    """The version that an execution of this name is of: as often each as it weighs.
+    """The version that an execution of this name runs, chosen by weight.
 
-    Asking for the same execution again leads to the same one.
+    The choice depends on the name only, so a repeated request gets the same version.
     """
     at = int.from_bytes(sha256(execution.encode()).digest()[:8]) % WHOLE
     for number, weight in alias.routes:
@@ -45,7 +47,7 @@ def chosen(alias: Alias, execution: str) -> int:
 
 
 async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Creates an alias. Asking for the same again answers the same."""
+    """Creates an alias; a repeated request gets the same answer."""
     name, now_ms = params["name"], api.engine.now_ms
     owner, routes = _routes(params["routingConfiguration"])
     async with api.machines.changing(caller.namespace, owner):
@@ -79,7 +81,7 @@ async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> d
 
 
 async def update(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Changes where an alias leads, or its description."""
+    """Changes the versions of an alias, or its description."""
     arn = _alias_arn(params)
     if not params.keys() & {"description", "routingConfiguration"}:
         raise invalid("Either the description or the routing configuration must be specified")
@@ -103,7 +105,7 @@ async def update(params: Parameters, caller: Caller, api: StepFunctionsApi) -> d
 
 
 async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Deletes an alias; there need be none."""
+    """Deletes an alias, if it exists."""
     arn = _alias_arn(params)
     async with api.machines.changing(caller.namespace, arn.name):
         machine = api.machines.find(caller.namespace, arn.name)
@@ -115,7 +117,7 @@ async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> d
 
 
 async def describe(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Where an alias leads."""
+    """Describes an alias."""
     arn = _alias_arn(params)
     machine, alias = _found(arn, caller, api)
     answer: dict[str, JSON] = {
@@ -132,7 +134,7 @@ async def describe(params: Parameters, caller: Caller, api: StepFunctionsApi) ->
 
 
 async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """The aliases of a machine, or those that lead to a version of it; the oldest first."""
+    """Lists the aliases of a state machine or of one version, the oldest first."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
     number = arn.qualifier
@@ -146,7 +148,7 @@ async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) ->
     ]
     question = f"aliases/{arn.name}:{number}"
     shown, more = page(aliases, _oldest_first, params, caller, question)
-    listed = [
+    listed: list[JSON] = [
         {
             "stateMachineAliasArn": api.arns.machine(arn.name, alias.name),
             "creationDate": seconds(alias.created_ms),
@@ -160,7 +162,7 @@ def _oldest_first(alias: Alias) -> str:
     return f"{alias.created_ms:015}/{alias.name}"
 
 
-# --- what a request says of an alias -----------------------------------------------------------
+# --- parameters of a request -------------------------------------------------------------------
 
 
 def _alias_arn(params: Parameters) -> MachineArn:
@@ -178,8 +180,8 @@ def _found(arn: MachineArn, caller: Caller, api: StepFunctionsApi) -> tuple[Mach
     return machine, alias
 
 
-def _routes(given: list[dict[str, JSON]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The name of the machine, and the versions and their weights.
+def _routes(given: Sequence[Parameters]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The name of the state machine, and its versions with their weights.
 
     Raises:
         AwsError: ValidationException.
@@ -209,7 +211,7 @@ def _routes(given: list[dict[str, JSON]]) -> tuple[str, tuple[tuple[int, int], .
 def _routed(
     name: str, routes: tuple[tuple[int, int], ...], caller: Caller, api: StepFunctionsApi
 ) -> Machine:
-    """The machine whose versions these are.
+    """The state machine that has these versions.
 
     Raises:
         AwsError: ResourceNotFound.

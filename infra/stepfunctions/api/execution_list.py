@@ -1,4 +1,4 @@
-"""Executions are listed, the newest first."""
+"""ListExecutions: the executions of a state machine, the newest first."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
-AT_ONCE = 200  # that are read
+AT_ONCE = 200  # executions that are read at a time
 STANDARD = "STANDARD"
 OURS = {theirs: ours for ours, theirs in reversed(STATUSES.items())}
 _PLACE = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")
 
 
 class _Place(NamedTuple):
-    """A place in the list: behind so many of those that began at an instant, and all that are newer."""
+    """A place in the list: behind `skip` executions that began at `upto_ms`, and all newer ones."""
 
     upto_ms: int | None = None
     skip: int = 0
@@ -41,7 +41,7 @@ class _Place(NamedTuple):
 async def list_executions(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Those of a machine, of a version or of an alias; of a status, redriven or not."""
+    """Lists executions of a state machine, version or alias, filtered by status and redrive."""
     text, status = params.get("stateMachineArn"), params.get("statusFilter")
     redriven = params.get("redriveFilter")
     if "mapRunArn" in params:
@@ -60,16 +60,16 @@ async def list_executions(
         limit=AT_ONCE,
     )
     size = params.get("maxResults") or PAGE
-    answer: dict[str, JSON] = {"executions": []}
+    executions: list[JSON] = []
     async for behind, execution in _rows(query, place, api):
         if not _fits(execution, arn, redriven):
             continue
-        if len(answer["executions"]) == size:
+        if len(executions) == size:
             token = token_of(f"{place.upto_ms}.{place.skip}", caller, question)
-            return {**answer, "nextToken": token}
-        answer["executions"].append(listed(execution, api.arns))
+            return {"executions": executions, "nextToken": token}
+        executions.append(listed(execution, api.arns))
         place = behind
-    return answer
+    return {"executions": executions}
 
 
 def _standard(text: str, caller: Caller, api: StepFunctionsApi) -> MachineArn:
@@ -85,7 +85,7 @@ def _standard(text: str, caller: Caller, api: StepFunctionsApi) -> MachineArn:
 async def _rows(
     query: Query, place: _Place, api: StepFunctionsApi
 ) -> AsyncIterator[tuple[_Place, MachineExecution]]:
-    """Executions from a place on, each with the place behind it."""
+    """The executions behind a place, each with the place behind it."""
     while True:
         page = replace(query, upto_ms=place.upto_ms, skip=place.skip)
         found = await api.engine.executions.all(page)

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
-    """A standard execution of the caller's.
+    """A standard execution of the caller's namespace.
 
     Raises:
-        AwsError: when the text is no execution's ARN, or there is none.
+        AwsError: the text is not an execution's ARN, or the execution does not exist.
     """
     return await _found(read_arn(text, ExecutionArn), text, caller, api)
 
 
 async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
-    """An execution of the caller's, be it express: AWS refuses to tell of those, and has logs of them instead.
+    """A standard or express execution of the caller's namespace; AWS describes standard ones only.
 
     Raises:
-        AwsError: when the text is no execution's ARN, or there is none.
+        AwsError: the text is not an execution's ARN, or the execution does not exist.
     """
     if isinstance(parsed_arn(text), ExpressArn):
         return await _found(read_arn(text, ExpressArn), text, caller, api)
@@ -47,7 +47,9 @@ async def _found(
             execution = await executions.found(namespace, arn.machine, arn.name)
     except NotFoundError:
         raise _unknown(text) from None
-    if is_machine_hidden(execution, namespace, api):  # its data and definition are not the caller's
+    if is_machine_hidden(
+        execution, namespace, api
+    ):  # the caller may not see its data and definition
         raise _unknown(text)
     return execution
 

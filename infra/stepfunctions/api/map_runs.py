@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....actions import MapRunArn, NotFoundError
 from ....composer import Rebound, Success
@@ -16,7 +16,7 @@ from .protocol import seconds
 from .run_counts import MapRun, map_runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ....composer import JSON
     from ...aws import Parameters
@@ -34,7 +34,7 @@ WHOLE = 100  # per cent
 async def list_map_runs(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Those that an execution has started, in order."""
+    """Lists the Map runs of an execution, in order."""
     arn = params["executionArn"]
     execution = await execution_named(arn, caller, api)
     runs = map_runs_of(await api.engine.executions.history(execution))
@@ -81,7 +81,7 @@ async def describe_map_run(
 async def _standing(
     execution: MachineExecution, run: MapRun, turn: int, api: StepFunctionsApi
 ) -> Children:
-    """What has become of the children of a run so far."""
+    """The status of each child of a run so far."""
     found = await api.engine.executions.children(execution, run.fiber, turn)
     return {
         index: "running"
@@ -93,18 +93,18 @@ async def _standing(
     }
 
 
-def _bounds(run: MapRun, definition: str) -> dict[str, JSON]:
-    """A run's bounds as they were asked for: a count and a percentage of failures apart."""
+def _bounds(run: MapRun, definition: str) -> dict[str, Any]:
+    """A run's bounds by AWS' names; a tolerated count and a tolerated percentage are apart."""
     state = next(_states_called(run.state, json.loads(definition)), {})
     percentage = state.get("ToleratedFailurePercentage")
-    told: dict[str, JSON] = {CONCURRENCY: run.concurrency, COUNT: run.tolerated, PERCENTAGE: 0.0}
+    told: dict[str, Any] = {CONCURRENCY: run.concurrency, COUNT: run.tolerated, PERCENTAGE: 0.0}
     if isinstance(percentage, (int, float)):
         told |= {COUNT: state.get("ToleratedFailureCount", 0), PERCENTAGE: float(percentage)}
-    return told | run.asked
+    return told | run.updated
 
 
-def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
-    """The states of this name in a definition, wherever they stand."""
+def _states_called(name: str, doc: Any) -> Iterator[Mapping[str, Any]]:
+    """The states of this name at any depth of a definition, which was checked when it was deployed."""
     if isinstance(doc, dict):
         states = doc.get("States")
         if isinstance(states, dict) and isinstance(states.get(name), dict):
@@ -117,7 +117,7 @@ def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
 async def update_map_run(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Gives a run under way other bounds; one that has ended stays as it is."""
+    """Changes the bounds of a run; a run that has ended stays as it is."""
     asked = {name: params[name] for name in BOUNDS if name in params}
     if not asked:
         raise invalid(f"At least one of {', '.join(BOUNDS)} must be given.")
@@ -136,8 +136,8 @@ async def update_map_run(
     return {}
 
 
-def _tolerated(wanted: dict[str, JSON], width: int) -> int:
-    """How many may fail: by a count, a percentage, or whichever is less; what is 0 says nothing."""
+def _tolerated(wanted: Mapping[str, Any], width: int) -> int:
+    """The number of tolerated failures: the lesser of count and percentage; 0 means not given."""
     allowed = [wanted[COUNT]] if wanted[COUNT] else []
     if wanted[PERCENTAGE]:
         allowed.append(int(width * wanted[PERCENTAGE] / WHOLE))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", MachineArn, ExecutionArn, ExpressArn, ActivityArn, MapRunArn)
 
-# AWS refuses blanks, brackets, wildcards, some special characters and control characters. Of what it allows, a
-# name here must be one that an action can have.
+# AWS refuses blanks, brackets, wildcards, some special characters and control characters. Here, a name must
+# also be valid for an action.
 _MACHINE_NAME = re.compile(r"\w[\w@.-]*", re.ASCII)
 # https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 _BARRED = re.compile(
@@ -62,7 +62,7 @@ def check_name(name: str) -> str:
 
 
 def read_arn(text: str, kind: type[A]) -> A:
-    """What a name stands for, which must be of this kind.
+    """The parsed ARN, which must be of this kind.
 
     Raises:
         AwsError: InvalidArn.
@@ -76,7 +76,7 @@ def read_arn(text: str, kind: type[A]) -> A:
 
 
 def unqualified(text: str) -> str:
-    """The name of the machine of this ARN, which is no version's and no alias'.
+    """The name in a state machine's ARN, which must not name a version or an alias.
 
     Raises:
         AwsError: InvalidArn, or StateMachineDoesNotExist.
@@ -88,7 +88,7 @@ def unqualified(text: str) -> str:
 
 
 def found(text: str, caller: Caller, api: StepFunctionsApi) -> Machine:
-    """The machine of this ARN, which is no version's and no alias'.
+    """The state machine of an ARN, which must not name a version or an alias.
 
     Raises:
         AwsError: InvalidArn, or StateMachineDoesNotExist.

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from ....actions import ActivityArn, MachineArn, NotFoundError, parsed_arn
 from ...aws import AwsError, invalid, resource_missing
+from ..activities import TAGS
 from ..machines import Machine
 from .names import read_arn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from ....composer import JSON
     from ...aws import Parameters
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from .protocol import Caller, Operations
 
 MOST = 50  # tags of one resource
-TAGS = "tags"  # in the configuration of an activity
 
 
-def added(tags: dict[str, str], given: list[dict[str, JSON]]) -> dict[str, str]:
-    """Tags, with more of them; one of the same key is replaced.
+def added(tags: Mapping[str, str], given: Iterable[Parameters]) -> dict[str, str]:
+    """Returns the tags with those of a request; a tag replaces one with the same key.
 
     Raises:
         AwsError: TooManyTags, or ValidationException for one without a key.
@@ -45,7 +45,7 @@ async def tag(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict
 
 
 async def untag(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Removes tags; there need be none of these."""
+    """Removes tags; unknown keys are ignored."""
     gone = params["tagKeys"]
     await _change(
         params, caller, api, lambda tags: {k: v for k, v in tags.items() if k not in gone}
@@ -59,7 +59,7 @@ async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) ->
 
 
 def _found(params: Parameters, caller: Caller, api: StepFunctionsApi) -> Machine | Activity:
-    """The machine or the activity of this ARN; a version or an alias has no tags.
+    """The state machine or activity that has this ARN; a version or an alias has no tags.
 
     Raises:
         AwsError: InvalidArn, or ResourceNotFound.
@@ -81,8 +81,7 @@ def _found(params: Parameters, caller: Caller, api: StepFunctionsApi) -> Machine
 def _tags(resource: Machine | Activity) -> dict[str, str]:
     if isinstance(resource, Machine):
         return resource.record.tags
-    tags: dict[str, str] = resource.configuration.get(TAGS, {})
-    return tags
+    return resource.tags
 
 
 async def _change(
@@ -91,7 +90,7 @@ async def _change(
     api: StepFunctionsApi,
     rule: Callable[[dict[str, str]], dict[str, str]],
 ) -> None:
-    """Gives a resource the tags that the rule makes of those that it has."""
+    """Replaces the tags of a resource by what `rule` makes of them."""
     name = _found(params, caller, api).name
     async with api.machines.changing(caller.namespace, name):
         resource = _found(params, caller, api)
@@ -101,7 +100,7 @@ async def _change(
         if isinstance(resource, Machine):
             await api.machines.keep(resource, replace(resource.record, tags=tags))
         else:
-            await api.activities.configure(resource, {**resource.configuration, TAGS: tags})
+            await api.activities.configure(resource, {**resource.configuration, TAGS: {**tags}})
 
 
 OPERATIONS: Operations = {

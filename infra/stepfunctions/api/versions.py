@@ -1,4 +1,4 @@
-"""Versions of state machines: revisions that stay as they are."""
+"""Versions of state machines: published revisions, which never change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DIGITS = 10
 
 
 def check_room(machine: Machine) -> None:
-    """Whether one more version may be published.
+    """Checks that one more version may be published.
 
     Raises:
         AwsError: ServiceQuotaExceededException.
@@ -33,14 +33,14 @@ def check_room(machine: Machine) -> None:
 
 
 def current_arn(machine: Machine, api: StepFunctionsApi) -> dict[str, JSON]:
-    """What names the version that is what a machine is now, which has been published."""
+    """The ARN of a state machine's current version, which must be published."""
     current = machine.current
     assert current is not None  # noqa: S101  it has been published
     return {"stateMachineVersionArn": api.arns.machine(machine.name, current.number)}
 
 
 async def publish(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Publishes what a machine is now; what is published already stays the version that it is."""
+    """Publishes the current revision, unless it is published already."""
     name = unqualified(params["stateMachineArn"])
     async with api.machines.changing(caller.namespace, name):
         machine = found(params["stateMachineArn"], caller, api)
@@ -60,7 +60,7 @@ async def publish(params: Parameters, caller: Caller, api: StepFunctionsApi) -> 
 
 
 async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Deletes a version, which no alias may lead to; there need be none."""
+    """Deletes a version, if it exists; no alias may lead to it."""
     text = params["stateMachineVersionArn"]
     arn = read_arn(text, MachineArn)
     number = arn.qualifier
@@ -83,12 +83,12 @@ async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> d
 
 
 async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """The versions of a machine, the newest first."""
+    """Lists the versions of a state machine, the newest first."""
     machine = found(params["stateMachineArn"], caller, api)
     shown, more = page(
         machine.versions.values(), _newest_first, params, caller, f"versions/{machine.name}"
     )
-    listed = [
+    listed: list[JSON] = [
         {
             "stateMachineVersionArn": api.arns.machine(machine.name, version.number),
             "creationDate": seconds(version.created_ms),

@@ -1,7 +1,8 @@
-"""AWS' services as integrations: any call by way of its SDK, and those that AWS has optimized.
+"""AWS' services as integrations: all operations of the SDK, and the optimized integrations.
 
-Errors are named as AWS names them in state machines: `DynamoDb.ConditionalCheckFailedException` by way of `aws-sdk`, or
-`DynamoDB....`; what a model does not know is `DynamoDb.DynamoDbException`, or `DynamoDB.AmazonDynamoDBException`.
+Errors have AWS' names: `DynamoDb.ConditionalCheckFailedException` for `aws-sdk`, and `DynamoDB....` for optimized
+integrations. An error that the model does not know is `DynamoDb.DynamoDbException` or
+`DynamoDB.AmazonDynamoDBException`.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
 https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
@@ -50,14 +51,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SDK = "aws-sdk:"
-LIMIT_MS = 60_000  # that an answer may take
-FUNCTION_MS = 900_000  # that a function's may
-UNSEEN_MS = 900_000  # that a job may not be seen before it is given up
-HERE = "stepfunctions"  # this server's own, never AWS'
+LIMIT_MS = 60_000  # time limit of an answer
+FUNCTION_MS = 900_000  # time limit of a function's answer
+UNSEEN_MS = 900_000  # time after which a job that cannot be polled is stopped
+HERE = "stepfunctions"  # this server answers, never AWS
 HEADERS = {"x-amzn-requestid": "x-amzn-RequestId", "etag": "ETag"}
-POLLS_S = (1.0, 2.0, 5.0)  # before a job is looked at; the last from then on
-# Services whose operations AWS has optimized without making anything else of the answers: what their errors begin
-# with, and whose they are.
+POLLS_S = (1.0, 2.0, 5.0)  # pauses between polls of a job; the last one repeats
+# Services with optimized integrations whose answers are those of the SDK: the prefix of their errors, and the vendor.
 VENDORS = {
     "athena": ("Athena", "Amazon"), "batch": ("Batch", "AWS"), "codebuild": ("CodeBuild", "AWS"),
     "databrew": ("DataBrew", "AWS"), "dynamodb": ("DynamoDB", "Amazon"), "ecs": ("ECS", "Amazon"),
@@ -72,10 +72,10 @@ class AwsIntegrations:
     """Finds integrations of AWS' services. A `Registry`.
 
     Args:
-        services: asks them.
-        authorizers: who asks: the namespace's secret `aws`, or what this server itself runs with.
-        ambient: the namespaces that may ask with that.
-        clock: the time.
+        services: sends requests to AWS.
+        authorizers: credentials: the namespace's secret `aws`, or the server's own.
+        ambient: the namespaces that may use the server's own credentials.
+        clock: source of time.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class AwsIntegrations:
             return Integration(self._ask, self._finish, self._stop, patterns)
         return Integration(self._ask, patterns=patterns) if patterns else None
 
-    # --- by way of the SDK -------------------------------------------------------------------
+    # --- SDK integrations --------------------------------------------------------------------
 
     async def _sdk(self, request: IntegrationRequest) -> JSON:
         service = request.service.removeprefix(SDK)
@@ -111,12 +111,12 @@ class AwsIntegrations:
             raise IntegrationError(f"{named}.{_exception(error)}", f"{answer.message} ({about})")
         return answer.value
 
-    # --- optimized ---------------------------------------------------------------------------
+    # --- optimized integrations --------------------------------------------------------------
 
     async def _ask(self, request: IntegrationRequest) -> JSON:
         parameters = _completed(request)
         answer = await self._optimally(request, request.operation, parameters)
-        if request.service == "events":  # alone, AWS shows only what was answered
+        if request.service == "events":  # this service's answers have no metadata on AWS
             if answer.value.get("FailedEntryCount"):
                 raise IntegrationError("EventBridge.FailedEntry", json_text(answer.value))
             return answer.value
@@ -143,17 +143,17 @@ class AwsIntegrations:
         return answer
 
     async def _finish(self, request: IntegrationRequest, answer: Any) -> JSON:
-        """Looks at a job until it has ended, or has not been seen for long: then it is stopped."""
+        """Polls a job until it has ended. Stops the job if polling fails for too long."""
         kind, looks, seen_ms = _job_kind(request), 0, self._clock.now_ms()
         parameters = kind.named(answer)
         while True:
             pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
-            await asyncio.sleep(pause_s)  # noqa: TID251  a job tells nobody of its end
+            await asyncio.sleep(pause_s)  # noqa: TID251  jobs must be polled
             looks += 1
             told, unseen = await self._look(request, kind, parameters)
             if unseen is not None:
-                # It was started a moment ago, or the network, the service or the credentials are not what they will be.
-                log.warning("%s cannot be looked at: %s", request.resource, unseen)
+                # The job may be too young, or the network, the service or the credentials may recover.
+                log.warning("%s cannot be polled: %s", request.resource, unseen)
                 if self._clock.now_ms() - seen_ms < UNSEEN_MS:
                     continue
                 await self._given_up(request, answer)
@@ -168,14 +168,14 @@ class AwsIntegrations:
     async def _look(
         self, request: IntegrationRequest, kind: JobKind, parameters: JSON
     ) -> tuple[Any, IntegrationError | None]:
-        """What is told of a job; or why nothing is."""
+        """Polls a job once; returns its description, or the error."""
         try:
             told = kind.told((await self._optimally(request, kind.look, parameters)).value)
         except IntegrationError as error:
-            if error.error == RUNTIME:  # it will not be otherwise
+            if error.error == RUNTIME:  # a retry cannot help
                 raise
             return None, error
-        gone = IntegrationError(TASK_FAILED, "What was started cannot be seen.")
+        gone = IntegrationError(TASK_FAILED, "The description of the job is empty.")
         return told, gone if told is None else None
 
     async def _given_up(self, request: IntegrationRequest, answer: Any) -> None:
@@ -188,7 +188,7 @@ class AwsIntegrations:
         kind = _job_kind(request)
         await self._optimally(request, kind.stop, kind.stopped(answer))
 
-    # --- asking ------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------
 
     async def _called(
         self,
@@ -198,9 +198,12 @@ class AwsIntegrations:
         prefix: str,
         named: Callable[[str], str],
     ) -> AwsAnswer | AwsRefused:
-        """Asks; raises IntegrationError when nothing has answered."""
+        """Sends a request; raises IntegrationError if the service does not answer."""
         if operation.model.has_event_stream_output:
-            raise IntegrationError(RUNTIME, f"{request.resource} answers with a stream of events.")
+            raise IntegrationError(
+                RUNTIME,
+                f"{request.resource} answers with a stream of events, which is not supported.",
+            )
         ambient = is_among(self._ambient, request.namespace)
         try:
             authorizer = self._authorizers.on_aws(request.namespace, ambient=ambient)
@@ -221,15 +224,15 @@ class AwsIntegrations:
             raise IntegrationError(RUNTIME, f"{request.resource}: {error}") from None
         if not isinstance(answer, Fault):
             return answer
-        assert isinstance(answer.error, dict)  # noqa: S101  an adapter tells a code and a message
+        assert isinstance(answer.error, dict)  # noqa: S101  adapters give a code and a message
         name = PERMISSIONS if answer.code == PERMISSION else f"{prefix}.SdkClientException"
         raise IntegrationError(name, str(answer.error["message"]))
 
 
 async def _operation(service: str, name: str) -> aws_models.Operation:
-    """An operation that is known; its model may have to be read."""
+    """The model of a known operation, read in a thread."""
     found = await asyncio.to_thread(aws_models.operation, service, name)
-    assert found is not None  # noqa: S101  `get` has found it, or a job names it
+    assert found is not None  # noqa: S101  `get` or a kind of job has named it
     return found
 
 
@@ -238,8 +241,8 @@ def _job_kind(request: IntegrationRequest) -> JobKind:
 
 
 def _completed(request: IntegrationRequest) -> JSON:
-    """The parameters, with what AWS adds, and what makes asking twice do no harm where no model says so."""
-    parameters = request.parameters
+    """The parameters with AWS' additions, and with an idempotency token that the model does not fill in."""
+    parameters: JSON = request.parameters
     if not isinstance(parameters, dict):
         return parameters
     match request.service, request.operation:
@@ -257,7 +260,7 @@ def _completed(request: IntegrationRequest) -> JSON:
 
 
 def _with_resources(parameters: dict[str, JSON], execution: str) -> JSON:
-    """Events name the machine and the execution that they come from, as on AWS."""
+    """Adds the state machine and the execution to the Resources of events, as on AWS."""
     entries = parameters.get("Entries")
     if not isinstance(entries, list):
         return parameters
@@ -269,18 +272,18 @@ def _with_resources(parameters: dict[str, JSON], execution: str) -> JSON:
 def _from(entry: JSON, own: list[str]) -> JSON:
     known = entry.get("Resources", []) if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(known, list):
-        return entry  # it is refused
+        return entry  # the service refuses it
     return {**entry, "Resources": [*known, *own]}
 
 
 def _members(parameters: JSON, names: tuple[str, ...]) -> dict[str, JSON]:
-    """Those members of parameters that are there."""
+    """The named members of parameters, if present."""
     given = parameters if isinstance(parameters, dict) else {}
     return {name: given[name] for name in names if name in given}
 
 
 def _spelled(headers: dict[str, str]) -> dict[str, str]:
-    """Headers with the letters that AWS writes them with."""
+    """Headers in AWS' spelling."""
     return {
         HEADERS.get(name, name if name.startswith("x-") else name.title()): text
         for name, text in headers.items()
@@ -288,5 +291,5 @@ def _spelled(headers: dict[str, str]) -> dict[str, str]:
 
 
 def _exception(name: str) -> str:
-    """The name of an error with the ending that all have in state machines."""
+    """The name of an error in a state machine: it ends in `Exception`."""
     return name if name.endswith("Exception") else f"{name}Exception"

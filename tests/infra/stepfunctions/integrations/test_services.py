@@ -436,7 +436,7 @@ async def test_a_job_that_is_not_seen_for_long_is_stopped(
 
     told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
 
-    assert told == {"Error": "States.TaskFailed", "Cause": "What was started cannot be seen."}
+    assert told == {"Error": "States.TaskFailed", "Cause": "The description of the job is empty."}
     assert "StopTask" in cloud.seen[-1].named
 
 
