@@ -1,4 +1,4 @@
-"""Shared by both of AWS' doors: signatures, errors, shapes, functions, integrations."""
+"""Parts that the APIs of Step Functions and Lambda share: signatures, errors, shapes, functions, integrations."""
 
 from .errors import (
     AwsError,

@@ -24,7 +24,7 @@ def edge_metrics(census: Census, bodies: Bodies) -> Callable[[], bytes]:
 
 
 class _Edge:
-    """Reads the figures when they are asked for; nothing is counted twice."""
+    """Collects the metrics on each scrape; nothing is counted twice."""
 
     def __init__(self, census: Census, bodies: Bodies) -> None:
         self._census, self._bodies = census, bodies

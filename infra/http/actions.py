@@ -1,4 +1,4 @@
-"""Actions are invoked over HTTP."""
+"""Invokes actions over HTTP."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ INTERNAL = 3
 
 
 async def invoke_action(request: Request, api: Api) -> Json:
-    """Invokes; answers at once with an id, or waits for the result, as OpenWhisk does.
+    """Invokes an action; answers at once with an id, or waits for the result, as OpenWhisk does.
 
-    200 when it has succeeded, 502 when the action has failed, 500 when we have; 202 when it is not
-    waited for, or is not done in time.
+    200 if the action succeeded, 502 if it failed, 500 if the server failed; 202 without a wait, or if the
+    wait was too short.
     """
     caller, namespace = api.auth.named(request)
     query = request.query_params
@@ -46,7 +46,7 @@ async def invoke_action(request: Request, api: Api) -> Json:
 
 
 async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, waited: bool) -> Json:
-    """What a call is answered with: its result, its record, or that it goes on."""
+    """The response to a call: its result, its record, or 202 while it runs."""
     headers = {"x-openwhisk-activation-id": invoked.activation}
     if invoked.ended is None:
         return Json(_accepted(invoked, waited=waited), 202, headers)
@@ -57,7 +57,7 @@ async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, wai
 
 
 def _accepted(invoked: Invoked, *, waited: bool) -> dict[str, JSON]:
-    """What a call that has not ended is answered with: one that was waited for says so."""
+    """The body of a 202; after a wait it says how to wait again."""
     accepted: dict[str, JSON] = {"activationId": invoked.activation}
     if waited:
         accepted["status"] = "running"

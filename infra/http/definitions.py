@@ -1,4 +1,4 @@
-"""What has a name over HTTP: list, get, put and delete actions, packages, triggers and rules."""
+"""Definitions over HTTP: list, get, put and delete actions, packages, triggers and rules."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
     from .api import Api
+    from .responses import Body
 
 MAX_BODY_BYTES = 64 << 20  # code of 48 MB in base64
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What a path calls those of one kind."""
+    """The definitions of one kind, and their name in paths."""
 
     name: str
     kind: type[Any]
@@ -38,16 +39,16 @@ COLLECTIONS = (
 
 
 def name_of(request: Request, namespace: str) -> Name:
-    """The name that a path spells.
+    """The name in a path.
 
     Raises:
-        InvalidNameError: when it is none.
+        InvalidNameError: the name is malformed.
     """
     return Name.parse(f"/{namespace}/{request.path_params['name']}")
 
 
 async def list_definitions(collection: Collection, request: Request, api: Api) -> Json:
-    """Those of a namespace; of another than the caller's its public packages."""
+    """Lists the definitions of a namespace; of another namespace only its public packages."""
     caller, namespace = api.auth.named(request)
     if collection.kind is not Package and namespace != caller:
         raise ForbiddenError(f"{namespace}/{collection.name}")
@@ -60,7 +61,7 @@ async def list_definitions(collection: Collection, request: Request, api: Api) -
 
 
 async def list_package(request: Request, api: Api) -> Json:
-    """The actions of one package."""
+    """Lists the actions of a package."""
     caller, namespace = api.auth.named(request)
     name = Name.parse(f"/{namespace}/{request.path_params['package']}")
     package = api.engine.catalog.package(name, caller)
@@ -113,7 +114,7 @@ async def delete_definition(collection: Collection, request: Request, api: Api) 
 
 
 async def set_rule_status(request: Request, api: Api) -> Json:
-    """The body is `{"status": "active" | "inactive"}`; whatever else it holds is not looked at."""
+    """The body is `{"status": "active" | "inactive"}`; other members are ignored."""
     name = name_of(request, api.auth.own(request))
     document = await requests.parameters(request, api.payload_bytes)
     await api.engine.registry.set_status(name, document.get("status"))
@@ -121,7 +122,7 @@ async def set_rule_status(request: Request, api: Api) -> Json:
 
 
 def _shown(entity: Any, api: Api) -> dict[str, JSON]:
-    """An entity as OpenWhisk shows it, with what is linked to it."""
+    """A definition as OpenWhisk shows it; a trigger with its rules."""
     doc: dict[str, JSON] = entity.to_json()
     rules = api.engine.catalog.rules_of(entity.name) if isinstance(entity, Trigger) else []
     if rules:
@@ -136,15 +137,16 @@ def _shown(entity: Any, api: Api) -> dict[str, JSON]:
 
 
 def _package(package: Package, caller: str, api: Api) -> dict[str, JSON]:
-    """A package with its contents; a binding with the parameters of what it binds under its own."""
+    """A package with its contents; a binding also with the parameters that it inherits."""
     catalog = api.engine.catalog
-    doc = package.to_json()
+    doc: Body = package.to_json()
     if hides(package, caller):
         doc["parameters"] = names_of(package.parameters)
     if package.binding is not None:
         provider = catalog.package(package.binding, package.name.namespace)
         own = {item["key"] for item in doc["parameters"]}
-        below = provider.to_json()["parameters"]
+        provided: Body = provider.to_json()
+        below = provided["parameters"]
         if hides(provider, caller):
             below = names_of(provider.parameters)
         inherited = [p for p in below if p["key"] not in own]

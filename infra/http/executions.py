@@ -1,4 +1,4 @@
-"""Executions over HTTP: where they stand, what has happened, and what an operator can do about it."""
+"""Executions over HTTP: their state, their history, and the operator's actions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .visibility import is_run_hidden, without_values
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ...composer import JSON
     from .api import Api
+    from .responses import Body
 
 MAX_ENTRIES = 1000
 DEFAULT_ENTRIES = 100
@@ -32,8 +32,8 @@ async def get_execution(request: Request, api: Api) -> Json:
     return Json(await _shown(namespace, request.path_params["id"], api))
 
 
-async def _shown(namespace: str, id: str, api: Api) -> dict[str, JSON]:
-    doc = await api.engine.records.execution(namespace, id)
+async def _shown(namespace: str, id: str, api: Api) -> Body:
+    doc: Body = await api.engine.records.execution(namespace, id)
     if await is_run_hidden(namespace, id, api):
         for fiber in doc["fibers"]:
             fiber.pop("input", None)
@@ -41,7 +41,7 @@ async def _shown(namespace: str, id: str, api: Api) -> dict[str, JSON]:
 
 
 async def get_history(request: Request, api: Api) -> Json:
-    """Entries after number `after`; `next` is what to give as `after` for more, if there are more."""
+    """Returns entries after number `after`; `next` is the `after` of the next page, if there is one."""
     namespace, query = api.auth.own(request), request.query_params
     after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
     limit = requests.number(
@@ -52,16 +52,16 @@ async def get_history(request: Request, api: Api) -> Json:
     )
     if await is_run_hidden(namespace, request.path_params["id"], api):
         entries = [*map(without_values, entries)]
-    page = {"entries": entries}
+    page: Body = {"entries": entries}
     if len(entries) == limit:
         page["next"] = entries[-1]["seq"]
     return Json(page)
 
 
 async def get_cost(request: Request, api: Api) -> Json:
-    """What it has cost so far: time by cloud and by step, and money at list prices (see `prices`)."""
+    """Returns the cost so far: time by cloud and by step, and money at list prices (see `prices`)."""
     namespace = api.auth.own(request)
-    found = await api.engine.records.cost(namespace, request.path_params["id"])
+    found: Body = await api.engine.records.cost(namespace, request.path_params["id"])
     return Json({**found, "money": priced(found["steps"])})
 
 

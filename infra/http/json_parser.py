@@ -89,10 +89,11 @@ def _string(text: bytes | bytearray, cuts: list[int]) -> str:
 def _restored(value: JSON, mark: str, strings: list[str]) -> JSON:
     """The value with the strings put back where their marks stand."""
 
+    def text(marked: str) -> str:
+        return strings[int(marked[len(mark) :])] if marked.startswith(mark) else marked
+
     def original(member: JSON) -> JSON:
-        if type(member) is str and member.startswith(mark):
-            return strings[int(member[len(mark) :])]
-        return member
+        return text(member) if type(member) is str else member
 
     top = [value]
     left: list[JSON] = [top]
@@ -102,7 +103,7 @@ def _restored(value: JSON, mark: str, strings: list[str]) -> JSON:
             container[:] = map(original, container)
             left += container
         elif type(container) is dict:
-            members = [(original(key), original(member)) for key, member in container.items()]
+            members = [(text(key), original(member)) for key, member in container.items()]
             container.clear()
             container.update(members)
             left += container.values()

@@ -1,4 +1,4 @@
-"""Triggers are fired over HTTP."""
+"""Fires triggers over HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def fire_trigger(request: Request, api: Api) -> Response:
-    """202 with the trigger's activation, when a rule is active; else 204."""
+    """Fires a trigger: 202 with its activation if a rule is active, else 204."""
     name = name_of(request, api.auth.own(request))
     payload = await requests.parameters(request, api.payload_bytes)
     id = await api.engine.firing.fire(name, payload)

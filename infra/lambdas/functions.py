@@ -1,4 +1,4 @@
-"""Functions: they are created, shown, changed, listed and deleted."""
+"""Functions: create, describe, change, list and delete them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .protocol import Answer
 if TYPE_CHECKING:
     from ...composer import JSON
     from ..http import Api
-    from .configuration import Named
+    from .configuration import Function, Named
     from .protocol import ApiCall
 
 PAGE, MOST = 50, 10_000
@@ -44,7 +44,7 @@ UNZIPPED = "Could not unzip uploaded file. Please check your file, then try to u
 
 
 async def create_function(call: ApiCall, api: Api) -> Answer:
-    """Creates one; its action must not be there yet."""
+    """Creates a function; no action may have its name yet."""
     doc = call.document
     given = settings(CREATED, doc)
     meant = named(given.pop("FunctionName"))
@@ -55,7 +55,7 @@ async def create_function(call: ApiCall, api: Api) -> Answer:
         raise invalid("Runtime and Handler are mandatory parameters for functions created with deployment packages.")  # fmt: skip
     code = doc.get("Code")
     uploaded = _uploaded(code.get("ZipFile") if isinstance(code, dict) else None)
-    function: dict[str, JSON] = {
+    function: Function = {
         "FunctionName": meant.name,
         "FunctionArn": arn_of(meant.name, api),
         **DEFAULTS,
@@ -85,12 +85,12 @@ async def get_configuration(call: ApiCall, api: Api) -> Answer:
 
 
 async def list_versions(call: ApiCall, api: Api) -> Answer:
-    """The only one that there is."""
+    """Lists the only version, `$LATEST`."""
     return Answer({"Versions": [shown(found(_named(call), call, api)[1])]})
 
 
 async def update_code(call: ApiCall, api: Api) -> Answer:
-    """Replaces its code."""
+    """Replaces the code of a function."""
     given = settings(REPLACED, call.document)
     meant = _named(call)
     action, function = found(meant, call, api)
@@ -104,7 +104,7 @@ async def update_code(call: ApiCall, api: Api) -> Answer:
 
 
 async def update_configuration(call: ApiCall, api: Api) -> Answer:
-    """Changes what is named; its code stays."""
+    """Changes the given settings of a function; its code stays."""
     given = settings(CONFIGURED, call.document)
     meant = _named(call)
     action, function = found(meant, call, api)
@@ -127,11 +127,11 @@ async def delete_function(call: ApiCall, api: Api) -> Answer:
 
 
 async def list_functions(call: ApiCall, api: Api) -> Answer:
-    """All of the namespace, by name, a page at a time."""
+    """Lists the functions of the namespace, by name, in pages."""
     query = call.request.query_params
     size = _size(query.get("MaxItems"))
     after = _marked(query.get("Marker"))
-    functions = [
+    functions: list[Function] = [
         function
         for action in api.engine.catalog.all(Action, call.namespace)
         if action.name.package is None and (function := function_of(action)) is not None
@@ -147,8 +147,8 @@ async def list_functions(call: ApiCall, api: Api) -> Answer:
     return Answer(answer)
 
 
-def found(meant: Named, call: ApiCall, api: Api) -> tuple[Action, dict[str, JSON]]:
-    """The function that is meant, and its action.
+def found(meant: Named, call: ApiCall, api: Api) -> tuple[Action, Function]:
+    """The action of a function, and the function.
 
     Raises:
         AwsError: ResourceNotFoundException.
@@ -166,15 +166,15 @@ def found(meant: Named, call: ApiCall, api: Api) -> tuple[Action, dict[str, JSON
     return action, function
 
 
-# --- parts ---------------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------
 
 
 def _taken(meant: Named, call: ApiCall, api: Api) -> str:
-    """What is to be said of a name that there is already."""
+    """The reason why a name is in use, if it is not a function's."""
     try:
         found(meant, call, api)
     except AwsError:
-        return " (an action has this name, and is no function of this API)"
+        return " (an action that is not a Lambda function has this name)"
     return ""
 
 
@@ -188,10 +188,10 @@ def _uploaded(text: JSON) -> bytes:
     try:
         return b64decode(text, validate=True)
     except binascii.Error:
-        raise AwsError("SerializationException", "ZipFile is no base64.") from None
+        raise AwsError("SerializationException", "ZipFile is not valid base64.") from None
 
 
-async def _packed(uploaded: bytes, kind: str, function: dict[str, JSON]) -> bytes:
+async def _packed(uploaded: bytes, kind: str, function: Function) -> bytes:
     try:
         return await asyncio.to_thread(
             packed, uploaded, kind, function["Handler"], environment(function)
@@ -202,7 +202,7 @@ async def _packed(uploaded: bytes, kind: str, function: dict[str, JSON]) -> byte
 
 async def _put(  # noqa: PLR0913, PLR0917  an action has as many sides
     meant: Named,
-    function: dict[str, JSON],
+    function: Function,
     kind: str,
     archive: bytes,
     call: ApiCall,
@@ -220,7 +220,7 @@ def _stamped(api: Api) -> dict[str, JSON]:
     return {"LastModified": modified(api.engine.now_ms), "RevisionId": str(revision)}
 
 
-def _check_revision(given: dict[str, JSON], function: dict[str, JSON]) -> None:
+def _check_revision(given: Function, function: Function) -> None:
     if given.get("RevisionId", function["RevisionId"]) != function["RevisionId"]:
         raise AwsError(
             "PreconditionFailedException",

@@ -252,7 +252,7 @@ async def test_a_list_is_read_in_pages_and_counted(world, client):
         ({"limit": ""}, "The value '' is not an integer for actions."),
         ({"limit": "-1"}, "The value '-1' is not greater than or equal to 0 for actions."),
         ({"skip": "-1"}, "The value '-1' is not greater than or equal to 0 for actions."),
-        ({"count": "perhaps"}, "The query parameter 'count' was malformed: 'perhaps' is no boolean."),
+        ({"count": "perhaps"}, "The query parameter 'count' was malformed: 'perhaps' is not a boolean."),
     ],
 )  # fmt: skip
 async def test_a_page_that_is_none_is_refused(client, query, text):
