@@ -265,7 +265,7 @@ class Integrations:
         request = pending.request
         found = self.registry.get((request.service, request.operation))
         if found is None or (request.waits and found.finish is None):
-            raise IntegrationError(RUNTIME, f"There is no integration {request.resource} here.")
+            raise IntegrationError(RUNTIME, f"The server has no integration {request.resource}.")
         pending.answer = await found.ask(request)
         if not request.waits:
             return self._completion(pending, Success(pending.answer))
@@ -279,7 +279,7 @@ class Integrations:
         request = pending.request
         found = self.registry.get((request.service, request.operation))
         if found is None or found.finish is None:
-            raise IntegrationError(RUNTIME, f"There is no integration {request.resource} here.")
+            raise IntegrationError(RUNTIME, f"The server has no integration {request.resource}.")
         result: Any = await found.finish(request, pending.answer)  # not always an object, as on AWS
         return self._completion(pending, Success(result))
 

@@ -234,7 +234,7 @@ def _told(value: str, at: str, why: str) -> str:
 
 
 def _shown(shape: Shape, value: Any) -> str:
-    """A value as Java prints it, which is how AWS shows one."""
+    """A value in Java's format, as AWS' texts show it."""
     if value is None:
         return "null"
     match shape:

@@ -47,7 +47,7 @@ def events_of(entries: Iterable[Entry], *, data: bool = True) -> Iterator[dict[s
 
 
 def event_of(entry: Entry, told: Sequence[Any], *, data: bool) -> dict[str, Any]:
-    """The event that an entry tells as `told`: its number, the one before, its type and details."""
+    """The event of an entry; `told` is its number, the number before it, its type and its details."""
     number, before, type, about = told
     event: dict[str, Any] = {
         "timestamp": entry["at"] / 1000,

@@ -51,7 +51,7 @@ async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> d
         full = Name(caller.namespace, None, name)
         try:
             machine = await api.machines.define(full, exec, record, publication)
-        except ConflictError:  # it is the name of something else
+        except ConflictError:  # another action has the name
             why = "an action has this name, and is no state machine"
             raise _exists(api.arns.machine(name), f" ({why})") from None
     return _created(machine, api, published=publication is not None)
@@ -61,10 +61,10 @@ def _again(
     machine: Machine, params: Parameters, configuration: Configuration, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The answer if the state machine exists: it may be a repetition of the request that created it."""
-    asked = (params["definition"], params.get("type", STANDARD), replace(configuration, role=""))
+    wanted = (params["definition"], params.get("type", STANDARD), replace(configuration, role=""))
     has = (machine.definition, machine.type, replace(machine.record.configuration, role=""))
     publish, current = params.get("publish", False), machine.current
-    if asked != has or (
+    if wanted != has or (
         publish and (current is None or current.description != params.get("versionDescription"))
     ):
         raise _exists(api.arns.machine(machine.name))

@@ -118,20 +118,20 @@ async def update_map_run(
     params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """Changes the bounds of a run; a run that has ended stays as it is."""
-    asked = {name: params[name] for name in BOUNDS if name in params}
-    if not asked:
+    given = {name: params[name] for name in BOUNDS if name in params}
+    if not given:
         raise invalid(f"At least one of {', '.join(BOUNDS)} must be given.")
     execution, run = await _found(params["mapRunArn"], caller, api)
     if not run.running or run.turn is None:
         return {}
     definition = await api.engine.executions.definition(execution)
-    wanted = _bounds(run, definition) | asked
+    wanted = _bounds(run, definition) | given
     bounds: dict[str, JSON] = {}
-    if CONCURRENCY in asked:
+    if CONCURRENCY in given:
         bounds["concurrency"] = wanted[CONCURRENCY]
-    if COUNT in asked or PERCENTAGE in asked:
+    if COUNT in given or PERCENTAGE in given:
         bounds["tolerated"] = _tolerated(wanted, run.width)
-    event = Rebound(run.turn, bounds, {"asked": asked})
+    event = Rebound(run.turn, bounds, {"asked": given})
     await api.engine.executions.rebound(execution.id, run.fiber, event)
     return {}
 
@@ -156,7 +156,7 @@ async def _found(
         raise resource_missing(text)
     runs = map_runs_of(await api.engine.executions.history(execution))
     run = next((run for run in runs if read_arn(run.arn, MapRunArn) == arn), None)
-    if run is None:  # its entry is committed with it
+    if run is None:  # not expected: its entry is in the same commit
         raise resource_missing(text)
     return execution, run
 

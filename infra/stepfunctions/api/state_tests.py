@@ -64,16 +64,16 @@ def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str,
     return {"Execution": execution, "StateMachine": machine}
 
 
-async def _performed(asked: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
+async def _performed(task: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
     """Runs a task and returns its outcome."""
-    state: dict[str, JSON] = {"Type": "Task", "Resource": asked.resource, "End": True}
-    if asked.timeout_s is not None:
-        state["TimeoutSeconds"] = asked.timeout_s
+    state: dict[str, JSON] = {"Type": "Task", "Resource": task.resource, "End": True}
+    if task.timeout_s is not None:
+        state["TimeoutSeconds"] = task.timeout_s
     definition = json.dumps({"StartAt": asl.ALONE, "States": {asl.ALONE: state}})
     exec: dict[str, JSON] = {"kind": MACHINE, "definition": definition, "type": "EXPRESS"}
     name = Name(caller.namespace, None, NAME)
     action = define_action(name, {"exec": exec}, None, api.engine.now_ms)
-    beginning = Beginning(action, asked.parameters, caller.namespace)
+    beginning = Beginning(action, task.parameters, caller.namespace)
     execution, ended = await api.engine.executions.run(beginning, LONGEST_S)
     if ended is None:
         await api.engine.executions.stop(execution)

@@ -44,10 +44,10 @@ async def publish(params: Parameters, caller: Caller, api: StepFunctionsApi) -> 
     name = unqualified(params["stateMachineArn"])
     async with api.machines.changing(caller.namespace, name):
         machine = found(params["stateMachineArn"], caller, api)
-        asked, has = params.get("revisionId"), machine.revision or INITIAL
-        if asked is not None and asked != has:
+        wanted, has = params.get("revisionId"), machine.revision or INITIAL
+        if wanted is not None and wanted != has:
             raise conflict(
-                f"Failed to publish the State Machine version for revision {asked}. "
+                f"Failed to publish the State Machine version for revision {wanted}. "
                 f"The current State Machine revision is {has}."
             )
         if machine.current is None:
