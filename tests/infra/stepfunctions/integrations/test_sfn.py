@@ -8,7 +8,7 @@ import re
 import anyio.lowlevel
 import pytest
 
-from tests.infra.stepfunctions.api.conftest import Machines
+from tests.infra.stepfunctions.conftest import Machines
 from tests.kit.http.worlds import world as opened
 from tests.kit.stepfunctions.clients import MODEL
 from xingqiao.composer import Success
