@@ -59,7 +59,7 @@ PLANTED = [
     ("5. the front door of infra.engine", "infra.cli.executions", "infra.engine.inbox"),
     ("5. the front door of infra.engine", "infra.http.api", "infra.engine.entities.mailboxes"),
     ("5. the front door of infra.engine", "infra.stepfunctions.machines", "infra.engine.tick"),
-    ("5. the front door of infra.http", "infra.lambdas.protocol", "infra.http.reading"),
+    ("5. the front door of infra.http", "infra.lambdas.protocol", "infra.http.requests"),
     ("5. the front door of infra.lambdas", "infra.service.api", "infra.lambdas.routes"),
     ("5. the front door of infra.service", "infra.cli.serve", "infra.service.app"),
     ("5. the front door of infra.stepfunctions", "infra.service.app", "infra.stepfunctions.api"),

@@ -1,4 +1,4 @@
-"""Who may do what: namespaces with their keys, and secrets."""
+"""Namespaces with their keys and limits, and secrets."""
 
 from .namespaces import LIMITS, OPERATOR, AuthError, Namespace, Namespaces, first_namespaces
 from .secrets import SecretStore, is_among

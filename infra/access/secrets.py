@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import Document, InvalidError, NotFoundError, Write
-from ...adapters import AMBIENT, SecretError
-from ...composer import check_part
+from ...composer import Error, check_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 KIND = "credential"  # documents of secrets, by namespace and name
 EVERYBODY = "*"
+AMBIENT = "ambient"  # the name that stands for the server's own credentials, as in `adapters`
 
 
 class SecretStore:
@@ -60,7 +60,7 @@ class SecretStore:
     async def put(
         self, namespace: str, name: str, secret: JSON, check: Callable[[JSON], object]
     ) -> None:
-        """Sets or replaces a secret; `check` raises SecretError for a malformed secret.
+        """Sets or replaces a secret; `check` raises an Error for a malformed secret.
 
         Raises:
             InvalidError: the name or the secret is malformed.
@@ -73,7 +73,7 @@ class SecretStore:
             )
         try:
             check(secret)
-        except SecretError as error:
+        except Error as error:
             raise InvalidError(str(error)) from None
         now_ms = self._clock.now_ms()
         key = f"{namespace}/{name}"

@@ -1,4 +1,4 @@
-"""Shared by both of AWS' doors: signatures, errors, shapes, functions, integrations."""
+"""Parts that the APIs of Step Functions and Lambda share: signatures, errors, shapes, functions, integrations."""
 
 from .errors import (
     AwsError,
@@ -24,17 +24,17 @@ from .integrations import (
     SYNC_2,
     TASK_FAILED,
     TOKEN,
-    Asked,
     FirstOf,
     Integration,
     IntegrationError,
+    IntegrationRequest,
     Integrations,
     Registry,
     came_with,
     discovered,
     json_text,
 )
-from .shapes import Field, Flag, Items, Members, Number, Required, Text, members, read
+from .shapes import Field, Flag, Items, Members, Number, Parameters, Required, Text, members, read
 from .sigv4 import TERMINATOR, signer
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "TASK_FAILED",
     "TERMINATOR",
     "TOKEN",
-    "Asked",
     "AwsError",
     "Field",
     "FirstOf",
@@ -55,10 +54,12 @@ __all__ = [
     "Functions",
     "Integration",
     "IntegrationError",
+    "IntegrationRequest",
     "Integrations",
     "Items",
     "Members",
     "Number",
+    "Parameters",
     "Refusals",
     "Registry",
     "Required",

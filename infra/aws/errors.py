@@ -1,6 +1,6 @@
-"""What went wrong, in AWS' codes and words.
+"""Errors in AWS' codes and texts.
 
-The words are those of recorded answers; where none is recorded, those of AWS' API reference.
+The texts are those of recorded answers, else those of AWS' API reference.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from ...composer import Error
 
-MODEL = "com.amazonaws.swf.service.v2.model#"  # before the codes of Step Functions' own errors
-FRONT = "com.amazon.coral.service#"  # before those that any service of AWS' may answer
+MODEL = "com.amazonaws.swf.service.v2.model#"  # prefix of Step Functions' own errors
+FRONT = "com.amazon.coral.service#"  # prefix of errors of all of AWS' services
 VALIDATION = "com.amazon.coral.validate#"
 QUOTA_STATUS = 402  # API_CreateStateMachineAlias: of ServiceQuotaExceededException
 
@@ -31,7 +31,7 @@ _FRONT = {
 
 
 class AwsError(Error):
-    """An error as AWS answers it: its code, its message, and the status that it has in HTTP."""
+    """An error in AWS' form: its code, its message and its HTTP status."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -39,19 +39,19 @@ class AwsError(Error):
 
     @property
     def type(self) -> str:
-        """What `__type` says: clients take what stands behind the `#`."""
+        """The member `__type`: clients read the part behind the `#`."""
         if self.code in _FRONT:
             return FRONT + self.code
         return (VALIDATION if self.code == "ValidationException" else MODEL) + self.code
 
 
 def invalid_arn(text: str) -> AwsError:
-    """The error for what is no name of Step Functions' at all."""
+    """The error for a text that is not an ARN of Step Functions."""
     return AwsError("InvalidArn", f"Invalid Arn: 'Invalid ARN prefix: {text}'")
 
 
 def wrong_resource(kind: str) -> AwsError:
-    """The error for a name of something else than is asked for; `kind` is what it is of."""
+    """The error for an ARN of another kind of resource."""
     return AwsError(
         "InvalidArn", f"Invalid Arn: 'Resource type not valid in this context: {kind.lower()}'"
     )
@@ -62,12 +62,12 @@ def invalid_name(name: str) -> AwsError:
 
 
 def invalid_token() -> AwsError:
-    """The error for a `nextToken` that this service has not given for this question."""
+    """The error for a `nextToken` that does not belong to the list."""
     return AwsError("InvalidToken", "Invalid Token: 'Invalid token'")
 
 
 def invalid(message: str) -> AwsError:
-    """The error for parameters that do not go together."""
+    """The error for parameters that contradict each other."""
     return AwsError("ValidationException", message)
 
 
@@ -84,7 +84,7 @@ def machine_missing(arn: str) -> AwsError:
 
 
 def type_not_supported() -> AwsError:
-    """The error for what an express machine cannot be asked, or a standard one."""
+    """The error for an operation on the wrong type of state machine."""
     return AwsError(
         "StateMachineTypeNotSupported",
         "This operation is not supported by this type of state machine",
@@ -92,17 +92,17 @@ def type_not_supported() -> AwsError:
 
 
 def resource_missing(arn: str | None = None) -> AwsError:
-    """The error for an alias that is not there, or for what has tags and is named."""
+    """The error for a missing alias, or for a missing resource with tags, which is named."""
     if arn is None:
         return AwsError("ResourceNotFound", "Request references a resource that does not exist.")
     return AwsError("ResourceNotFound", f"Resource not found: '{arn}'")
 
 
 Refusals: TypeAlias = Mapping[type[Exception], tuple[str, int]]
-"""What AWS calls what the engine refuses, and its status; the last is for anything else."""
+"""AWS' codes and statuses for the engine's errors; the last one is for all others."""
 
 
 def refused(error: Exception, refusals: Refusals) -> AwsError:
-    """What the engine refuses, in AWS' codes."""
+    """An error of the engine in AWS' codes."""
     code, status = next(told for kind, told in refusals.items() if isinstance(error, kind))
     return AwsError(code, str(error), status)

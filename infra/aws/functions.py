@@ -1,7 +1,7 @@
-"""Functions that are invoked by themselves: each run is a state machine of one Task, so it is durable and has a history.
+"""Functions that run outside a state machine: each run is a state machine of one Task, durable and with a history.
 
 A state machine's `lambda:invoke` with the InvocationType `Event` begins such a run and does not wait for it; with
-`DryRun` it only learns whether the function is there.
+`DryRun` it only checks that the function exists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .integrations import Integration, IntegrationError, came_with
 if TYPE_CHECKING:
     from ...composer import JSON
     from ..engine import Engine
-    from .integrations import Asked
+    from .integrations import IntegrationRequest
 
 AGAIN = (
     '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
@@ -38,42 +38,42 @@ def machine_of(name: Name, *retriers: str) -> Action:
     task = {"Type": "Task", "Resource": str(name), "Retry": retry, "End": True}
     definition = json.dumps({"StartAt": "Invoke", "States": {"Invoke": task}})
     program = asl.lower(definition, type="STANDARD", hooks=HOOKS)
-    document = {"definition": definition, "type": "STANDARD"}
+    document: dict[str, JSON] = {"definition": definition, "type": "STANDARD"}
     return Action(name, Composed(MACHINE, document, program))
 
 
 class Functions:
-    """The integration that invokes functions without waiting for them, once there is an engine: see `serve`."""
+    """The integration that invokes functions without waiting for their results; call `serve` first."""
 
     def __init__(self) -> None:
         self._served = asyncio.Event()
         self._engine: Engine
 
     def serve(self, engine: Engine) -> None:
-        """Has it begin runs on `engine`."""
+        """Sets the engine that runs the functions."""
         self._engine = engine
         self._served.set()
 
     @property
     def registry(self) -> dict[tuple[str, str], Integration]:
-        """The integration, by its name."""
+        """The integration, by service and operation."""
         return {("lambda", "invoke"): Integration(self._invoke, patterns=("",))}
 
-    async def _invoke(self, asked: Asked) -> JSON:
-        """Begins a run, or only looks for the function; returns Lambda's answer to the request."""
+    async def _invoke(self, request: IntegrationRequest) -> JSON:
+        """Begins a run, or only looks for the function; returns Lambda's response."""
         await self._served.wait()
-        given, request = asked.parameters, str(UUID(asked.activation))
+        given, id = request.parameters, str(UUID(request.activation))
         try:
-            name = Name.parse(given["FunctionName"]).within(asked.namespace)
-            action = self._engine.catalog.resolve(name, asked.namespace)
+            name = Name.parse(given["FunctionName"]).within(request.namespace)
+            action = self._engine.catalog.resolve(name, request.namespace)
             if given["InvocationType"] == "Event":
-                # By its name a run that was begun before a crash is found again, and not begun twice.
+                # The name identifies a run that began before a crash, so that it does not begin twice.
                 machine = machine_of(action.name, AGAIN)
                 beginning = Beginning(
                     machine,
                     given["Payload"],
-                    asked.namespace,
-                    name=request,
+                    request.namespace,
+                    name=id,
                     unwaited=Unwaited(EVENT),
                 )
                 await self._engine.executions.begin(beginning)
@@ -85,9 +85,9 @@ class Functions:
         headers = {
             "x-amzn-Remapped-Content-Length": "0",
             "Connection": "keep-alive",
-            "x-amzn-RequestId": request,
+            "x-amzn-RequestId": id,
             "Content-Length": "0",
             "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
-            "X-Amzn-Trace-Id": trace_header(asked.activation),
+            "X-Amzn-Trace-Id": trace_header(request.activation),
         }
-        return came_with(headers, status, request) | {"StatusCode": status}
+        return came_with(headers, status, id) | {"StatusCode": status}

@@ -1,7 +1,7 @@
-"""Service integrations: what `arn:aws:states:::service:operation` in a Task names, besides functions and activities.
+"""Service integrations: what `arn:aws:states:::service:operation` in a Task names, except functions and activities.
 
-Those of Step Functions itself are here. A deployment adds others by Python entry points of the group
-`xingqiao.integrations`, named `service:operation`, each a function like `Ask`, or an `Integration`.
+A deployment adds integrations by Python entry points of the group `xingqiao.integrations`, named
+`service:operation`: each loads a function like `Ask`, or an `Integration`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from ...actions import Completion
 from ...composer import CANCELLED, Error, Failure, Success
@@ -41,7 +41,7 @@ _RESOURCE = re.compile(
 
 
 class IntegrationError(Error):
-    """An integration has failed: with this error, as a state machine's Retry and Catch name it, for this cause."""
+    """An integration failed: `error` is the name that Retry and Catch match, `cause` the text."""
 
     def __init__(self, error: str, cause: str) -> None:
         super().__init__(f"{error}: {cause}")
@@ -49,30 +49,30 @@ class IntegrationError(Error):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What an integration is asked for.
+class IntegrationRequest:
+    """A request to an integration: one step of a state machine.
 
     Args:
         service: `sqs`, `aws-sdk:sqs`, ...
         operation: `sendMessage`, ...
         pattern: "", `.sync`, `.sync:2` or `.waitForTaskToken`.
-        parameters: as the state has made them.
-        namespace: of the machine that asks, and of whoever runs it.
-        execution: its ARN.
-        activation: the step's id: the same when it is asked for again after a crash.
+        parameters: the value that the state made.
+        namespace: of the state machine, and of its caller.
+        execution: the execution's ARN.
+        activation: the step's id: the same when the request is repeated after a crash.
     """
 
     service: str
     operation: str
     pattern: str
-    parameters: JSON
+    parameters: Any  # their shape is the integration's
     namespace: str
     execution: str
     activation: str
 
     @property
     def waits(self) -> bool:
-        """Whether the end of what is asked for is waited for, and not only the answer."""
+        """True if the step ends when the job ends, not with the answer to the request."""
         return self.pattern in (SYNC, SYNC_2)
 
     @property
@@ -81,11 +81,27 @@ class Asked:
 
     @property
     def traceparent(self) -> str:
-        """The W3C trace context of what it asks: all that an execution's step asks is one trace."""
+        """The W3C trace context: all requests of one step belong to one trace."""
         return f"00-{self.activation}-{self.activation[:16]}-01"
 
 
-Ask: TypeAlias = Callable[[Asked], Awaitable["JSON"]]
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An answered request whose job has not ended, as the store keeps it: without its parameters."""
+
+    request: IntegrationRequest
+    answer: Any  # its shape is the integration's
+
+    def to_json(self) -> dict[str, JSON]:
+        request = asdict(replace(self.request, parameters=None))
+        return {"asked": request, "answer": self.answer}
+
+    @classmethod
+    def from_json(cls, doc: Mapping[str, Any]) -> Ticket:
+        return cls(IntegrationRequest(**doc["asked"]), doc["answer"])
+
+
+Ask: TypeAlias = Callable[[IntegrationRequest], Awaitable["JSON"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +109,16 @@ class Integration:
     """An operation of a service.
 
     Args:
-        ask: asks for it and returns its answer; raises IntegrationError.
-        finish: waits until what was asked for has ended, given the answer, and returns what came of it, or
-            raises IntegrationError; without it there is no `.sync`. It may be called again after a crash.
-        stop: stops what was asked for, given the answer.
-        patterns: how it may be asked: "", `.sync`, ...; None for in any way.
+        ask: sends the request and returns the answer; raises IntegrationError.
+        finish: given the answer, waits until the job has ended and returns its result, or raises
+            IntegrationError; `.sync` needs it. It may be called again after a crash.
+        stop: given the answer, stops the job.
+        patterns: supported patterns: "", `.sync`, ...; None for all.
     """
 
     ask: Ask
-    finish: Callable[[Asked, JSON], Awaitable[JSON]] | None = None
-    stop: Callable[[Asked, JSON], Awaitable[None]] | None = None
+    finish: Callable[[IntegrationRequest, Any], Awaitable[JSON]] | None = None
+    stop: Callable[[IntegrationRequest, Any], Awaitable[None]] | None = None
     patterns: tuple[str, ...] | None = None
 
 
@@ -110,11 +126,11 @@ class Registry(Protocol):
     """Finds integrations."""
 
     def get(self, named: tuple[str, str], /) -> Integration | None:
-        """That of a service and an operation."""
+        """The integration of a service and an operation; None if this registry has none."""
 
 
 class FirstOf:
-    """Finds an integration in the first of several registries that has it. A `Registry`."""
+    """Finds an integration in the first of several registries that has one. A `Registry`."""
 
     def __init__(self, *registries: Registry) -> None:
         self._registries = registries
@@ -125,7 +141,7 @@ class FirstOf:
 
 
 def discovered() -> Mapping[tuple[str, str], Integration]:
-    """What a deployment has added."""
+    """The integrations that a deployment adds by entry points."""
     found = {}
     for entry in entry_points(group=GROUP):
         service, _, operation = entry.name.rpartition(":")
@@ -136,24 +152,24 @@ def discovered() -> Mapping[tuple[str, str], Integration]:
 
 
 @dataclass(slots=True, eq=False)
-class _Job:
-    """Something under way: what is asked, who hears of it, and the answer once it is being waited for."""
+class _Pending:
+    """A request under way; `submitted` when it was answered and its job has not ended."""
 
-    asked: Asked
+    request: IntegrationRequest
     done: Callable[[Completion], None]
     started_ms: int
-    answer: JSON = None
+    answer: Any = None
     submitted: bool = False
     given_up: bool = False
     task: asyncio.Task[None] | None = None
 
 
 class Integrations:
-    """Asks services. A `RemoteInvoker`; use it with `async with`, around the engine.
+    """Sends requests to integrations. A `RemoteInvoker`; use it with `async with`, around the engine.
 
     Args:
-        registry: what there is.
-        clock: the time.
+        registry: the known integrations.
+        clock: source of time.
     """
 
     kinds = frozenset({INTEGRATION})
@@ -161,7 +177,7 @@ class Integrations:
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self.registry, self._clock = registry, clock
         self._tasks = asyncio.TaskGroup()
-        self._jobs: dict[str, _Job] = {}
+        self._pending: dict[str, _Pending] = {}
         self._closing = False
 
     async def __aenter__(self) -> Self:
@@ -169,14 +185,16 @@ class Integrations:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._closing = True  # the engine has stopped: they are asked, or asked after, again
-        for job in list(self._jobs.values()):
-            if job.task is not None:
-                job.task.cancel()
+        self._closing = (
+            True  # the engine has stopped, and repeats the requests when it starts again
+        )
+        for pending in list(self._pending.values()):
+            if pending.task is not None:
+                pending.task.cancel()
         await self._tasks.__aexit__(None, None, None)
 
     def knows(self, resource: str) -> bool:
-        """Whether a Task's resource is an integration that is here, and is waited for in a way that it can."""
+        """True if a Task's resource is a known integration that supports the resource's pattern."""
         if resource in FUNCTIONS:  # the machine itself calls them
             return True
         match = _RESOURCE.fullmatch(resource)
@@ -191,9 +209,9 @@ class Integrations:
     # --- the port ----------------------------------------------------------------------------
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
-        job = _Job(_asked(invocation), done, self._clock.now_ms())
+        pending = _Pending(_request(invocation), done, self._clock.now_ms())
         refused = _refusal(invocation)
-        self._start(job, self._ask if refused is None else partial(_raised, refused))
+        self._start(pending, self._ask if refused is None else partial(_raised, refused))
 
     def resume(
         self,
@@ -201,102 +219,108 @@ class Integrations:
         ticket: dict[str, JSON],
         done: Callable[[Completion], None],
     ) -> None:
-        asked = Asked(**{**ticket["asked"], "activation": invocation.activation})
-        job = _Job(asked, done, self._clock.now_ms(), ticket["answer"], submitted=True)
-        self._start(job, self._finish)
+        stored = Ticket.from_json(ticket)
+        request = replace(stored.request, activation=invocation.activation)
+        pending = _Pending(request, done, self._clock.now_ms(), stored.answer, submitted=True)
+        self._start(pending, self._finish)
 
     def cancel(self, activation: str) -> None:
-        """What is waited for is stopped; what has only just been asked is so when its answer is there."""
-        job = self._jobs.get(activation)
-        if job is None or job.task is None:
+        """Stops a job; one whose request is not answered yet is stopped when the answer arrives."""
+        pending = self._pending.get(activation)
+        if pending is None or pending.task is None:
             return
-        job.given_up = True
-        if job.submitted or not job.asked.waits:
-            asyncio.get_running_loop().call_soon(job.task.cancel)  # not before it has begun
+        pending.given_up = True
+        if pending.submitted or not pending.request.waits:
+            asyncio.get_running_loop().call_soon(pending.task.cancel)  # not before it has begun
 
-    def _start(self, job: _Job, work: Callable[[_Job], Awaitable[Completion]]) -> None:
-        self._jobs[job.asked.activation] = job
-        job.task = self._tasks.create_task(self._work(job, work))
+    def _start(self, pending: _Pending, work: Callable[[_Pending], Awaitable[Completion]]) -> None:
+        self._pending[pending.request.activation] = pending
+        pending.task = self._tasks.create_task(self._work(pending, work))
 
-    # --- what comes of it --------------------------------------------------------------------
+    # --- results -------------------------------------------------------------------------------
 
-    async def _work(self, job: _Job, work: Callable[[_Job], Awaitable[Completion]]) -> None:
-        """Does it, and hands in what came of it: the boundary that no mistake crosses."""
+    async def _work(
+        self, pending: _Pending, work: Callable[[_Pending], Awaitable[Completion]]
+    ) -> None:
+        """Carries a request out and reports its completion: no exception crosses this boundary."""
         try:
-            completion = await work(job)
+            completion = await work(pending)
         except asyncio.CancelledError:
             if self._closing:
                 raise
-            completion = await self._given_up(job)
+            completion = await self._given_up(pending)
         except IntegrationError as error:
-            completion = self._completion(job, _failed(error.error, error.cause))
+            completion = self._completion(pending, _failed(error.error, error.cause))
         except Exception:
-            log.exception("the integration %s has failed by a mistake", job.asked.resource)
-            why = "The integration could not be asked; the log says why."
-            completion = self._completion(job, _failed(RUNTIME, why))
-        if self._jobs.get(job.asked.activation) is job:
-            del self._jobs[job.asked.activation]
-        job.done(completion)
+            log.exception(
+                "the integration %s failed with an unexpected error", pending.request.resource
+            )
+            why = "The integration failed with an unexpected error; the log says why."
+            completion = self._completion(pending, _failed(RUNTIME, why))
+        if self._pending.get(pending.request.activation) is pending:
+            del self._pending[pending.request.activation]
+        pending.done(completion)
 
-    async def _ask(self, job: _Job) -> Completion:
-        asked = job.asked
-        found = self.registry.get((asked.service, asked.operation))
-        if found is None or (asked.waits and found.finish is None):
-            raise IntegrationError(RUNTIME, f"There is no integration {asked.resource} here.")
-        job.answer = await found.ask(asked)
-        if not asked.waits:
-            return self._completion(job, Success(job.answer))
-        job.submitted = True
-        if job.given_up:
-            return await self._given_up(job)
-        ticket = {"asked": asdict(replace(asked, parameters=None)), "answer": job.answer}
-        return self._completion(job, Success(job.answer), ticket)
+    async def _ask(self, pending: _Pending) -> Completion:
+        request = pending.request
+        found = self.registry.get((request.service, request.operation))
+        if found is None or (request.waits and found.finish is None):
+            raise IntegrationError(RUNTIME, f"The server has no integration {request.resource}.")
+        pending.answer = await found.ask(request)
+        if not request.waits:
+            return self._completion(pending, Success(pending.answer))
+        pending.submitted = True
+        if pending.given_up:
+            return await self._given_up(pending)
+        ticket = Ticket(request, pending.answer)
+        return self._completion(pending, Success(pending.answer), ticket.to_json())
 
-    async def _finish(self, job: _Job) -> Completion:
-        asked = job.asked
-        found = self.registry.get((asked.service, asked.operation))
+    async def _finish(self, pending: _Pending) -> Completion:
+        request = pending.request
+        found = self.registry.get((request.service, request.operation))
         if found is None or found.finish is None:
-            raise IntegrationError(RUNTIME, f"There is no integration {asked.resource} here.")
-        return self._completion(job, Success(await found.finish(asked, job.answer)))
+            raise IntegrationError(RUNTIME, f"The server has no integration {request.resource}.")
+        result: Any = await found.finish(request, pending.answer)  # not always an object, as on AWS
+        return self._completion(pending, Success(result))
 
-    async def _given_up(self, job: _Job) -> Completion:
-        """Nobody waits for it: what was asked for is stopped, if that can be done."""
-        found = self.registry.get((job.asked.service, job.asked.operation))
-        if job.submitted and found is not None and found.stop is not None:
+    async def _given_up(self, pending: _Pending) -> Completion:
+        """Stops the job of a cancelled request, if it can be stopped."""
+        found = self.registry.get((pending.request.service, pending.request.operation))
+        if pending.submitted and found is not None and found.stop is not None:
             try:
-                await found.stop(job.asked, job.answer)
+                await found.stop(pending.request, pending.answer)
             except IntegrationError as error:
-                log.warning("%s could not be stopped: %s", job.asked.resource, error)
+                log.warning("%s could not be stopped: %s", pending.request.resource, error)
             except Exception:
-                log.exception("%s could not be stopped by a mistake", job.asked.resource)
-        return self._completion(job, Failure(CANCELLED, "cancelled"))
+                log.exception("%s could not be stopped: unexpected error", pending.request.resource)
+        return self._completion(pending, Failure(CANCELLED, "cancelled"))
 
     def _completion(
-        self, job: _Job, outcome: Success | Failure, ticket: dict[str, JSON] | None = None
+        self, pending: _Pending, outcome: Success | Failure, ticket: dict[str, JSON] | None = None
     ) -> Completion:
-        return Completion(outcome, job.started_ms, self._clock.now_ms(), ticket=ticket)
+        return Completion(outcome, pending.started_ms, self._clock.now_ms(), ticket=ticket)
 
 
 def _refusal(invocation: Invocation) -> IntegrationError | None:
-    """Why nothing is asked. Whoever is no machine could say that it is any."""
+    """The reason to refuse a request: a caller that is not a state machine could pose as any."""
     if not invocation.states:
-        return IntegrationError(RUNTIME, "Only state machines ask for integrations.")
+        return IntegrationError(RUNTIME, "Only state machines can use integrations.")
     if invocation.lent:
         text = (
-            f"A state machine of the namespace '{invocation.owner}' that '{invocation.namespace}' runs asks for no "
-            "integration: with the secrets of neither."
+            f"A state machine of the namespace '{invocation.owner}' cannot use integrations when "
+            f"'{invocation.namespace}' runs it: it gets the secrets of neither."
         )
         return IntegrationError(PERMISSIONS, text)
     return None
 
 
-async def _raised(error: IntegrationError, _job: _Job) -> Completion:
+async def _raised(error: IntegrationError, _pending: _Pending) -> Completion:
     raise error
 
 
-def _asked(invocation: Invocation) -> Asked:
+def _request(invocation: Invocation) -> IntegrationRequest:
     params = invocation.params
-    return Asked(
+    return IntegrationRequest(
         service=str(params.get("service")),
         operation=str(params.get("operation")),
         pattern=str(params.get("pattern", "")),
@@ -312,7 +336,7 @@ def _failed(error: str, cause: str) -> Failure:
 
 
 def came_with(headers: Mapping[str, str], status: int, request: str) -> dict[str, JSON]:
-    """What comes with the answers of optimized integrations: the response's headers, status and id."""
+    """The metadata in answers of optimized integrations: the response's headers, status and id."""
     return {
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [text] for name, text in headers.items()},
@@ -324,5 +348,5 @@ def came_with(headers: Mapping[str, str], status: int, request: str) -> dict[str
 
 
 def json_text(value: JSON) -> str:
-    """A value as the text that causes, and members that are JSON text, have."""
+    """Compact JSON, as causes and members that are JSON text have it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,14 +1,15 @@
-"""What a request may hold: shapes of parameters, read and checked as AWS does, with its words.
+"""Shapes of request parameters, read and checked as AWS does, with its texts.
 
-A value of another type than its shape's is refused at once (SerializationException); constraints are
-checked afterwards, and all that are broken are told together (ValidationException).
+A value of the wrong type is refused at once (SerializationException). Constraints are checked
+afterwards, and one error lists all violations (ValidationException).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from .errors import AwsError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Characters: how many, of what pattern, or one of a few texts. What is secret is never shown."""
+    """A text: its length, pattern or permitted values. Errors never show a secret text."""
 
     least: int = 0
     most: int | None = None
@@ -31,7 +32,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number; what has a fraction and must not is cut off, as AWS does."""
+    """A number; a whole number loses its fraction, as on AWS."""
 
     least: int = 0
     most: int | None = None
@@ -54,7 +55,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """An object; `name` is what AWS calls it where it shows one."""
+    """An object; `name` is the name that AWS' texts give it."""
 
     fields: dict[str, Shape]
     required: frozenset[str] = frozenset()
@@ -73,6 +74,9 @@ class Required:
 
 Field: TypeAlias = Shape | Required
 
+Parameters: TypeAlias = Mapping[str, Any]
+"""A request's parameters after `read` has checked them against the shape of the operation."""
+
 
 def members(name: str = "", /, **fields: Field) -> Members:
     """The shape of an object with these fields."""
@@ -83,13 +87,13 @@ def members(name: str = "", /, **fields: Field) -> Members:
     return Members(shapes, required, name)
 
 
-def read(shape: Members, value: JSON) -> dict[str, JSON]:
-    """A request's parameters: those that the shape knows, without those that are null.
+def read(shape: Members, value: JSON) -> dict[str, Any]:
+    """The known parameters of a request that are not null, checked: see `Parameters`.
 
     Raises:
         AwsError: SerializationException or ValidationException.
     """
-    found: dict[str, JSON] = _typed(shape, value)
+    found = _members(shape, value)
     wrong = list(_violations(shape, found, ""))
     if wrong:
         count = "1 validation error" if len(wrong) == 1 else f"{len(wrong)} validation errors"
@@ -102,12 +106,8 @@ def read(shape: Members, value: JSON) -> dict[str, JSON]:
 
 def _typed(shape: Shape, value: JSON) -> JSON:
     match shape:
-        case Members() if isinstance(value, dict):
-            return {
-                name: _typed(inner, value[name])
-                for name, inner in shape.fields.items()
-                if value.get(name) is not None
-            }
+        case Members():
+            return _members(shape, value)
         case Items() if isinstance(value, list):
             return [None if item is None else _typed(shape.member, item) for item in value]
         case Text() if isinstance(value, str):
@@ -118,6 +118,16 @@ def _typed(shape: Shape, value: JSON) -> JSON:
             return int(value) if shape.whole else value
         case _:
             raise AwsError("SerializationException", _mismatch(shape, value))
+
+
+def _members(shape: Members, value: JSON) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise AwsError("SerializationException", _mismatch(shape, value))
+    return {
+        name: _typed(inner, value[name])
+        for name, inner in shape.fields.items()
+        if value.get(name) is not None
+    }
 
 
 def _mismatch(shape: Shape, value: JSON) -> str:
@@ -153,7 +163,7 @@ def _kind(shape: Text | Number | Flag) -> str:
 # --- constraints -------------------------------------------------------------------------------
 
 
-def _violations(shape: Shape, value: JSON, at: str) -> Iterator[str]:
+def _violations(shape: Shape, value: Any, at: str) -> Iterator[str]:
     match shape:
         case Members():
             yield from _missing_or_broken(shape, value, at)
@@ -176,7 +186,7 @@ def _violations(shape: Shape, value: JSON, at: str) -> Iterator[str]:
             assert_never(shape)
 
 
-def _missing_or_broken(shape: Members, value: dict[str, JSON], at: str) -> Iterator[str]:
+def _missing_or_broken(shape: Members, value: Parameters, at: str) -> Iterator[str]:
     for name, inner in shape.fields.items():
         where = f"{at}.{name}" if at else name
         if name in value:
@@ -202,7 +212,7 @@ def _out_of_range(shape: Number, value: float, at: str) -> Iterator[str]:
         yield _wrong(shape, value, at, f"Member must have value less than or equal to {shape.most}")
 
 
-def _sized(shape: Text | Items, size: int, value: JSON, at: str) -> Iterator[str]:
+def _sized(shape: Text | Items, size: int, value: Any, at: str) -> Iterator[str]:
     if size < shape.least:
         yield _wrong(
             shape, value, at, f"Member must have length greater than or equal to {shape.least}"
@@ -213,7 +223,7 @@ def _sized(shape: Text | Items, size: int, value: JSON, at: str) -> Iterator[str
         )
 
 
-def _wrong(shape: Shape, value: JSON, at: str, why: str) -> str:
+def _wrong(shape: Shape, value: Any, at: str, why: str) -> str:
     if isinstance(shape, Text) and shape.secret:
         return f"Value at '{at}' failed to satisfy constraint: {why}"
     return _told(f"'{_shown(shape, value)}'", at, why)
@@ -223,8 +233,8 @@ def _told(value: str, at: str, why: str) -> str:
     return f"Value {value} at '{at}' failed to satisfy constraint: {why}"
 
 
-def _shown(shape: Shape, value: JSON) -> str:
-    """A value as Java prints it, which is how AWS shows one."""
+def _shown(shape: Shape, value: Any) -> str:
+    """A value in Java's format, as AWS' texts show it."""
     if value is None:
         return "null"
     match shape:

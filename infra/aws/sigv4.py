@@ -1,7 +1,7 @@
-"""Signature Version 4: who has signed a request, proved without the secret being sent.
+"""Signature Version 4: checks signatures of requests.
 
-The id of the access key is a namespace's uuid, the secret its key. The region is not compared. Source:
-AWS' "Create a signed request", and the answers of its services to those that are not right.
+The id of the access key is a namespace's uuid, and the secret is its key. The region is not checked. Source:
+AWS' "Create a signed request", and the answers of its services to wrong signatures.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 TERMINATOR = "aws4_request"
-WINDOW = timedelta(minutes=5)  # between the instant of a signature and now, either way
+WINDOW = timedelta(minutes=5)  # distance of the signature's instant from now, either way
 FORMAT = "%Y%m%dT%H%M%SZ"
 DAY = 8  # digits of the format's day
-KEYS = 256  # signing keys that are remembered: one a day for each region and service of a key
+KEYS = 256  # cached signing keys: one for each day, region, service and key
 SCOPE = 5  # elements of a credential: key id, date, region, service, terminator
 
 _INSTANT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
@@ -38,10 +38,10 @@ _REQUIRED = ("Credential", "Signature", "SignedHeaders")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a request says of its signature. Nothing of it is proved yet.
+    """The signature of a request, unchecked.
 
-    `signed` are the names of the headers that count; `instant` is when it was signed, `stamp` the same as
-    it was signed.
+    `signed` are the names of the signed headers; `instant` is the time of the signature, and `stamp` the same
+    in AWS' format.
     """
 
     key_id: str
@@ -60,17 +60,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Whose signature a request bears, as soon as `check` has found it right."""
+    """The namespace that claims to have signed a request; `check` proves it."""
 
     namespace: str
     key: str = field(repr=False)
     claim: Claim
 
     def check(self, request: Request, content_hash: str) -> None:
-        """Whether the request, with content of this SHA-256, was signed with the key.
+        """Checks that the request, with content of this SHA-256, was signed with the key.
 
         Raises:
-            AwsError: InvalidSignatureException.
+            AwsError: InvalidSignatureException: the signature is wrong.
         """
         text = "\n".join(
             (
@@ -91,11 +91,10 @@ class Signer:
 
 
 def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) -> Signer:
-    """Who claims to have signed a request to `service`; its content need not have been read.
+    """The claimed signer of a request to `service`; the content need not be read yet.
 
     Raises:
-        AwsError: when it says nothing of a signature or not enough, is too old or too new, or nobody
-            can sign as whoever it names.
+        AwsError: the signature is missing, incomplete, too old or too new, or its key is unknown.
     """
     claim = _claim(request)
     found = namespaces.signer(claim.key_id, claim.session)
@@ -107,9 +106,9 @@ def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) 
     if key is None:
         raise AwsError(
             "UnrecognizedClientException",
-            "The security token included in the request is invalid: of this namespace's key only the "
-            "hash is kept, from before requests could be signed. Show it once with any command of "
-            "xingqiao's, or have it rotated",
+            "The security token included in the request is invalid: the store has only the hash of this "
+            "namespace's key, from before requests could be signed. Use the key once with any command "
+            "of xingqiao, or have it rotated",
         )
     if claim.service != service:
         raise _invalid(f"Credential should be scoped to correct service: '{service}'. ")
@@ -126,7 +125,7 @@ def _signing_key(secret: str, scope: str) -> bytes:
     return key
 
 
-# --- what it says ------------------------------------------------------------------------------
+# --- the claim ---------------------------------------------------------------------------------
 
 
 def _claim(request: Request) -> Claim:
@@ -191,7 +190,7 @@ def _credential(text: str) -> tuple[str, str, str, str]:
 
 
 def _instant(request: Request) -> datetime | None:
-    """When it was signed, as `X-Amz-Date` says or else `Date`."""
+    """The instant of the signature, from `X-Amz-Date` or else `Date`."""
     text = request.headers.get("x-amz-date") or request.headers.get("date")
     if text is None:
         return None
@@ -207,7 +206,7 @@ def _instant(request: Request) -> datetime | None:
 
 
 def _check_signed(request: Request, claim: Claim) -> None:
-    """All that changes what is asked must be signed."""
+    """Checks that all headers that change the request are signed."""
     must = {name for name in request.headers if name.startswith("x-amz-")}
     must |= {"host", *(() if "x-amz-date" in must else ("date",))}
     for name in sorted(must.difference(claim.signed)):
@@ -229,13 +228,13 @@ def _check_age(instant: datetime, now: datetime) -> None:
         )
 
 
-# --- what was signed ---------------------------------------------------------------------------
+# --- the signed text ---------------------------------------------------------------------------
 
 
 def _canonical(request: Request, claim: Claim, content_hash: str) -> str:
     """The hash of the request in its canonical form.
 
-    The content's hash is always worked out: what `X-Amz-Content-Sha256` says of it is only a header.
+    The content's hash is computed; `X-Amz-Content-Sha256` is not trusted.
     """
     sent = defaultdict(list)
     for name, value in request.headers.items():
@@ -256,7 +255,7 @@ def _canonical(request: Request, claim: Claim, content_hash: str) -> str:
 
 
 def _path(path: str) -> str:
-    """The path as it was sent, without dots, and encoded once more: so all services but S3 have it."""
+    """The path without dots, encoded once more, as all services but S3 have it."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":

@@ -1,4 +1,4 @@
-"""How many bytes of request bodies are read at the same time, over all connections."""
+"""Bounds the bytes of request bodies that are read at the same time, over all connections."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ from dataclasses import dataclass
 
 from ...actions import RefusedError
 
-FREE = (
-    64 << 10
-)  # bytes of a body that nobody counts: small requests are never refused for others' large ones
+FREE = 64 << 10  # uncounted bytes of a body, so that large requests never block small ones
 
 
 class BusyError(RefusedError):
-    """Too much is being read at the moment (503); the same request will do later."""
+    """The server is reading too much at the moment (503); the request can be retried."""
 
 
 @dataclass(slots=True)
 class Bodies:
-    """Counts the bytes of bodies that are being read, beyond the first 64 KiB of each.
+    """Counts the bytes of bodies under way, beyond the first 64 KiB of each.
 
     Args:
         whole: bytes that may be read at the same time.
-        unproved: those of requests whose sender is not authenticated yet.
+        unproved: the same for requests whose sender is not authenticated yet.
         reading: bytes that are being read.
-        reading_unproved: those of them whose sender is not authenticated yet.
-        refused: bodies that did not fit.
+        reading_unproved: the part of them whose sender is not authenticated yet.
+        refused: number of bodies that did not fit.
     """
 
     whole: int = 256 << 20
@@ -34,10 +32,10 @@ class Bodies:
     refused: int = 0
 
     def check(self, size: int, *, proved: bool) -> None:
-        """Looks whether a body of this size fits, and takes nothing.
+        """Checks that a body of this size fits, without counting it.
 
         Raises:
-            BusyError: when it does not.
+            BusyError: the body does not fit.
         """
         over = size - FREE
         if over > 0:
@@ -47,10 +45,10 @@ class Bodies:
         """Counts a body that has grown to `size` bytes, `taken` of which are counted already.
 
         Returns:
-            The bytes that are counted for it now; whoever reads it gives them back.
+            The bytes that are counted for the body now; the caller must `give` them back.
 
         Raises:
-            BusyError: when they are too many; `taken` stays counted.
+            BusyError: the body does not fit; `taken` stays counted.
         """
         more = size - FREE - taken
         if more <= 0:
@@ -60,7 +58,7 @@ class Bodies:
         return taken + more
 
     def give(self, taken: int, *, proved: bool) -> None:
-        """Takes back what `take` has counted."""
+        """Returns the bytes that `take` has counted."""
         self._add(-taken, proved=proved)
 
     def _add(self, size: int, *, proved: bool) -> None:

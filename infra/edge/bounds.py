@@ -1,4 +1,4 @@
-"""Bounds on connections and on what they send, and the file descriptors that they must leave free."""
+"""Bounds on connections and requests, and the file descriptors that they must leave free."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import resource
 from dataclasses import dataclass, replace
 
 DESCRIPTORS_KEPT = 128  # for the store, its files, and connections to clouds
-DESCRIPTORS_PER_WORKER = 8  # its pipes, and what it takes to start one
+DESCRIPTORS_PER_WORKER = 8  # its pipes, and those needed to start it
 LEAST_CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one connection may send, and how many connections there may be.
+    """Bounds on a connection's requests and on the number of connections.
 
     Args:
-        url_bytes: of the target in a request line.
-        header_bytes: of all headers of a request together.
-        header_count: headers of a request.
+        url_bytes: size of the target in a request line.
+        header_bytes: size of all headers of a request.
+        header_count: number of headers of a request.
         header_s: seconds from the first byte of a request to the end of its headers.
         body_s: seconds that a body may be late, see `least_rate`.
         least_rate: bytes per second of a body, or of a response that the client reads; a transfer
             ends when it is more than `body_s` behind this rate.
         idle_s: seconds that a connection stays open between requests.
         handshake_s: seconds for a TLS handshake.
-        connections: that are open.
+        connections: open connections.
         unfinished: connections that have not sent a whole request.
-        unfinished_per_address: the same, of one client address.
+        unfinished_per_address: the same for one client address.
         proxies: addresses that `unfinished_per_address` does not apply to.
     """
 
@@ -65,23 +65,23 @@ class Bounds:
 
     @property
     def loose_bytes(self) -> int:
-        """What may come of a request between two things that mean something: the longest head."""
+        """The bytes that the parser may read without completing anything: the longest head."""
         return self.url_bytes + self.header_bytes + 4 * self.header_count + 64
 
     @property
     def tick_s(self) -> float:
-        """How often deadlines are looked at: four times in the shortest of them."""
+        """The time between two checks of deadlines: a quarter of the shortest deadline."""
         shortest = min(self.header_s, self.body_s, self.idle_s)
         return min(1.0, max(0.05, shortest / 4))
 
 
 def raise_descriptors(wanted: int) -> int:
-    """Raises the limit on file descriptors to `wanted` as far as allowed. Returns what it is then."""
+    """Raises the limit on file descriptors to `wanted` as far as allowed. Returns the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted if soft == resource.RLIM_INFINITY else soft
     most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
-    with contextlib.suppress(ValueError, OSError):  # some systems allow less than they say
+    with contextlib.suppress(ValueError, OSError):  # some systems allow less than they report
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         return most
     return soft

@@ -1,4 +1,4 @@
-"""Connections by state and address, and what was refused: for limits, figures and one log line."""
+"""Counts connections by state and address, and refusals: for limits, metrics and one log line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-REPORT_S = 10.0  # between two log lines about refusals
-NETWORK_BYTES = 8  # of an IPv6 address: whoever has one has the network of it
-CROWDED = 0.75  # of all connections: from then on idle ones are closed early
+REPORT_S = 10.0  # time between two log lines about refusals
+NETWORK_BYTES = 8  # an IPv6 client usually has the whole /64 network
+CROWDED = 0.75  # the share of connections from which idle ones are closed early
 CROWDED_IDLE_S = 1.0
-REASONS = {  # and what the log calls them
+REASONS = {  # with their names in the log
     "connections": "connections beyond the limit on all",
     "unfinished": "connections beyond the limit on unfinished ones",
     "unfinished_per_address": "connections beyond the limit on unfinished ones of one address",
@@ -39,31 +39,31 @@ REASONS = {  # and what the log calls them
 
 
 class Watched(Protocol):
-    """A connection that has a deadline."""
+    """A connection with a deadline."""
 
     until: float
 
     @property
     def idle(self) -> bool:
-        """Whether it is open between two requests."""
+        """True between two requests."""
 
     def late(self, now: float) -> None:
-        """Told that its deadline is over."""
+        """Called after the deadline."""
 
     def stalled(self, now: float) -> None:
-        """Told, while its client does not read, that time has passed."""
+        """Called at each tick while the client does not read."""
 
 
 class Census:
-    """Knows the open connections and counts refusals. Everything is O(1) but `tick`."""
+    """Counts open connections and refusals. All methods but `tick` are O(1)."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self.now = 0.0  # seconds that connections had the chance to be served
+        self.now = 0.0  # seconds of a running loop
         self.open = self.unfinished = self.accepted = 0
         self.refusals: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
         self.watched: set[Watched] = set()
-        self.writing: set[Watched] = set()  # those whose client does not read
+        self.writing: set[Watched] = set()  # connections whose client does not read
         self._addresses: Counter[str] = Counter()
         self._blamed: Counter[str] = Counter()
         self._told: Counter[str] = Counter()
@@ -72,7 +72,7 @@ class Census:
     # --- connections -------------------------------------------------------------------------
 
     def full(self, address: str) -> str | None:
-        """Why no further connection of an address is taken; None when it is."""
+        """The reason to refuse another connection from an address; None to accept it."""
         if self.open >= self.bounds.connections:
             return "connections"
         if self.unfinished >= self.bounds.unfinished:
@@ -84,26 +84,26 @@ class Census:
         return self._addresses[address] >= at_most and address not in self.bounds.proxies
 
     def came(self, address: str) -> None:
-        """A connection was accepted; it is unfinished."""
+        """Counts an accepted connection, which is unfinished at first."""
         self.open += 1
         self.accepted += 1
         self._begin(address)
 
     def left(self, address: str, *, unfinished: bool) -> None:
-        """A connection has ended."""
+        """Counts a closed connection."""
         self.open -= 1
         if unfinished:
             self.finished(address)
 
     def finished(self, address: str) -> None:
-        """A connection has sent a whole request."""
+        """Counts a connection that has sent a whole request."""
         self.unfinished -= 1
         self._addresses[address] -= 1
         if not self._addresses[address]:
             del self._addresses[address]
 
     def unfinish(self, address: str) -> str | None:
-        """A connection has begun another request and not ended it. Returns why it may not."""
+        """Counts a connection with an incomplete next request. Returns the reason to refuse it, if any."""
         crowds = self._crowds(address)
         self._begin(address)
         return "unfinished_per_address" if crowds else None
@@ -134,10 +134,10 @@ class Census:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Ends connections that are late, for as long as the block.
+        """Closes late connections while the block runs.
 
-        A loop that stood still does not count as time that clients let pass: each look adds two
-        ticks at most.
+        The time of a blocked loop does not count against clients: each tick adds twice its length at
+        most.
         """
         loop, tick_s = asyncio.get_running_loop(), self.bounds.tick_s
         before = loop.time()
@@ -158,7 +158,7 @@ class Census:
             self._report(due=True)
 
     def tick(self, passed_s: float) -> None:
-        """Lets time pass: looks at every connection, and reports refusals."""
+        """Advances the time: checks every deadline, and reports refusals."""
         self.now = now = self.now + passed_s
         crowded = self.open >= CROWDED * self.bounds.connections
         idle_until = now + max(0.0, self.bounds.idle_s - CROWDED_IDLE_S) if crowded else now
@@ -171,7 +171,7 @@ class Census:
 
 
 def network_of(address: str) -> str:
-    """What counts as one client: an IPv4 address, or the /64 network of an IPv6 address."""
+    """The address that counts as one client: an IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
     parsed = ipaddress.IPv6Address(address.partition("%")[0])

@@ -16,14 +16,14 @@ class CertificateError(Error):
 
 
 def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
-    """What connections are encrypted with: TLS 1.2 or newer.
+    """A TLS context for connections: TLS 1.2 or newer.
 
     Args:
         certificate: PEM file of the server's certificate, followed by those of its issuers.
         key: PEM file of its private key, which must not be encrypted.
 
     Raises:
-        CertificateError: naming the file that cannot be used.
+        CertificateError: a file cannot be used; the text names it.
     """
     for setting, file in (("tls_cert", certificate), ("tls_key", key)):
         try:

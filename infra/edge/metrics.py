@@ -1,4 +1,4 @@
-"""The edge's figures for Prometheus."""
+"""The edge's metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def edge_metrics(census: Census, bodies: Bodies) -> Callable[[], bytes]:
-    """A function that writes the edge's figures in Prometheus' text format."""
+    """A function that writes the edge's metrics in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Edge(census, bodies))
     return lambda: generate_latest(registry)
 
 
 class _Edge:
-    """Reads the figures when they are asked for; nothing is counted twice."""
+    """Collects the metrics on each scrape; nothing is counted twice."""
 
     def __init__(self, census: Census, bodies: Bodies) -> None:
         self._census, self._bodies = census, bodies

@@ -1,7 +1,7 @@
-"""HTTP on one connection: uvicorn's protocol, with bounds on what is sent and on how long it takes.
+"""HTTP on one connection: uvicorn's protocol with bounds on sizes and times.
 
-A request that is whole in one piece, as nearly all are, costs a few attribute writes more than with
-uvicorn alone. Deadlines are numbers that the census looks at from time to time, not timers.
+A request that arrives in one piece, as nearly all do, costs only a few attribute writes more than with
+uvicorn alone. Deadlines are numbers that the census checks from time to time, not timers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .refusing import refusal
+from .refusal import refusal
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
     from .census import Census
 
-MAX_PIPELINED = 64  # requests that wait for the response to one before them
-LINGER_S = 2.0  # that a client has to read why it was refused
-LINGER_BYTES = 1 << 20  # that are read of it meanwhile
+MAX_PIPELINED = 64  # requests that wait for an earlier response
+LINGER_S = 2.0  # time for a client to read a refusal
+LINGER_BYTES = 1 << 20  # bytes that are read meanwhile
 
 
 class State(Enum):
-    """What a connection is at, as its newest request has it."""
+    """The state of a connection's newest request."""
 
-    SILENT = auto()  # nothing has come yet
+    SILENT = auto()  # no byte has arrived yet
     HEAD = auto()
     BODY = auto()
-    ANSWERED = auto()  # the response is done before the body is
-    SERVED = auto()  # the request is whole, its response is not done
+    ANSWERED = auto()  # the response is complete, the body is not
+    SERVED = auto()  # the request is complete, its response is not
     IDLE = auto()
     CLOSING = auto()
 
 
-# An Enum's members are slow to get at, and every request asks for several.
+# Access to an Enum's members is slow, and every request needs several.
 SILENT, HEAD, BODY, ANSWERED, SERVED, IDLE, CLOSING = State
 
 
@@ -48,10 +48,10 @@ class Guarded(HttpToolsProtocol):
     """A connection within bounds.
 
     Args:
-        config: uvicorn's.
-        server_state: uvicorn's.
-        census: of all connections, with their bounds.
-        address: of the client, as the census counts it.
+        config: uvicorn's configuration.
+        server_state: uvicorn's state.
+        census: all connections, with their bounds.
+        address: client's address, as `network_of` returns it.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class Guarded(HttpToolsProtocol):
         self._state = SILENT
         self.until = inf
         self._unfinished = True
-        self._deaf = False  # what comes is no longer parsed
-        self._chunk = 0  # bytes that came last
-        self._loose = 0  # bytes that came since the parser last told of anything whole
+        self._deaf = False  # input is no longer parsed
+        self._chunk = 0  # size of the last piece of input
+        self._loose = 0  # bytes since the parser last completed anything
         self._flaw: tuple[str, int, str] | None = None
         self._unsent, self._unsent_until = 0, inf
 
     @property
     def idle(self) -> bool:
-        """Whether it is open between two requests."""
+        """True between two requests."""
         return self._state is IDLE
 
     # --- the connection ----------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Guarded(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # nothing here is upgraded to: the request is answered as any other
+            pass  # upgrades are not supported: the request is served as any other
         except httptools.HttpParserError:
             self._refuse(*(self._flaw or ("malformed", 400, "The request is not valid HTTP.")))
             return
@@ -109,7 +109,7 @@ class Guarded(HttpToolsProtocol):
             if why := self._census.unfinish(self._address):
                 self._refuse(why, 429, "Too many requests of this address are unfinished.")
 
-    # --- what the parser tells ---------------------------------------------------------------
+    # --- callbacks of the parser -------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -134,7 +134,7 @@ class Guarded(HttpToolsProtocol):
         self._state = BODY
         self.until = self._census.now + bounds.body_s
         super().on_headers_complete()
-        self.headers = []  # a trailer is no header: nothing may be claimed by one
+        self.headers = []  # trailers are not headers: they must not prove anything
 
     def on_body(self, body: bytes) -> None:
         self._loose = 0
@@ -157,7 +157,7 @@ class Guarded(HttpToolsProtocol):
     # --- responses ---------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
-        """As uvicorn's, without a timer for each response."""
+        """Like uvicorn's method, without a timer for each response."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             self._close()
@@ -186,7 +186,7 @@ class Guarded(HttpToolsProtocol):
     # --- deadlines ---------------------------------------------------------------------------
 
     def late(self, now: float) -> None:
-        """Told that its deadline is over."""
+        """Refuses or closes the connection after its deadline."""
         bounds, waited_for = (
             self._bounds,
             self.cycle is not None and not self.cycle.response_complete,
@@ -201,9 +201,9 @@ class Guarded(HttpToolsProtocol):
                 self._close()
             case State.IDLE | State.ANSWERED:
                 self._close()
-            case State.HEAD if waited_for:  # the response to the request before comes first
+            case State.HEAD if waited_for:  # the earlier response comes first
                 self.until = now + bounds.header_s
-            case State.BODY if self.flow.read_paused:  # it is us who do not read
+            case State.BODY if self.flow.read_paused:  # the server itself does not read
                 self.until = now + bounds.body_s
             case State.HEAD:
                 text = f"The request's headers did not arrive within {bounds.header_s:g} s."
@@ -215,7 +215,7 @@ class Guarded(HttpToolsProtocol):
                 self._refuse("body_slow", 408, text)
 
     def stalled(self, now: float) -> None:
-        """Looks whether a client that reads slowly reads at all fast enough."""
+        """Closes the connection if the client reads too slowly."""
         if now < self._unsent_until:
             return
         unsent = self.transport.get_write_buffer_size()
@@ -241,12 +241,12 @@ class Guarded(HttpToolsProtocol):
         return "header_size", 431, text
 
     def _stop(self, reason: str, status: int, text: str) -> None:
-        """Stops the parser, which calls this, and has the request refused."""
+        """Stops the parser, which calls this method, so that the request is refused."""
         self._flaw = (reason, status, text)
         raise ValueError(reason)
 
     def _refuse(self, reason: str, status: int, text: str) -> None:
-        """Answers what was asked before, then this; the connection ends."""
+        """Answers earlier requests, then refuses this one; the connection ends."""
         self._census.refused(reason, self._address)
         self._deaf, self._loose = True, 0
         if self._state is ANSWERED:
@@ -271,6 +271,6 @@ class Guarded(HttpToolsProtocol):
             self.transport.close()
 
     def _close(self) -> None:
-        """Closes it as soon as what was written is sent, or when that takes too long."""
+        """Closes the connection when its output is sent, or after LINGER_S."""
         self._state, self.until = CLOSING, self._census.now + LINGER_S
         self.transport.close()

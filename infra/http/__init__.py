@@ -3,9 +3,9 @@
 from .api import Api
 from .app import create_app
 from .auth import Authenticator
-from .hiding import is_machine_hidden
-from .parsing import WideIntegerError, parse
-from .reading import content
+from .json_parser import WideIntegerError, parse
+from .requests import content
+from .visibility import is_machine_hidden
 from .wings import Route, Wing
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""Actions are invoked over HTTP."""
+"""Invokes actions over HTTP."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...actions import Call, InvalidError, status_of
-from . import reading
+from . import requests
 from .definitions import name_of
 from .responses import Json
 
@@ -23,27 +23,27 @@ INTERNAL = 3
 
 
 async def invoke_action(request: Request, api: Api) -> Json:
-    """Invokes; answers at once with an id, or waits for the result, as OpenWhisk does.
+    """Invokes an action; answers at once with an id, or waits for the result, as OpenWhisk does.
 
-    200 when it has succeeded, 502 when the action has failed, 500 when we have; 202 when it is not
-    waited for, or is not done in time.
+    200 if the action succeeded, 502 if it failed, 500 if the server failed; 202 without a wait, or if the
+    wait was too short.
     """
     caller, namespace = api.auth.named(request)
     query = request.query_params
     call = Call(
         name=name_of(request, namespace),
-        params=await reading.parameters(request, api.payload_bytes),
+        params=await requests.parameters(request, api.payload_bytes),
         namespace=caller,
-        trace=reading.trace(request),
+        trace=requests.trace(request),
         idempotency_key=_idempotency_key(request),
     )
     wait_ms = None
-    if reading.flag(query, "blocking"):
-        wait_ms = reading.number(
+    if requests.flag(query, "blocking"):
+        wait_ms = requests.number(
             query, "timeout", MAX_WAIT_MS, low=1, high=MAX_WAIT_MS, of="timeout"
         )
     invoked = await api.engine.invoke(call, wait_s=None if wait_ms is None else wait_ms / 1000)
-    result = reading.flag(query, "result")
+    result = requests.flag(query, "result")
     return await answered(invoked, caller, api, result=result, waited=wait_ms is not None)
 
 
@@ -64,7 +64,7 @@ def _idempotency_key(request: Request) -> str:
 
 
 async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, waited: bool) -> Json:
-    """What a call is answered with: its result, its record, or that it goes on."""
+    """The response to a call: its result, its record, or 202 while it runs."""
     headers = {"x-openwhisk-activation-id": invoked.activation}
     if invoked.replayed:
         headers["idempotency-replayed"] = "true"
@@ -77,7 +77,7 @@ async def answered(invoked: Invoked, caller: str, api: Api, *, result: bool, wai
 
 
 def _accepted(invoked: Invoked, *, waited: bool) -> dict[str, JSON]:
-    """What a call that has not ended is answered with: one that was waited for says so."""
+    """The body of a 202; after a wait it says how to wait again."""
     accepted: dict[str, JSON] = {"activationId": invoked.activation}
     if waited:
         accepted["status"] = "running"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...actions import STATUS_TEXT, WAITING, InvalidError, NotFoundError, summary
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from ...composer import JSON
     from .api import Api
+    from .responses import Body
 
 ID_LENGTH = 32
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -26,26 +26,26 @@ _ID = re.compile(r"[0-9a-f]{32}")
 async def list_activations(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
     query = request.query_params
-    asked = reading.listing(query, namespace, "activations")
-    asked = replace(asked, cause=query.get("cause"), kind=query.get("kind"))
-    if asked.status is not None:
-        asked = replace(asked, status=_status(query))
-    whole = reading.flag(query, "docs")
-    if reading.flag(query, "count"):
+    wanted = requests.listing(query, namespace, "activations")
+    wanted = replace(wanted, cause=query.get("cause"), kind=query.get("kind"))
+    if wanted.status is not None:
+        wanted = replace(wanted, status=_status(query))
+    whole = requests.flag(query, "docs")
+    if requests.flag(query, "count"):
         if whole:
             raise InvalidError("The parameter 'docs' is not permitted with 'count'.")
-        return Json({"activations": await api.engine.records.count_activations(asked)})
-    found = await api.engine.records.activations(asked, whole=whole)
+        return Json({"activations": await api.engine.records.count_activations(wanted)})
+    found = await api.engine.records.activations(wanted, whole=whole)
     return Json(found if whole else [summary(record) for record in found])
 
 
 def _status(query: Mapping[str, str]) -> int:
-    """A status by its number, or by OpenWhisk's word for it."""
+    """The number of a status that is given by number or by word; `waiting` is ours."""
     if query["status"] == "waiting":
         return WAITING
     if query["status"] in STATUS_TEXT:
         return STATUS_TEXT.index(query["status"])
-    return reading.number(query, "status", 0, low=0, high=3, of="activations")
+    return requests.number(query, "status", 0, low=0, high=3, of="activations")
 
 
 async def get_activation(request: Request, api: Api) -> Json:
@@ -53,7 +53,7 @@ async def get_activation(request: Request, api: Api) -> Json:
 
 
 async def cancel_activation(request: Request, api: Api) -> Json:
-    """Asks a run under way to stop: an action, or all of a composition. 202: it ends soon."""
+    """Cancels a run: an action, or a whole composition. 202: it ends soon."""
     namespace, id = api.auth.own(request), _id(request)
     await api.engine.cancel(namespace, id)
     return Json({"activationId": id}, 202)
@@ -71,9 +71,9 @@ async def get_logs(request: Request, api: Api) -> Json:
     return Json({"logs": (await _record(request, api))["logs"]})
 
 
-async def _record(request: Request, api: Api) -> dict[str, JSON]:
+async def _record(request: Request, api: Api) -> Body:
     namespace, id = api.auth.own(request), _id(request)
-    wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
+    wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
     try:
         record = await api.engine.records.activation(namespace, id)
         if "response" in record or not wait_ms:

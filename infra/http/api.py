@@ -1,4 +1,4 @@
-"""What every endpoint has at hand."""
+"""The parts of the service that endpoints use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Webhooks(Protocol):
         """Fires the trigger of the webhook with this token. Returns the trigger's activation, if any.
 
         Raises:
-            RefusedError: when no webhook has the token, or its trigger may not fire now.
+            RefusedError: no webhook has the token, or its trigger may not fire now.
         """
 
 
@@ -34,37 +34,37 @@ class Clouds(Protocol):
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """The kinds of actions that cannot be used, each with what must be installed or set."""
+        """The unusable kinds of actions, each with the part that must be installed or set."""
 
     async def check(self, remote: Remote, owner: str) -> Fault | str:
-        """Finds out whether a function can be reached with the credentials of its owner."""
+        """Checks that a function can be reached with the credentials of its owner."""
 
     def check_secret(self, secret: JSON) -> None:
-        """Looks at a secret.
+        """Checks a secret.
 
         Raises:
-            SecretError: when it cannot be used.
+            SecretError: the secret is malformed.
         """
 
 
 @dataclass(slots=True)
 class Api:
-    """The service as its endpoints see it.
+    """The parts of the service that its endpoints use.
 
     Args:
-        engine: what runs executions.
-        auth: who calls.
-        namespaces: that there are.
-        webhooks: that fire triggers.
-        clouds: what runs actions elsewhere.
-        secrets: that those name.
-        arns: spells their names.
-        payload_bytes: of one call's parameters.
-        metrics: writes all figures in Prometheus' format.
-        resume: has a server go on that was started paused.
-        bodies: how much of requests is read at the same time.
-        metrics_key: that a scraper shows to read the figures; "" for none.
-        stopping: set when the server stops: then it begins nothing new.
+        engine: runs executions.
+        auth: authenticates callers.
+        namespaces: all namespaces.
+        webhooks: the webhooks that fire triggers.
+        clouds: the clouds that run actions elsewhere.
+        secrets: credentials for other services.
+        arns: makes ARNs.
+        payload_bytes: size limit of a call's parameters.
+        metrics: writes the metrics in Prometheus' format.
+        resume: resumes a server that was started paused.
+        bodies: bounds the bytes of requests that are read at the same time.
+        metrics_key: key with which a scraper reads the metrics; "" for none.
+        stopping: true while the server stops and begins nothing new.
     """
 
     engine: Engine

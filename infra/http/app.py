@@ -1,4 +1,4 @@
-"""The ASGI application: routes, and what every request and answer has in common."""
+"""The ASGI application: routes, transaction ids and headers."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
 
 
 def _when_paused(method: str, path: str, endpoint: Endpoint) -> bool:
-    """Whether a server that is paused does this: it reads, and does what an operator needs."""
+    """True if a paused server serves the request: it reads, or an operator needs it."""
     return (method == "GET" and not path.startswith(WEB)) or endpoint in OPERATED
 
 
 def _not_served(wings: Sequence[Wing], request: Request, error: Exception) -> Response:
-    """Refuses a request that no route takes, as the client that sent it reads refusals."""
+    """Refuses a request without a route, in the form that its client expects."""
     answers = (wing.unknown(request) for wing in wings)
     return next(filter(None, answers), None) or not_served(request, error)
 
 
 class _Common:
-    """Gives each request a transaction id, and each answer that id and the headers for browsers."""
+    """Gives each request a transaction id, and each response that id and the headers for browsers."""
 
     def __init__(self, app: ASGIApp, bodies: Bodies) -> None:
         self._app, self._bodies = app, bodies
@@ -94,7 +94,7 @@ class _Common:
         transaction = _transaction(scope)
         scope["transaction"] = transaction.decode("latin-1")
         scope["bodies"] = self._bodies
-        scope["cors"] = _CORS  # what may be asked from other sites; an endpoint may say otherwise
+        scope["cors"] = _CORS  # an endpoint may replace it
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -104,11 +104,9 @@ class _Common:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        path = scope["path"].removeprefix(
-            scope.get("root_path", "")
-        )  # it may be mounted in another
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this
         asks = scope["method"] == "OPTIONS" and not path.startswith(WEB)
-        if asks:  # a browser asks what it may do, and shows no key
+        if asks:  # a preflight request has no key
             await Response()(scope, receive, send_with_headers)
         else:
             await self._app(scope, receive, send_with_headers)

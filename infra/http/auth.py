@@ -1,4 +1,4 @@
-"""Who calls: Basic authentication with a namespace's uuid and key."""
+"""Basic authentication with a namespace's uuid and key."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class Authenticator:
-    """Tells the namespace that a request comes from."""
+    """Finds the namespace that sends a request."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
 
     def caller(self, request: Request) -> str:
-        """The namespace whose key the request shows.
+        """The namespace whose key the request has.
 
         Raises:
-            UnauthorizedError: with OpenWhisk's text.
+            UnauthorizedError: the key is missing or wrong; the text is OpenWhisk's.
         """
         header = request.headers.get("authorization")
         if header is None:
@@ -33,19 +33,19 @@ class Authenticator:
         scheme, _, encoded = header.partition(" ")
         try:
             user, _, key = base64.b64decode(encoded, validate=True).decode().partition(":")
-        except ValueError:  # it is no base64, or no text
+        except ValueError:  # not base64, or not text
             user, key = "", ""
         name = self._namespaces.authenticated(user, key) if scheme.lower() == "basic" else None
         if name is None:
             raise UnauthorizedError("The supplied authentication is invalid")
-        request.scope["proved"] = True  # its body may be read among those whose sender is known
+        request.scope["proved"] = True  # its body counts as one of an authenticated sender
         return name
 
     def named(self, request: Request) -> tuple[str, str]:
         """The caller, and the namespace that the path names; `_` is the caller's own.
 
         Raises:
-            UnauthorizedError: when the caller is nobody we know.
+            UnauthorizedError: the credentials are missing or wrong.
         """
         caller = self.caller(request)
         named = request.path_params["namespace"]
@@ -55,8 +55,8 @@ class Authenticator:
         """The caller's namespace, which must be the one that the path names.
 
         Raises:
-            UnauthorizedError: when the caller is nobody we know.
-            ForbiddenError: when the path names another namespace.
+            UnauthorizedError: the credentials are missing or wrong.
+            ForbiddenError: the path names another namespace.
         """
         caller, named = self.named(request)
         if named != caller:

@@ -1,11 +1,11 @@
-"""Completion triggers over HTTP: a step that answers later is answered by whoever holds its token."""
+"""Completion triggers over HTTP: the holder of a step's token completes the step."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...actions import outcome_of
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def complete(request: Request, api: Api) -> Json:
-    """The body is the result; an object with an `error` field is a failure. The token is the key."""
-    result = await reading.parameters(request, api.payload_bytes)
+    """Completes a step: the body is the result, and an `error` field means failure. The token authenticates."""
+    result = await requests.parameters(request, api.payload_bytes)
     await api.engine.complete(request.path_params["token"], outcome_of(result))
     return Json({"accepted": True}, 202)

@@ -1,4 +1,4 @@
-"""What has a name over HTTP: list, get, put and delete actions, packages, triggers and rules."""
+"""Definitions over HTTP: list, get, put and delete actions, packages, triggers and rules."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, ForbiddenError, Package, Rule, Trigger
 from ...composer import Name
-from . import reading
-from .hiding import hides, is_hidden, names_of, without_code, without_tree
+from . import requests
 from .responses import Json
+from .visibility import hides, is_hidden, names_of, without_code, without_tree
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ...composer import JSON
     from .api import Api
+    from .responses import Body
 
 MAX_BODY_BYTES = 64 << 20  # code of 48 MB in base64
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What a path calls those of one kind."""
+    """The definitions of one kind, and their name in paths."""
 
     name: str
     kind: type[Any]
@@ -38,29 +39,29 @@ COLLECTIONS = (
 
 
 def name_of(request: Request, namespace: str) -> Name:
-    """The name that a path spells.
+    """The name in a path.
 
     Raises:
-        InvalidNameError: when it is none.
+        InvalidNameError: the name is malformed.
     """
     return Name.parse(f"/{namespace}/{request.path_params['name']}")
 
 
 async def list_definitions(collection: Collection, request: Request, api: Api) -> Json:
-    """Those of a namespace; of another than the caller's its public packages."""
+    """Lists the definitions of a namespace; of another namespace only its public packages."""
     caller, namespace = api.auth.named(request)
     if collection.kind is not Package and namespace != caller:
         raise ForbiddenError(f"{namespace}/{collection.name}")
     found = api.engine.catalog.all(collection.kind, namespace)
     if namespace != caller:
         found = [package for package in found if package.public]
-    elif collection.kind is Package and reading.flag(request.query_params, "public"):
+    elif collection.kind is Package and requests.flag(request.query_params, "public"):
         found = api.engine.catalog.public_packages()
     return _listed(request, found, collection.name)
 
 
 async def list_package(request: Request, api: Api) -> Json:
-    """The actions of one package."""
+    """Lists the actions of a package."""
     caller, namespace = api.auth.named(request)
     name = Name.parse(f"/{namespace}/{request.path_params['package']}")
     package = api.engine.catalog.package(name, caller)
@@ -71,9 +72,9 @@ async def list_package(request: Request, api: Api) -> Json:
 
 def _listed(request: Request, found: list[Any], collection: str, *, hidden: bool = False) -> Json:
     query = request.query_params
-    if reading.flag(query, "count"):
+    if requests.flag(query, "count"):
         return Json({collection: len(found)})
-    skip, limit = reading.page(query, collection)
+    skip, limit = requests.page(query, collection)
     shown = [entity.summary() for entity in found[skip : skip + limit]]
     return Json([without_tree(doc) for doc in shown] if hidden else shown)
 
@@ -83,7 +84,7 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
     name = name_of(request, namespace)
     catalog = api.engine.catalog
     if collection.kind is Action:
-        code = request.query_params.get("code", "true").lower() not in reading.FALSE
+        code = request.query_params.get("code", "true").lower() not in requests.FALSE
         action = catalog.resolve(name, caller)
         if is_hidden(catalog, action, caller):
             return Json(without_code(action))
@@ -98,9 +99,9 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
 
 async def put_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
-    overwrite = reading.flag(request.query_params, "overwrite")
+    overwrite = requests.flag(request.query_params, "overwrite")
     aside = api.engine.aside
-    document = await reading.definition(request, MAX_BODY_BYTES, aside)
+    document = await requests.definition(request, MAX_BODY_BYTES, aside)
     entity = await api.engine.registry.put(collection.kind, name, document, overwrite=overwrite)
     shown = _shown(entity, api)
     return await aside.weigh(shown, partial(Json, shown))
@@ -108,20 +109,20 @@ async def put_definition(collection: Collection, request: Request, api: Api) -> 
 
 async def delete_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
-    force = reading.flag(request.query_params, "force")
+    force = requests.flag(request.query_params, "force")
     return Json(_shown(await api.engine.registry.remove(collection.kind, name, force=force), api))
 
 
 async def set_rule_status(request: Request, api: Api) -> Json:
-    """The body is `{"status": "active" | "inactive"}`; whatever else it holds is not looked at."""
+    """The body is `{"status": "active" | "inactive"}`; other members are ignored."""
     name = name_of(request, api.auth.own(request))
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     await api.engine.registry.set_status(name, document.get("status"))
     return Json({})
 
 
 def _shown(entity: Any, api: Api) -> dict[str, JSON]:
-    """An entity as OpenWhisk shows it, with what is linked to it."""
+    """A definition as OpenWhisk shows it; a trigger with its rules."""
     doc: dict[str, JSON] = entity.to_json()
     rules = api.engine.catalog.rules_of(entity.name) if isinstance(entity, Trigger) else []
     if rules:
@@ -136,15 +137,16 @@ def _shown(entity: Any, api: Api) -> dict[str, JSON]:
 
 
 def _package(package: Package, caller: str, api: Api) -> dict[str, JSON]:
-    """A package with its contents; a binding with the parameters of what it binds under its own."""
+    """A package with its contents; a binding also with the parameters that it inherits."""
     catalog = api.engine.catalog
-    doc = package.to_json()
+    doc: Body = package.to_json()
     if hides(package, caller):
         doc["parameters"] = names_of(package.parameters)
     if package.binding is not None:
         provider = catalog.package(package.binding, package.name.namespace)
         own = {item["key"] for item in doc["parameters"]}
-        below = provider.to_json()["parameters"]
+        provided: Body = provider.to_json()
+        below = provided["parameters"]
         if hides(provider, caller):
             below = names_of(provider.parameters)
         inherited = [p for p in below if p["key"] not in own]

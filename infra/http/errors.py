@@ -1,4 +1,4 @@
-"""What went wrong, as OpenWhisk answers it: `{"error": text, "code": transaction id}`."""
+"""Errors in OpenWhisk's form: `{"error": text, "code": transaction id}`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STATUS: dict[type[Exception], int] = {
     ThrottledError: 429,
     UnavailableError: 503,
 }
-RETRY_AFTER = {"Retry-After": "1"}  # what is not available now may be soon
+RETRY_AFTER = {"Retry-After": "1"}  # the server may recover soon
 
 TEXTS = {
     404: "The requested resource does not exist.",
@@ -56,7 +56,7 @@ STATUS[BusyError] = 503
 
 
 def refused(request: Request, error: Exception) -> Json:
-    """The answer to what was refused."""
+    """The response to a refused request."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     if isinstance(error, UnauthorizedError):
         headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
@@ -71,7 +71,7 @@ def refused(request: Request, error: Exception) -> Json:
 
 
 def not_served(request: Request, error: Exception) -> Json:
-    """The answer to what the framework rejects: no such path, no such method."""
+    """The response to a request that the framework rejects: unknown path or method."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = TEXTS.get(status) or str(getattr(error, "detail", error))
     return failed(request, status, text)
@@ -84,6 +84,6 @@ def failed(
     headers: Mapping[str, str] | None = None,
     about: Mapping[str, JSON] | None = None,
 ) -> Json:
-    """An answer in OpenWhisk's shape, with whatever else is told `about` the error."""
+    """An error response in OpenWhisk's form, with further members from `about`."""
     doc: dict[str, JSON] = {"error": text, "code": request.scope["transaction"]}
     return Json({**doc, **(about or {})}, status, headers)

@@ -1,4 +1,4 @@
-"""Executions over HTTP: where they stand, what has happened, and what an operator can do about it."""
+"""Executions over HTTP: their state, their history, and the operator's actions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from ...actions import ForbiddenError, InvalidError, UnavailableError, outcome_of
 from ...composer import APPLICATION_ERROR, Failure, boxed
 from ..engine import priced
-from . import reading
-from .hiding import is_run_hidden, without_values
+from . import requests
 from .responses import Json
+from .visibility import is_run_hidden, without_values
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ...composer import JSON, Outcome
+    from ...composer import Outcome
     from .api import Api
+    from .responses import Body
 
 MAX_ENTRIES = 1000
 DEFAULT_ENTRIES = 100
@@ -26,7 +27,7 @@ _ANSWER = {"step", "result", "error"}
 
 async def list_executions(request: Request, api: Api) -> Json:
     namespace = api.auth.own(request)
-    query = reading.listing(request.query_params, namespace, "executions")
+    query = requests.listing(request.query_params, namespace, "executions")
     return Json(await api.engine.records.executions(query))
 
 
@@ -35,8 +36,8 @@ async def get_execution(request: Request, api: Api) -> Json:
     return Json(await _shown(namespace, request.path_params["id"], api))
 
 
-async def _shown(namespace: str, id: str, api: Api) -> dict[str, JSON]:
-    doc = await api.engine.records.execution(namespace, id)
+async def _shown(namespace: str, id: str, api: Api) -> Body:
+    doc: Body = await api.engine.records.execution(namespace, id)
     if await is_run_hidden(namespace, id, api):
         for fiber in doc["fibers"]:
             fiber.pop("input", None)
@@ -44,10 +45,10 @@ async def _shown(namespace: str, id: str, api: Api) -> dict[str, JSON]:
 
 
 async def get_history(request: Request, api: Api) -> Json:
-    """Entries after number `after`; `next` is what to give as `after` for more, if there are more."""
+    """Returns entries after number `after`; `next` is the `after` of the next page, if there is one."""
     namespace, query = api.auth.own(request), request.query_params
-    after = reading.number(query, "after", 0, low=0, high=1 << 62, of="after")
-    limit = reading.number(
+    after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
+    limit = requests.number(
         query, "limit", DEFAULT_ENTRIES, low=1, high=MAX_ENTRIES, of="history entries"
     )
     entries = await api.engine.records.history(
@@ -55,22 +56,22 @@ async def get_history(request: Request, api: Api) -> Json:
     )
     if await is_run_hidden(namespace, request.path_params["id"], api):
         entries = [*map(without_values, entries)]
-    page = {"entries": entries}
+    page: Body = {"entries": entries}
     if len(entries) == limit:
         page["next"] = entries[-1]["seq"]
     return Json(page)
 
 
 async def get_cost(request: Request, api: Api) -> Json:
-    """What it has cost so far: time by cloud and by step, and money at list prices (see `prices`)."""
+    """Returns the cost so far: time by cloud and by step, and money at list prices (see `prices`)."""
     namespace = api.auth.own(request)
-    found = await api.engine.records.cost(namespace, request.path_params["id"])
+    found: Body = await api.engine.records.cost(namespace, request.path_params["id"])
     return Json({**found, "money": priced(found["steps"])})
 
 
 async def cancel_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    terminate = reading.flag(request.query_params, "terminate")
+    terminate = requests.flag(request.query_params, "terminate")
     if api.engine.recovery.paused and not terminate:
         text = (
             "The server is paused: no finalizer can run. Cancel it with terminate, or resume first."
@@ -89,7 +90,7 @@ async def resume_execution(request: Request, api: Api) -> Json:
 async def answer_step(request: Request, api: Api) -> Json:
     """Answers a step that waits for its callback: `{"result"}` or `{"error"}`, with `step` if several wait."""
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     if unknown := document.keys() - _ANSWER:
         raise InvalidError(f"'{min(unknown)}' is not known: give result or error, and step.")
     if ("result" in document) == ("error" in document):
@@ -98,17 +99,17 @@ async def answer_step(request: Request, api: Api) -> Json:
         outcome: Outcome = Failure(APPLICATION_ERROR, document["error"])
     else:
         outcome = outcome_of(boxed(document["result"]))
-    await api.engine.answer(namespace, id, reading.member(document, "step", str), outcome)
+    await api.engine.answer(namespace, id, requests.member(document, "step", str), outcome)
     return Json({"accepted": True}, 202)
 
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    given = await reading.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
-    composition = reading.as_object(given).get("composition")
+    given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
+    composition = requests.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")
-    wait_ms = reading.number(request.query_params, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
+    wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
     await api.engine.redrive(namespace, id, composition)
     if wait_ms:
         await api.engine.wait(namespace, id, wait_ms / 1000)

@@ -1,12 +1,12 @@
-"""Dead letters over HTTP: calls that nobody waited for, and that failed for good."""
+"""Dead letters over HTTP: asynchronous calls that failed for good."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import reading
-from .hiding import is_letter_hidden
+from . import requests
 from .responses import Json
+from .visibility import is_letter_hidden
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 async def list_letters(request: Request, api: Api) -> Json:
-    """Those of the caller's namespace, the newest first, without what they were called with."""
+    """Lists the dead letters of the caller's namespace, the newest first, without parameters."""
     namespace, query = api.auth.own(request), request.query_params
     found = api.engine.letters.list(namespace)
-    if reading.flag(query, "count"):
+    if requests.flag(query, "count"):
         return Json({"dead-letters": len(found)})
-    skip, limit = reading.page(query, "dead letters")
+    skip, limit = requests.page(query, "dead letters")
     return Json(found[skip : skip + limit])
 
 
 async def get_letter(request: Request, api: Api) -> Json:
-    """One, with what it was called with: `params`, and the whole `error`.
+    """Returns a dead letter with its `params` and the whole `error`.
 
-    Parameters that a package of another namespace hides are among those of a call: then none is shown.
+    A call of a hidden package is shown without parameters, because they include the package's own.
     """
     namespace, id = api.auth.own(request), request.path_params["id"]
     letter = await api.engine.letters.get(namespace, id)
@@ -37,13 +37,13 @@ async def get_letter(request: Request, api: Api) -> Json:
 
 
 async def retry_letter(request: Request, api: Api) -> Json:
-    """Sends one again; by then it is no dead letter any more. 202 with the activation's id."""
+    """Repeats the call of a dead letter, which is removed. 202 with the activation's id."""
     namespace = api.auth.own(request)
     activation = await api.engine.letters.retry(namespace, request.path_params["id"])
     return Json({"activationId": activation}, 202, {"x-openwhisk-activation-id": activation})
 
 
 async def delete_letter(request: Request, api: Api) -> Json:
-    """Removes one, and shows it once more."""
+    """Removes a dead letter, and returns it."""
     namespace = api.auth.own(request)
     return Json(await api.engine.letters.remove(namespace, request.path_params["id"]))

@@ -1,4 +1,4 @@
-"""Namespaces over HTTP, for the operator: whoever has the key of `whisk.system`."""
+"""Namespaces over HTTP, for the operator, who has the key of `whisk.system`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import Change, ForbiddenError, InvalidError
 from ..access import OPERATOR, AuthError
-from . import reading
+from . import requests
 from .definitions import COLLECTIONS
 from .responses import Json
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from .api import Api
 
 
-def _asked(request: Request, api: Api) -> str:
+def _named(request: Request, api: Api) -> str:
     """The namespace that the path names.
 
     Raises:
-        ForbiddenError: when the caller is not the operator.
+        ForbiddenError: the caller is not the operator.
     """
     name: str = request.path_params.get("name", "")
     if api.auth.caller(request) != OPERATOR:
@@ -31,22 +31,22 @@ def _asked(request: Request, api: Api) -> str:
 
 
 async def list_all(request: Request, api: Api) -> Json:
-    _asked(request, api)
+    _named(request, api)
     return Json([_shown(namespace) for namespace in api.namespaces.list()])
 
 
 async def get(request: Request, api: Api) -> Json:
-    return Json(_shown(api.namespaces.get(_asked(request, api))))
+    return Json(_shown(api.namespaces.get(_named(request, api))))
 
 
 async def put(request: Request, api: Api) -> Json:
-    """Creates a namespace, and shows its credentials, now only; `overwrite` sets one's limits."""
-    name = _asked(request, api)
-    document = await reading.parameters(request, api.payload_bytes)
-    limits = reading.member(document, "limits", dict) or {}
-    if reading.flag(request.query_params, "overwrite"):
+    """Creates a namespace and shows its credentials once; `overwrite` sets the limits of an existing one."""
+    name = _named(request, api)
+    document = await requests.parameters(request, api.payload_bytes)
+    limits = requests.member(document, "limits", dict) or {}
+    if requests.flag(request.query_params, "overwrite"):
         return Json(_shown(await api.namespaces.limit(name, limits)))
-    auth = reading.member(document, "auth", str)
+    auth = requests.member(document, "auth", str)
     try:
         credentials = await api.namespaces.create(name, limits, auth)
     except AuthError as error:
@@ -55,15 +55,15 @@ async def put(request: Request, api: Api) -> Json:
 
 
 async def rotate(request: Request, api: Api) -> Json:
-    """Makes new credentials, and shows them, now only."""
-    name = _asked(request, api)
+    """Makes new credentials, and shows them once."""
+    name = _named(request, api)
     credentials = await api.namespaces.rotate(name)
     return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
 
 
 async def delete(request: Request, api: Api) -> Json:
-    """Ends a namespace and removes all that has a name in it. Its records stay until they expire."""
-    name = _asked(request, api)
+    """Deletes a namespace with its definitions. Its records stay until they expire."""
+    name = _named(request, api)
     gone = api.namespaces.get(name)
     await api.namespaces.delete(name)
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
@@ -73,4 +73,4 @@ async def delete(request: Request, api: Api) -> Json:
 
 
 def _shown(namespace: Namespace) -> dict[str, JSON]:
-    return {"name": namespace.name, "uuid": namespace.uuid, "limits": namespace.limits}
+    return {"name": namespace.name, "uuid": namespace.uuid, "limits": {**namespace.limits}}

@@ -1,8 +1,8 @@
-"""How answers are written."""
+"""JSON responses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 from starlette.responses import Response
@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+Body: TypeAlias = "dict[str, Any]"
+"""The body of a response, made by the engine or by a definition's `to_json`."""
+
+
 class Json(Response):
-    """A JSON answer."""
+    """A JSON response."""
 
     media_type = "application/json"
 

@@ -1,4 +1,4 @@
-"""What is served where: OpenWhisk's paths, and ours beside them."""
+"""The routes: OpenWhisk's paths, and our own."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _ENTITIES: list[Route] = [
     )
 ]
 
-OPERATED: tuple[Endpoint, ...] = (  # what a server that is paused does besides reading
+OPERATED: tuple[Endpoint, ...] = (  # requests that a paused server serves, besides GET
     executions.cancel_execution,
     namespaces.put,
     service.resume,
 )
 
 ROUTES: list[Route] = [
-    ("POST", _ACTION, actions.invoke_action),  # first, since they are asked most often
+    ("POST", _ACTION, actions.invoke_action),  # first, because they are the most frequent
     ("POST", NAMESPACED + "/triggers/{name}", triggers.fire_trigger),
     ("POST", NAMESPACED + "/rules/{name}", definitions.set_rule_status),
     ("GET", NAMESPACED + "/activations", activations.list_activations),

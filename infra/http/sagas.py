@@ -1,4 +1,4 @@
-"""Sagas that are stuck, and transactions in doubt, over HTTP: what an operator sees and decides."""
+"""Stuck sagas and transactions in doubt over HTTP: an operator lists and resolves them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import ConflictError, InvalidError, NotFoundError
 from ...composer import Resolved, Resumed, boxed
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
     from .api import Api
+    from .responses import Body
 
 STUCK = "stuck"
 IN_DOUBT = "in doubt"
-VERBS = {  # and what may be said with them
+VERBS = {  # with the members that a request may have
     "retry": {"do", "fiber", "reason", "params"},
     "skip": {"do", "fiber", "reason"},
     "resolve": {"do", "fiber", "reason", "result"},
@@ -28,24 +29,24 @@ MAX_REASON = 1_000
 
 
 async def list_sagas(request: Request, api: Api) -> Json:
-    """Executions whose sagas are stuck; or of another status."""
+    """Lists executions with stuck sagas, or with another status."""
     namespace = api.auth.own(request)
-    query = reading.listing(request.query_params, namespace, "sagas")
+    query = requests.listing(request.query_params, namespace, "sagas")
     if query.status is None:
         query = replace(query, status=STUCK)
     return Json(await api.engine.records.executions(query))
 
 
 async def get_saga(request: Request, api: Api) -> Json:
-    """A saga's execution: for each place that it is stuck at, what is to be undone and what is left."""
+    """Describes a saga's execution: where it is stuck, and the compensations that are left."""
     namespace = api.auth.own(request)
     return Json(await api.engine.records.execution(namespace, request.path_params["id"]))
 
 
 async def resolve_saga(request: Request, api: Api) -> Json:
-    """An operator has it try again, or go on without: `{"do", "reason", "fiber"?, "params"?, "result"?}`."""
+    """Has a stuck saga retry or skip its step: `{"do", "reason", "fiber"?, "params"?, "result"?}`."""
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     verb, fiber = document.get("do"), document.get("fiber")
     if not isinstance(verb, str) or verb not in VERBS:
         raise InvalidError(f"'do' must be one of {', '.join(VERBS)}, not {verb!r:.80}")
@@ -72,7 +73,7 @@ def _event(verb: str, document: dict[str, JSON], by: str) -> Resumed | Resolved:
 
 
 def _result(value: JSON) -> JSON:
-    """What a step is to have made, as a step makes it: an object, and no error."""
+    """The result that a step is given: an object without an error."""
     if value is None:
         return None
     result = boxed(value)
@@ -82,8 +83,8 @@ def _result(value: JSON) -> JSON:
 
 
 async def _check_one_place(namespace: str, id: str, api: Api) -> None:
-    """What one step is given is not to be given to several."""
-    found = await api.engine.records.execution(namespace, id)
+    """Checks that a result or parameters go to one step only."""
+    found: Body = await api.engine.records.execution(namespace, id)
     held = [str(fiber["fiber"]) for fiber in found["fibers"] if fiber["waits"] == "operator"]
     if len(held) > 1:
         raise ConflictError(
@@ -107,16 +108,16 @@ def _check_members(document: dict[str, JSON], known: set[str], what: str) -> Non
 
 
 async def list_transactions(request: Request, api: Api) -> Json:
-    """What is in doubt in a namespace, and what an operator has decided."""
+    """Lists the transactions in doubt, and those that an operator has decided."""
     namespace = api.auth.own(request)
-    skip, limit = reading.page(request.query_params, "transactions")
+    skip, limit = requests.page(request.query_params, "transactions")
     return Json(api.engine.heuristics.votes(namespace)[skip : skip + limit])
 
 
 async def decide_transaction(request: Request, api: Api) -> Json:
-    """An operator decides what the coordinator has not: `{"decision": "commit" | "abort", "reason"}`."""
+    """Decides a transaction in place of its coordinator: `{"decision": "commit" | "abort", "reason"}`."""
     namespace, id = api.auth.own(request), request.path_params["id"]
-    document = await reading.parameters(request, api.payload_bytes)
+    document = await requests.parameters(request, api.payload_bytes)
     decision = document.get("decision")
     if decision not in ("commit", "abort"):
         raise InvalidError(f"'decision' must be commit or abort, not {decision!r:.80}")
@@ -131,7 +132,7 @@ async def decide_transaction(request: Request, api: Api) -> Json:
 
 
 async def forget_transaction(request: Request, api: Api) -> Json:
-    """What an operator had decided is dealt with: it is listed no more."""
+    """Removes a decided transaction from the list."""
     namespace, id = api.auth.own(request), request.path_params["id"]
     if all(vote["state"] == IN_DOUBT for vote in _votes(namespace, id, api)):
         raise ConflictError(f"Transaction {id} is in doubt: commit or abort it first.")
@@ -140,10 +141,10 @@ async def forget_transaction(request: Request, api: Api) -> Json:
 
 
 def _votes(namespace: str, id: str, api: Api) -> list[dict[str, JSON]]:
-    """What is known of one transaction.
+    """The votes of one transaction.
 
     Raises:
-        NotFoundError: when that is nothing.
+        NotFoundError: the transaction is unknown.
     """
     votes = api.engine.heuristics.votes(namespace)
     found = [vote for vote in votes if vote["transaction"] == id]

@@ -1,4 +1,4 @@
-"""The service itself over HTTP: what it is, how it is, its namespaces, its figures."""
+"""The service itself over HTTP: its description, health, namespaces and metrics."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 VERSION = version("xingqiao")
 MIB = 1 << 20
 FOR_OPERATORS = (
-    "The figures are of all namespaces: read them with the operator's credentials, or with the key that "
+    "The metrics cover all namespaces: read them with the operator's credentials, or with the key that "
     "the server's XINGQIAO_METRICS_KEY sets, as 'Authorization: Bearer KEY'."
 )
 
 
 async def describe_host(_: Request, api: Api) -> Json:
-    """What this is, with runtimes and limits as OpenWhisk tells them. It is served to anybody."""
+    """Describes the server with its runtimes and limits in OpenWhisk's form, without authentication."""
     return Json(
         {
             "description": "Xingqiao, an OpenWhisk platform",
@@ -44,7 +44,7 @@ async def describe_host(_: Request, api: Api) -> Json:
 
 
 async def describe_api(_: Request, __: Api) -> Json:
-    """What this version of the API is. It is served to anybody."""
+    """Describes this version of the API, without authentication."""
     return Json(
         {
             "description": "OpenWhisk API",
@@ -66,7 +66,8 @@ def _limits(api: Api) -> dict[str, JSON]:
     _, least_ms, most_ms, _ = BOUNDS["timeout"]
     _, least_mb, most_mb, _ = BOUNDS["memory"]
     _, least_logs, most_logs, _ = BOUNDS["logs"]
-    return {name: rate for name, rate in rates.items() if rate is not None} | {
+    limits: dict[str, JSON] = {name: rate for name, rate in rates.items() if rate is not None}
+    return limits | {
         "sequence_length": MAX_SEQUENCE,
         "min_action_duration": least_ms,
         "max_action_duration": most_ms,
@@ -98,7 +99,7 @@ async def ping(_: Request, __: Api) -> Response:
 
 
 async def health(_: Request, api: Api) -> Json:
-    """Whether it works: 503 when its store does not commit, or it stops. It is served to anybody."""
+    """Answers 200, or 503 if the store does not commit or the server stops; without authentication."""
     if api.stopping:
         return Json({"status": "stopping"}, 503)
     if not api.engine.healthy:
@@ -107,7 +108,7 @@ async def health(_: Request, api: Api) -> Json:
 
 
 async def resume(request: Request, api: Api) -> Json:
-    """Has a server that was started paused go on; for the operator. One that is not paused is left as it is."""
+    """Resumes a server that was started paused; for the operator."""
     if api.auth.caller(request) != OPERATOR:
         raise ForbiddenError("operator/resume")
     await api.resume()
@@ -119,7 +120,7 @@ async def list_namespaces(request: Request, api: Api) -> Json:
 
 
 async def get_namespace(request: Request, api: Api) -> Json:
-    """All that has a name in it."""
+    """Lists all definitions of the namespace."""
     namespace = api.auth.own(request)
     return Json(
         {
@@ -132,7 +133,7 @@ async def get_namespace(request: Request, api: Api) -> Json:
 
 
 async def get_limits(request: Request, api: Api) -> Json:
-    """What the namespace may use; what is not limited is not named."""
+    """Returns the limits of the namespace; an unlimited quantity is left out."""
     quotas = api.engine.quotas(api.auth.own(request))
     rates = {limit: getattr(quotas, quota) for limit, quota in LIMITS.items()}
     limited: dict[str, JSON] = {name: rate for name, rate in rates.items() if rate is not None}
@@ -140,10 +141,10 @@ async def get_limits(request: Request, api: Api) -> Json:
 
 
 async def metrics(request: Request, api: Api) -> Response:
-    """All figures, of all namespaces: for the operator, and for a scraper that has its key.
+    """Returns the metrics of all namespaces, for the operator and for a scraper that has its key.
 
     Raises:
-        UnauthorizedError: when the caller is nobody we know.
+        UnauthorizedError: the credentials are unknown.
     """
     header = request.headers.get("authorization", "").encode()
     scraper = f"Bearer {api.metrics_key}".encode()

@@ -1,4 +1,4 @@
-"""Triggers are fired over HTTP."""
+"""Fires triggers over HTTP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from . import reading
+from . import requests
 from .definitions import name_of
 from .responses import Json
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 async def fire_trigger(request: Request, api: Api) -> Response:
-    """202 with the trigger's activation, when a rule is active; else 204."""
+    """Fires a trigger: 202 with its activation if a rule is active, else 204."""
     name = name_of(request, api.auth.own(request))
-    payload = await reading.parameters(request, api.payload_bytes)
+    payload = await requests.parameters(request, api.payload_bytes)
     id = await api.engine.firing.fire(name, payload)
     if id is None:
         return Response(status_code=204)

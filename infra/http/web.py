@@ -1,4 +1,4 @@
-"""Web actions over HTTP: whoever asks, the action runs in the namespace that it is of."""
+"""Web actions over HTTP: an action runs in its own namespace, for any client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...actions import (
     web_response,
 )
 from ...composer import InvalidNameError, Name
-from . import reading
+from . import requests
 from .errors import failed, refused
 
 if TYPE_CHECKING:
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 
 WAIT_S = 60.0
 NO_PACKAGE = "default"
-GATEWAY = ("whisk.system", "apimgmt")  # where OpenWhisk's clients expect one
+GATEWAY = ("whisk.system", "apimgmt")  # the path at which OpenWhisk's clients expect one
 SUCCESS, APPLICATION = 0, 1
 _PREFIX = "/api/v1/web/"
 
 
 async def serve(request: Request, api: Api) -> Response:
-    """Invokes a web action, waits for it, and answers as it says."""
+    """Invokes a web action, waits for its result, and sends the response that the result describes."""
     namespace, action, target = _found(request, api)
-    asked = _asked(request, target, api)
-    cors = cors_headers(action, asked.headers)
+    sent = _sent(request, target, api)
+    cors = cors_headers(action, sent.headers)
     request.scope["cors"] = _raw(cors)
     if request.method == "OPTIONS" and cors:
         return Response()
-    check_admitted(action, asked)
-    asked = replace(asked, body=bytes(await reading.content(request, api.payload_bytes)))
-    call = Call(name=action.listed_as, params=web_parameters(asked, action), namespace=namespace)
+    check_admitted(action, sent)
+    sent = replace(sent, body=bytes(await requests.content(request, api.payload_bytes)))
+    call = Call(name=action.listed_as, params=web_parameters(sent, action), namespace=namespace)
     invoked = await api.engine.invoke(call, wait_s=WAIT_S)
     if invoked.ended is None:
         response: Response = failed(request, 202, "Response not yet ready.")
@@ -63,19 +63,19 @@ async def serve(request: Request, api: Api) -> Response:
 
 
 def _found(request: Request, api: Api) -> tuple[str, Action, Target]:
-    """The namespace and the action that are asked for, and how.
+    """The namespace, the action and the target in the path.
 
-    The path is taken apart before it is decoded: `%2F` is no place where it parts.
+    The path is split before it is decoded, so `%2F` does not separate parts.
 
     Raises:
-        NotFoundError: when there is none, or it is not for the web: nobody is told which.
+        NotFoundError: the action does not exist, or is not a web action; the text does not tell which.
     """
     path = request.scope["raw_path"].decode("latin-1").removeprefix(_PREFIX)
     namespace, package, rest = (*path.split("/", 2), "", "")[:3]
     namespace, package, target = unquote(namespace), unquote(package), target_of(rest)
     if (namespace, package) == GATEWAY:
         raise NotFoundError(
-            "There is no API gateway here: a web action has a URL of its own, "
+            "The server has no API gateway. Call a web action at its own URL, "
             "/api/v1/web/NAMESPACE/PACKAGE/ACTION."
         )
     parts = [namespace, *([] if package == NO_PACKAGE else [package]), target.action]
@@ -89,8 +89,8 @@ def _found(request: Request, api: Api) -> tuple[str, Action, Target]:
     return namespace, action, target
 
 
-def _asked(request: Request, target: Target, api: Api) -> WebRequest:
-    """The request without its body. A namespace's key stays here: the action is told whose it is."""
+def _sent(request: Request, target: Target, api: Api) -> WebRequest:
+    """The request without its body. The action gets the caller's namespace, never its key."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     user = _user(request, api)
     if user is not None:

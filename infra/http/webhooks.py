@@ -1,4 +1,4 @@
-"""Webhooks: whoever knows the token of one fires its trigger."""
+"""Webhooks over HTTP: the holder of a webhook's token fires its trigger."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from . import reading
+from . import requests
 from .responses import Json
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def call_webhook(request: Request, api: Api) -> Response:
-    """The body is the payload. 202 when the trigger has fired, 204 when no rule is active."""
-    body = await reading.content(request, api.payload_bytes)
+    """Fires a trigger with the body as payload: 202 if a rule is active, else 204."""
+    body = await requests.content(request, api.payload_bytes)
     id = await api.webhooks.hear(request.path_params["token"], request.headers, bytes(body))
     return Response(status_code=204) if id is None else Json({"activationId": id}, 202)

@@ -1,4 +1,4 @@
-"""The place of a wing in the service over HTTP: the routes it adds, and how it refuses other requests."""
+"""A wing: another API that the service serves over HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 Endpoint: TypeAlias = "Callable[..., Awaitable[Response]]"
-Route: TypeAlias = "tuple[str, str, Endpoint]"  # a method or "*", a path, and what answers
+Route: TypeAlias = "tuple[str, str, Endpoint]"  # a method or "*", a path, an endpoint
 
 
 def _other(_: Request) -> None:
@@ -24,8 +24,8 @@ class Wing:
     """Another API beside OpenWhisk's.
 
     Args:
-        routes: that it adds.
-        unknown: refuses a request of its clients that no route takes; None for requests of others.
+        routes: the routes of the API.
+        unknown: refuses a request of the API's clients that has no route; None for other requests.
     """
 
     routes: Sequence[Route]

@@ -1,4 +1,4 @@
-"""What is known of a function: read from requests, kept as its action's annotation, and shown."""
+"""A function's configuration: read from requests, kept as its action's annotation, and shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...actions import FUNCTION, NODE, PYTHON
 from ...composer import Name
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...composer import JSON
+    from ..aws import Members
     from ..http import Api
 
+Function: TypeAlias = "dict[str, Any]"
+"""A function's configuration in Lambda's words; `settings` has checked it."""
+
 LATEST = "$LATEST"
-MAX_TIMEOUT_S, MAX_MEMORY_MB, LEAST_MEMORY_MB = 300, 512, 256  # that a worker of ours has
+MAX_TIMEOUT_S, MAX_MEMORY_MB, LEAST_MEMORY_MB = 300, 512, 256  # limits of our workers
 RUNTIMES = ((re.compile(r"python3\.\d{1,2}"), PYTHON), (re.compile(r"nodejs\d{1,2}\.x"), NODE))
 _NAMED = re.compile(
     r"(?:arn:aws[a-zA-Z-]*:lambda:[a-z0-9-]+:)?(?:\d{12}:)?(?:function:)?"
@@ -50,18 +54,18 @@ DEFAULTS: dict[str, JSON] = {"Description": "", "Timeout": 3, "MemorySize": 128}
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A function's name, and what of it is meant."""
+    """A function's name, and the version or alias in a request."""
 
     name: str
     qualifier: str | None
 
     def action(self, namespace: str) -> Name:
-        """The name of the action that it is."""
+        """The name of the function's action."""
         return Name(namespace, None, self.name)
 
 
 def named(text: str, qualifier: str | None = None) -> Named:
-    """What a name or an ARN, or a part of one, names.
+    """Parses a function's name, its ARN or a part of the ARN.
 
     Raises:
         AwsError: ValidationException.
@@ -81,7 +85,7 @@ def arn_of(name: str, api: Api) -> str:
 
 
 def kind_of(runtime: JSON, api: Api) -> str:
-    """The kind of action that a runtime is here.
+    """The kind of action for a runtime.
 
     Raises:
         AwsError: InvalidParameterValueException.
@@ -96,7 +100,7 @@ def kind_of(runtime: JSON, api: Api) -> str:
 
 
 def environment_of(doc: Mapping[str, JSON]) -> dict[str, str] | None:
-    """The variables of a request; None when it says nothing of them.
+    """The environment variables in a request; None if it has none.
 
     Raises:
         AwsError: InvalidParameterValueException.
@@ -107,37 +111,40 @@ def environment_of(doc: Mapping[str, JSON]) -> dict[str, str] | None:
     found = given.get("Variables") if isinstance(given, dict) else None
     if found is None:
         return {}
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
-        raise invalid("Environment.Variables must be an object of texts.")
-    for name in found:
+    if not isinstance(found, dict):
+        raise invalid("Environment.Variables must be an object whose values are strings.")
+    variables = {name: text for name, text in found.items() if isinstance(text, str)}
+    if len(variables) < len(found):
+        raise invalid("Environment.Variables must be an object whose values are strings.")
+    for name in variables:
         if not re.fullmatch(r"[a-zA-Z]([a-zA-Z0-9_])+", name):
             raise invalid(
                 f"1 validation error detected: Value '{name}' at 'environment.variables' failed to "
                 "satisfy constraint: Map keys must satisfy constraint: [Member must satisfy regular "
                 "expression pattern: [a-zA-Z]([a-zA-Z0-9_])+]"
             )
-    return dict(found)
+    return variables
 
 
-def settings(shape: Any, doc: dict[str, JSON]) -> dict[str, JSON]:
-    """What a request sets, checked.
+def settings(shape: Members, doc: dict[str, JSON]) -> Function:
+    """The checked settings in a request.
 
     Raises:
-        AwsError: naming what is wrong.
+        AwsError: a setting is malformed or not supported.
     """
     found = read(shape, doc)
     if found.get("Publish"):
-        raise invalid("Versions of functions are not kept here: leave out 'Publish'.")
+        raise invalid("Versions of functions are not supported: leave out 'Publish'.")
     if doc.get("Layers"):
-        raise invalid("There are no layers here: leave out 'Layers', and put what is in them into the ZipFile.")  # fmt: skip
+        raise invalid("Layers are not supported: leave out 'Layers', and put their files into the ZipFile.")  # fmt: skip
     environment = environment_of(doc)
     if environment is not None:
         found["Environment"] = {"Variables": environment}
     return found
 
 
-def environment(function: Mapping[str, JSON]) -> dict[str, str]:
-    """The environment variables that a function sees: its own, and those that Lambda sets."""
+def environment(function: Function) -> dict[str, str]:
+    """The environment variables of a function: its own, and those that Lambda sets."""
     name, own = function["FunctionName"], function.get("Environment", {}).get("Variables", {})
     region = function["FunctionArn"].split(":")[3]
     return {
@@ -152,15 +159,15 @@ def environment(function: Mapping[str, JSON]) -> dict[str, str]:
 
 
 def coded(uploaded: bytes) -> dict[str, JSON]:
-    """What is told of code."""
+    """The hash and size of a function's code."""
     return {
         "CodeSha256": b64encode(sha256(uploaded).digest()).decode(),
         "CodeSize": len(uploaded),
     }
 
 
-def document(function: dict[str, JSON], kind: str, archive: bytes) -> dict[str, JSON]:
-    """The action that a function is."""
+def document(function: Function, kind: str, archive: bytes) -> dict[str, JSON]:
+    """The definition of a function's action."""
     seconds, memory_mb = function["Timeout"], function["MemorySize"]
     return {
         "exec": {"kind": kind, "code": b64encode(archive).decode()},
@@ -173,14 +180,17 @@ def document(function: dict[str, JSON], kind: str, archive: bytes) -> dict[str, 
 
 
 def modified(now_ms: int) -> str:
-    """An instant as Lambda writes it."""
+    """An instant in Lambda's format."""
     instant = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
     return instant.replace("+00:00", "+0000")
 
 
-def shown(function: dict[str, JSON]) -> dict[str, JSON]:
+def shown(function: Function) -> dict[str, JSON]:
     """A function's configuration as Lambda shows it."""
-    group = {"LogFormat": "Text", "LogGroup": f"/aws/lambda/{function['FunctionName']}"}
+    group: dict[str, JSON] = {
+        "LogFormat": "Text",
+        "LogGroup": f"/aws/lambda/{function['FunctionName']}",
+    }
     return {
         **{name: value for name, value in function.items() if name != "Tags"},
         "Version": LATEST,

@@ -1,4 +1,4 @@
-"""Functions: they are created, shown, changed, listed and deleted."""
+"""Functions: create, describe, change, list and delete them."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from .protocol import Answer
 if TYPE_CHECKING:
     from ...composer import JSON
     from ..http import Api
-    from .configuration import Named
-    from .protocol import Asked
+    from .configuration import Function, Named
+    from .protocol import ApiCall
 
 PAGE, MOST = 50, 10_000
 CREATED_STATUS, GONE, CONFLICT, CHANGED = 201, 204, 409, 412
 UNZIPPED = "Could not unzip uploaded file. Please check your file, then try to upload again."
 
 
-async def create_function(asked: Asked, api: Api) -> Answer:
-    """Creates one; its action must not be there yet."""
-    doc = asked.document
+async def create_function(call: ApiCall, api: Api) -> Answer:
+    """Creates a function; no action may have its name yet."""
+    doc = call.document
     given = settings(CREATED, doc)
     meant = named(given.pop("FunctionName"))
     if given.pop("PackageType", "Zip") != "Zip":
@@ -55,7 +55,7 @@ async def create_function(asked: Asked, api: Api) -> Answer:
         raise invalid("Runtime and Handler are mandatory parameters for functions created with deployment packages.")  # fmt: skip
     code = doc.get("Code")
     uploaded = _uploaded(code.get("ZipFile") if isinstance(code, dict) else None)
-    function: dict[str, JSON] = {
+    function: Function = {
         "FunctionName": meant.name,
         "FunctionArn": arn_of(meant.name, api),
         **DEFAULTS,
@@ -67,47 +67,47 @@ async def create_function(asked: Asked, api: Api) -> Answer:
         function["Tags"] = doc["Tags"]
     archive = await _packed(uploaded, kind, function)
     try:
-        await _put(meant, function, kind, archive, asked, api, overwrite=False)
+        await _put(meant, function, kind, archive, call, api, overwrite=False)
     except ConflictError:
-        text = f"Function already exist: {meant.name}{_taken(meant, asked, api)}"
+        text = f"Function already exist: {meant.name}{_taken(meant, call, api)}"
         raise AwsError("ResourceConflictException", text, CONFLICT) from None
     return Answer(shown(function), CREATED_STATUS)
 
 
-async def get_function(asked: Asked, api: Api) -> Answer:
-    _, function = found(_named(asked), asked, api)
+async def get_function(call: ApiCall, api: Api) -> Answer:
+    _, function = found(_named(call), call, api)
     tags = {"Tags": function["Tags"]} if function.get("Tags") else {}
     return Answer({"Configuration": shown(function), "Code": {"RepositoryType": "S3"}, **tags})
 
 
-async def get_configuration(asked: Asked, api: Api) -> Answer:
-    return Answer(shown(found(_named(asked), asked, api)[1]))
+async def get_configuration(call: ApiCall, api: Api) -> Answer:
+    return Answer(shown(found(_named(call), call, api)[1]))
 
 
-async def list_versions(asked: Asked, api: Api) -> Answer:
-    """The only one that there is."""
-    return Answer({"Versions": [shown(found(_named(asked), asked, api)[1])]})
+async def list_versions(call: ApiCall, api: Api) -> Answer:
+    """Lists the only version, `$LATEST`."""
+    return Answer({"Versions": [shown(found(_named(call), call, api)[1])]})
 
 
-async def update_code(asked: Asked, api: Api) -> Answer:
-    """Replaces its code."""
-    given = settings(REPLACED, asked.document)
-    meant = _named(asked)
-    action, function = found(meant, asked, api)
+async def update_code(call: ApiCall, api: Api) -> Answer:
+    """Replaces the code of a function."""
+    given = settings(REPLACED, call.document)
+    meant = _named(call)
+    action, function = found(meant, call, api)
     _check_revision(given, function)
     uploaded = _uploaded(given.get("ZipFile"))
     made = {**function, **coded(uploaded), **_stamped(api)}
     archive = await _packed(uploaded, action.kind, made)
     if not given.get("DryRun"):
-        await _put(meant, made, action.kind, archive, asked, api, overwrite=True)
+        await _put(meant, made, action.kind, archive, call, api, overwrite=True)
     return Answer(shown(made))
 
 
-async def update_configuration(asked: Asked, api: Api) -> Answer:
-    """Changes what is named; its code stays."""
-    given = settings(CONFIGURED, asked.document)
-    meant = _named(asked)
-    action, function = found(meant, asked, api)
+async def update_configuration(call: ApiCall, api: Api) -> Answer:
+    """Changes the given settings of a function; its code stays."""
+    given = settings(CONFIGURED, call.document)
+    meant = _named(call)
+    action, function = found(meant, call, api)
     _check_revision(given, function)
     given.pop("RevisionId", None)
     kind = kind_of(given.get("Runtime", function["Runtime"]), api)
@@ -115,25 +115,25 @@ async def update_configuration(asked: Asked, api: Api) -> Answer:
     code: Any = action.exec
     before = b64decode(code.text)
     archive = await asyncio.to_thread(repacked, before, kind, made["Handler"], environment(made))
-    await _put(meant, made, kind, archive, asked, api, overwrite=True)
+    await _put(meant, made, kind, archive, call, api, overwrite=True)
     return Answer(shown(made))
 
 
-async def delete_function(asked: Asked, api: Api) -> Answer:
-    meant = _named(asked)
-    found(meant, asked, api)
-    await api.engine.registry.remove(Action, meant.action(asked.namespace))
+async def delete_function(call: ApiCall, api: Api) -> Answer:
+    meant = _named(call)
+    found(meant, call, api)
+    await api.engine.registry.remove(Action, meant.action(call.namespace))
     return Answer(b"", GONE)
 
 
-async def list_functions(asked: Asked, api: Api) -> Answer:
-    """All of the namespace, by name, a page at a time."""
-    query = asked.request.query_params
+async def list_functions(call: ApiCall, api: Api) -> Answer:
+    """Lists the functions of the namespace, by name, in pages."""
+    query = call.request.query_params
     size = _size(query.get("MaxItems"))
     after = _marked(query.get("Marker"))
-    functions = [
+    functions: list[Function] = [
         function
-        for action in api.engine.catalog.all(Action, asked.namespace)
+        for action in api.engine.catalog.all(Action, call.namespace)
         if action.name.package is None and (function := function_of(action)) is not None
     ]
     left = sorted(
@@ -147,8 +147,8 @@ async def list_functions(asked: Asked, api: Api) -> Answer:
     return Answer(answer)
 
 
-def found(meant: Named, asked: Asked, api: Api) -> tuple[Action, dict[str, JSON]]:
-    """The function that is meant, and its action.
+def found(meant: Named, call: ApiCall, api: Api) -> tuple[Action, Function]:
+    """The action of a function, and the function.
 
     Raises:
         AwsError: ResourceNotFoundException.
@@ -157,7 +157,7 @@ def found(meant: Named, asked: Asked, api: Api) -> tuple[Action, dict[str, JSON]
     if meant.qualifier not in (None, LATEST):
         raise missing(f"{arn}:{meant.qualifier}")
     try:
-        action = api.engine.catalog.resolve(meant.action(asked.namespace), asked.namespace)
+        action = api.engine.catalog.resolve(meant.action(call.namespace), call.namespace)
     except NotFoundError:
         raise missing(arn) from None
     function = function_of(action)
@@ -166,20 +166,20 @@ def found(meant: Named, asked: Asked, api: Api) -> tuple[Action, dict[str, JSON]
     return action, function
 
 
-# --- parts ---------------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------
 
 
-def _taken(meant: Named, asked: Asked, api: Api) -> str:
-    """What is to be said of a name that there is already."""
+def _taken(meant: Named, call: ApiCall, api: Api) -> str:
+    """The reason why a name is in use, if it is not a function's."""
     try:
-        found(meant, asked, api)
+        found(meant, call, api)
     except AwsError:
-        return " (an action has this name, and is no function of this API)"
+        return " (an action that is not a Lambda function has this name)"
     return ""
 
 
-def _named(asked: Asked) -> Named:
-    return named(asked.name, asked.request.query_params.get("Qualifier"))
+def _named(call: ApiCall) -> Named:
+    return named(call.name, call.request.query_params.get("Qualifier"))
 
 
 def _uploaded(text: JSON) -> bytes:
@@ -188,10 +188,10 @@ def _uploaded(text: JSON) -> bytes:
     try:
         return b64decode(text, validate=True)
     except binascii.Error:
-        raise AwsError("SerializationException", "ZipFile is no base64.") from None
+        raise AwsError("SerializationException", "ZipFile is not valid base64.") from None
 
 
-async def _packed(uploaded: bytes, kind: str, function: dict[str, JSON]) -> bytes:
+async def _packed(uploaded: bytes, kind: str, function: Function) -> bytes:
     try:
         return await asyncio.to_thread(
             packed, uploaded, kind, function["Handler"], environment(function)
@@ -202,16 +202,16 @@ async def _packed(uploaded: bytes, kind: str, function: dict[str, JSON]) -> byte
 
 async def _put(  # noqa: PLR0913, PLR0917  an action has as many sides
     meant: Named,
-    function: dict[str, JSON],
+    function: Function,
     kind: str,
     archive: bytes,
-    asked: Asked,
+    call: ApiCall,
     api: Api,
     *,
     overwrite: bool,
 ) -> None:
     made = document(function, kind, archive)
-    name = meant.action(asked.namespace)
+    name = meant.action(call.namespace)
     await api.engine.registry.put(Action, name, made, overwrite=overwrite)
 
 
@@ -220,7 +220,7 @@ def _stamped(api: Api) -> dict[str, JSON]:
     return {"LastModified": modified(api.engine.now_ms), "RevisionId": str(revision)}
 
 
-def _check_revision(given: dict[str, JSON], function: dict[str, JSON]) -> None:
+def _check_revision(given: Function, function: Function) -> None:
     if given.get("RevisionId", function["RevisionId"]) != function["RevisionId"]:
         raise AwsError(
             "PreconditionFailedException",

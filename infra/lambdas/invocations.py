@@ -1,13 +1,13 @@
-"""A function is invoked: it is the Task of a state machine of its own, in the way that AWS invokes it.
+"""Invokes a function: it runs as the only Task of a state machine.
 
-So what comes of it is just what its handler returned or raised, whatever JSON that is, and its run has a record with
-its log. An `Event` is durable when it is answered, and tried twice more if it fails, a minute later and two.
+So the result is any JSON value that the handler returns or raises, and the run has a record with its log. An
+`Event` is durable when the server answers, and retried twice if it fails, after one minute and after two.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -20,35 +20,37 @@ from .configuration import LATEST, arn_of, missing, named
 from .protocol import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...actions import Action
     from ...composer import JSON
     from ..engine import MachineExecution
     from ..http import Api
-    from .protocol import Asked
+    from .protocol import ApiCall
 
-SLACK_S = 30.0  # over the function's own timeout, for its worker to start
+SLACK_S = 30.0  # time for the worker to start, beside the function's timeout
 
 
-async def invoke(asked: Asked, api: Api) -> Answer:
-    """As the header `X-Amz-Invocation-Type` says: waited for, not waited for, or not at all."""
-    headers = asked.request.headers
-    meant = named(asked.name, asked.request.query_params.get("Qualifier"))
+async def invoke(call: ApiCall, api: Api) -> Answer:
+    """Invokes a function: synchronously, asynchronously or not at all (`X-Amz-Invocation-Type`)."""
+    headers = call.request.headers
+    meant = named(call.name, call.request.query_params.get("Qualifier"))
     arn = arn_of(meant.name, api)
     if meant.qualifier not in (None, LATEST):
         raise missing(f"{arn}:{meant.qualifier}")
     try:
-        action = api.engine.catalog.resolve(meant.action(asked.namespace), asked.namespace)
+        action = api.engine.catalog.resolve(meant.action(call.namespace), call.namespace)
     except NotFoundError:
         raise missing(arn) from None
-    event = _event(asked.content)
+    event = _event(call.content)
     match headers.get("x-amz-invocation-type", "RequestResponse"):
         case "RequestResponse":
-            beginning = Beginning(machine_of(action.name), event, asked.namespace)
+            beginning = Beginning(machine_of(action.name), event, call.namespace)
             tail = headers.get("x-amz-log-type") == "Tail"
             return await _waited_for(action, beginning, api, tail=tail)
         case "Event":
             machine, unwaited = machine_of(action.name, AGAIN), Unwaited(EVENT)
-            beginning = Beginning(machine, event, asked.namespace, unwaited=unwaited)
+            beginning = Beginning(machine, event, call.namespace, unwaited=unwaited)
             await api.engine.executions.begin(beginning)
             return Answer(b"", 202)
         case "DryRun":
@@ -81,7 +83,7 @@ async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: b
     wait_s = action.limits.timeout_ms / 1000 + SLACK_S
     execution, ended = await api.engine.executions.run(beginning, wait_s)
     if ended is None:
-        raise AwsError("ServiceException", "The function has not ended in its time.", 500)
+        raise AwsError("ServiceException", "The function did not end in time.", 500)
     activation = activation_id(execution.id, "0", 1)
     headers = {"X-Amz-Executed-Version": LATEST, "x-amzn-RequestId": request_id(activation)}
     if isinstance(ended.outcome, Failure):
@@ -95,20 +97,22 @@ async def _waited_for(action: Action, beginning: Beginning, api: Api, *, tail: b
 
 
 def _error(failure: Failure) -> JSON:
-    """What the handler raised, as it is told in the cause; else what the engine says of it."""
-    cause = failure.error.get("Cause")
+    """The error that the handler raised, from the cause; else the engine's error."""
+    error: Mapping[str, Any] = failure.error if isinstance(failure.error, dict) else {}
+    cause = error.get("Cause")
     try:
         told = json.loads(cause or "")
     except ValueError:
         told = None
     if isinstance(told, dict) and "errorType" in told:
         return told
-    return {"errorMessage": cause or "", "errorType": failure.error.get("Error")}
+    return {"errorMessage": cause or "", "errorType": error.get("Error")}
 
 
 async def _log(action: Action, execution: MachineExecution, namespace: str, api: Api) -> str:
-    """What a run has printed, with the lines of the platform around it."""
-    await api.engine.commit(Write())  # the record is written with what was before this
+    """The output of a run, with Lambda's own lines around it."""
+    await api.engine.commit(Write())  # the record is in an earlier write
     query = Query(namespace=namespace, cause=execution.id, limit=1)
-    (record,) = await api.engine.records.activations(query, whole=True)
+    (found,) = await api.engine.records.activations(query, whole=True)
+    record: Mapping[str, Any] = found
     return log_tail(action, record["activationId"], record["duration"], record["logs"])

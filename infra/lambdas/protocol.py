@@ -1,4 +1,4 @@
-"""Lambda's protocol: REST with JSON, signed as all of AWS is."""
+"""Lambda's protocol: REST with JSON, signed as all of AWS' protocols are."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from ..http import Api
 
 SERVICE = "lambda"
-MAX_BODY_BYTES = 70_167_211  # Lambda's own, of what it takes: 50 MB of an archive, in base64
+MAX_BODY_BYTES = 70_167_211  # Lambda's own limit: an archive of 50 MB in base64
 DENIED = 403
-# What is wrong with who asks: Lambda answers 403.
+# Errors of authentication: Lambda answers 403.
 CREDENTIALS = frozenset({
     "IncompleteSignatureException", "InvalidSignatureException", "MissingAuthenticationTokenException",
     "UnrecognizedClientException",
@@ -42,8 +42,8 @@ CREDENTIALS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request, once it is known whose it is; `id` is what it is called."""
+class ApiCall:
+    """An authenticated request; `id` is its request id."""
 
     namespace: str
     id: str
@@ -52,7 +52,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What the path names: a function's name, or its ARN, or a part of that."""
+        """The function in the path: its name, its ARN or a part of the ARN."""
         name: str = self.request.path_params["name"]
         return name
 
@@ -61,7 +61,7 @@ class Asked:
         """The body.
 
         Raises:
-            AwsError: SerializationException, when it is no object.
+            AwsError: SerializationException: the body is not a JSON object.
         """
         found = parsed(self.content or b"{}")
         if not isinstance(found, dict):
@@ -71,14 +71,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is answered: JSON, or bytes that are."""
+    """A response: a JSON value, or its bytes."""
 
     content: JSON | bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Operation: TypeAlias = Callable[[Asked, "Api"], Awaitable[Answer]]
+Operation: TypeAlias = Callable[[ApiCall, "Api"], Awaitable[Answer]]
 
 
 def served(operation: Operation) -> Callable[[Request, Api], Awaitable[Response]]:
@@ -101,13 +101,13 @@ def served(operation: Operation) -> Callable[[Request, Api], Awaitable[Response]
 
 
 def unknown(request: Request) -> Response | None:
-    """Refuses an operation of Lambda that is not here. None for a client of another service.
+    """Refuses an unsupported operation of Lambda. None for a client of another service.
 
     The signature names the service; it is not checked.
     """
     if f"/{SERVICE}/{TERMINATOR}" not in request.headers.get("authorization", ""):
         return None
-    why = f"There is no such operation of Lambda here: {request.method} {request.url.path:.200}"
+    why = f"This operation of Lambda is not supported: {request.method} {request.url.path:.200}"
     return _refused(_new_id(), AwsError("UnknownOperationException", why, 404))
 
 
@@ -116,11 +116,11 @@ async def _answered(operation: Operation, request: Request, api: Api, id: str) -
     hashed = sha256()
     body = await content(request, MAX_BODY_BYTES, hashed)
     signed.check(request, hashed.hexdigest())
-    return await operation(Asked(signed.namespace, id, request, body), api)
+    return await operation(ApiCall(signed.namespace, id, request, body), api)
 
 
 def parsed(content: bytes | bytearray) -> JSON:
-    """What a body says.
+    """The value of a body.
 
     Raises:
         AwsError: SerializationException.
@@ -139,7 +139,7 @@ def _new_id() -> str:
 
 def _refused(id: str, error: AwsError) -> Response:
     status = DENIED if error.code in CREDENTIALS else error.status
-    kind = "User" if status < 500 else "Service"  # noqa: PLR2004  whose fault it is
+    kind = "User" if status < 500 else "Service"  # noqa: PLR2004  the client's or the server's fault
     body = orjson.dumps({"Type": kind, "Message": error.message, "message": error.message})
     headers = {"x-amzn-RequestId": id, "x-amzn-ErrorType": error.code}
     return Response(body, status, headers, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Where Lambda's operations are served: the paths of its API."""
+"""The paths of Lambda's API, with their operations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Activities: work that waits until somebody outside asks for it, and answers by its token.
+"""Activities: work that a worker polls for, and answers by its token.
 
-What there is to do is in memory: a step that nobody has taken is asked for again after a crash. When a worker
-takes it that is durable before the worker hears of it, so that nobody else is given it.
+Waiting work is in memory only: after a crash the engine repeats the steps that no worker has taken. When a
+worker takes a step, that is durable before the worker gets it, so that no other worker gets it too.
 """
 
 from __future__ import annotations
@@ -32,23 +32,29 @@ if TYPE_CHECKING:
     from ...composer import JSON
     from ..engine import Engine
 
-ACTIVITY = "activity"  # the kind of the action that hands work out; and of the documents
+ACTIVITY = "activity"  # the kind of the action that hands out work, and of the documents
+TAGS = "tags"  # a field of the configuration
 RUNTIME = "States.Runtime"
-POLL_S = 60.0  # that a worker waits for work, as on AWS
+POLL_S = 60.0  # a worker's wait for work, as on AWS
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """An activity that was created. `configuration` is as whoever created it has it."""
+    """An activity: its name, and its tags and encryption in AWS' words as `configuration`."""
 
     namespace: str
     name: str
     created_ms: int
     configuration: dict[str, JSON] = field(default_factory=dict)
 
+    @property
+    def tags(self) -> dict[str, str]:
+        tags = self.configuration.get(TAGS)
+        return {key: str(value) for key, value in tags.items()} if isinstance(tags, dict) else {}
+
 
 class Work(NamedTuple):
-    """What a worker is given: an input, and the token to answer by."""
+    """A step for a worker: its input, and the token to answer by."""
 
     token: str
     input: JSON
@@ -72,9 +78,9 @@ class Activities:
     """Creates activities, and hands out their work. An `Invoker`.
 
     Args:
-        store: where it is kept which there are.
-        clock: the time.
-        poll_s: how long a worker waits for work.
+        store: store of the activities.
+        clock: source of time.
+        poll_s: time that a worker waits for work.
     """
 
     kinds = frozenset({ACTIVITY})
@@ -87,28 +93,28 @@ class Activities:
         self._engine: Engine
 
     async def load(self) -> None:
-        """Reads from the store which there are."""
+        """Reads the activities from the store."""
         async for document in self._store.documents(ACTIVITY):
             activity = Activity(**orjson.loads(document.body or b""))
             self._created[activity.namespace, activity.name] = activity
 
     def begin(self, engine: Engine) -> None:
-        """Hands out the work of an engine."""
+        """Sets the engine whose work is handed out."""
         self._engine = engine
 
     def close(self) -> None:
-        """Nobody waits for work any more."""
+        """Ends the wait of all workers."""
         for workers in self._workers.values():
             for worker in workers:
                 worker.cancel()
 
-    # --- which there are ---------------------------------------------------------------------
+    # --- the activities ----------------------------------------------------------------------
 
     def get(self, namespace: str, name: str) -> Activity:
         """The activity of this name.
 
         Raises:
-            NotFoundError: when there is none.
+            NotFoundError: no activity has this name.
         """
         found = self._created.get((namespace, name))
         if found is None:
@@ -116,12 +122,12 @@ class Activities:
         return found
 
     def list(self, namespace: str) -> list[Activity]:
-        """Those of a namespace, in order of name."""
+        """The activities of a namespace, in order of name."""
         found = [activity for activity in self._created.values() if activity.namespace == namespace]
         return sorted(found, key=lambda activity: activity.name)
 
     async def create(self, namespace: str, name: str, configuration: dict[str, JSON]) -> Activity:
-        """Creates an activity. One that there is stays as it is."""
+        """Creates an activity. An existing one stays as it is."""
         known = self._created.get((namespace, name))
         if known is None:
             known = Activity(namespace, name, self._clock.now_ms(), configuration)
@@ -130,13 +136,13 @@ class Activities:
         return known
 
     async def configure(self, activity: Activity, configuration: dict[str, JSON]) -> None:
-        """Changes what is said of an activity that is there."""
+        """Replaces the configuration of an activity."""
         changed = replace(activity, configuration=configuration)
         await self._keep(activity.namespace, activity.name, orjson.dumps(asdict(changed)))
         self._created[activity.namespace, activity.name] = changed
 
     async def delete(self, namespace: str, name: str) -> None:
-        """Deletes an activity, if there is one. Work that waits for it waits on, as on AWS."""
+        """Deletes an activity, if it exists. Its waiting work waits on, as on AWS."""
         if (namespace, name) in self._created:
             await self._keep(namespace, name, None)
             self._created.pop((namespace, name), None)
@@ -148,7 +154,7 @@ class Activities:
     # --- the port ----------------------------------------------------------------------------
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
-        """Puts a step among the work of the activity that its `arn` names."""
+        """Queues a step for the activity that its `arn` names."""
         text = str(invocation.params.get("arn"))
         arn = parsed_arn(text)
         place = invocation.namespace, arn.name if isinstance(arn, ActivityArn) else ""
@@ -160,7 +166,7 @@ class Activities:
         self._call(place)
 
     def cancel(self, activation: str) -> None:
-        """A step that nobody has taken is taken back."""
+        """Withdraws a step that no worker has taken."""
         for tasks in self._tasks.values():
             for task in tasks:
                 if task.invocation.activation == activation:
@@ -177,21 +183,23 @@ class Activities:
     async def take(
         self, namespace: str, name: str, worker: str | None, gone: Gone = _here
     ) -> Work | None:
-        """Work for a worker, as soon as there is any; None when there is none for some time.
+        """Waits for work and returns it; None if none arrives in time.
 
         Args:
-            namespace: of the activity.
-            name: of the activity.
-            worker: how the worker calls itself.
-            gone: whether the worker has gone: then it is given nothing.
+            namespace: namespace of the activity.
+            name: name of the activity.
+            worker: name that the worker gives itself.
+            gone: true if the worker has disconnected: then it gets nothing.
 
         Raises:
-            NotFoundError: when there is no such activity.
-            UnavailableError: when the store does not commit.
+            NotFoundError: the activity does not exist.
+            UnavailableError: the store does not commit.
         """
         self.get(namespace, name)
-        if not self._engine.healthy:  # work that is taken must be known to be
-            raise UnavailableError("The server cannot store anything just now: ask again later.")
+        if not self._engine.healthy:  # taken work must be durable
+            raise UnavailableError(
+                "The server cannot store anything at the moment: try again later."
+            )
         place = namespace, name
         try:
             async with asyncio.timeout(self._poll_s):
@@ -214,11 +222,11 @@ class Activities:
         now_ms = self._clock.now_ms()
         taken: dict[str, JSON] = {} if worker is None else {"worker": worker}
         done(Completion(Success(taken), now_ms, now_ms))
-        await self._engine.commit(Write())  # with all that has gathered by now: this, too
+        await self._engine.commit(Write())  # commits all pending writes, this one too
         return Work(invocation.token, invocation.params["input"])
 
     async def _called(self, place: tuple[str, str]) -> None:
-        """Waits for its turn among those who wait for the same."""
+        """Waits for a turn among the workers that poll the same activity."""
         waiting = self._workers.setdefault(place, deque())
         called: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiting.append(called)
@@ -227,12 +235,12 @@ class Activities:
         except asyncio.CancelledError:
             if called in waiting:
                 waiting.remove(called)
-            elif self._tasks.get(place):  # it was called, but does not come
+            elif self._tasks.get(place):  # its turn goes to the next worker
                 self._call(place)
             raise
 
     def _call(self, place: tuple[str, str]) -> None:
-        """Calls who has waited longest."""
+        """Gives the worker that has waited longest its turn."""
         waiting = self._workers.get(place)
         while waiting:
             called = waiting.popleft()

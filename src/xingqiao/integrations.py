@@ -1,5 +1,5 @@
 """Service integrations of your own: see `docs/stepfunctions.md`."""
 
-from .infra.aws import Asked, Integration, IntegrationError
+from .infra.aws import Integration, IntegrationError, IntegrationRequest
 
-__all__ = ["Asked", "Integration", "IntegrationError"]
+__all__ = ["Integration", "IntegrationError", "IntegrationRequest"]

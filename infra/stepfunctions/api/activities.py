@@ -1,20 +1,20 @@
-"""Activities: they are created and deleted, and workers ask for their work."""
+"""Activities: create, delete, describe and list them, and poll for their work."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ....actions import ActivityArn, NotFoundError
-from ...aws import AwsError
-from .data import json_text
-from .finding import check_given
-from .naming import read_arn
+from ...aws import AwsError, json_text
+from ..activities import TAGS
+from .names import check_name, read_arn
 from .pages import page
 from .protocol import seconds
-from .tags import TAGS, added
+from .tags import added
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..activities import Activity
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -23,16 +23,16 @@ ENCRYPTION = "encryptionConfiguration"
 
 
 async def create_activity(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Creates one. Asking for the same again answers the same; tags that differ are not looked at."""
-    name = check_given(params["name"])
+    """Creates an activity; a repeated request gets the same answer, even with other tags."""
+    name = check_name(params["name"])
     configuration: dict[str, JSON] = {}
     if ENCRYPTION in params:
         configuration[ENCRYPTION] = params[ENCRYPTION]
     tags = added({}, params.get("tags", []))
     if tags:
-        configuration[TAGS] = tags
+        configuration[TAGS] = {**tags}
     activity = await api.activities.create(caller.namespace, name, configuration)
     if activity.configuration.get(ENCRYPTION) != configuration.get(ENCRYPTION):
         text = f"Activity Already Exists: '{api.arns.activity(name)}'"
@@ -44,15 +44,15 @@ async def create_activity(
 
 
 async def delete_activity(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Deletes one; there need be none."""
+    """Deletes an activity, if it exists."""
     await api.activities.delete(caller.namespace, read_arn(params["activityArn"], ActivityArn).name)
     return {}
 
 
 async def describe_activity(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     arn = params["activityArn"]
     try:
@@ -64,7 +64,7 @@ async def describe_activity(
 
 
 async def list_activities(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     """The activities of the caller's namespace, in order of name."""
     activities = api.activities.list(caller.namespace)
@@ -73,9 +73,9 @@ async def list_activities(
 
 
 async def get_activity_task(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Work for a worker, as soon as there is any; no token when there is none for a minute."""
+    """Waits for work; the token is null if none arrives in a minute."""
     arn = params["activityArn"]
     name = read_arn(arn, ActivityArn).name
     try:

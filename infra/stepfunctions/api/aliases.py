@@ -1,4 +1,4 @@
-"""Aliases of state machines: names that lead to one or two versions."""
+"""Aliases of state machines: names for one or two versions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from ...aws import (
     wrong_resource,
 )
 from ..machines import Alias
-from .naming import read_arn
+from .names import read_arn
 from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....composer import JSON
+    from ...aws import Parameters
     from ..machines import Machine
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MOST = 100  # aliases of a machine
-WHOLE = 100  # what weights add up to
+WHOLE = 100  # the sum of an alias' weights
 
 
 def chosen(alias: Alias, execution: str) -> int:
-    """The version that an execution of this name is of: as often each as it weighs.
+    """The version that an execution of this name runs, chosen by weight.
 
-    Asking for the same execution again leads to the same one.
+    The choice depends on the name only, so a repeated request gets the same version.
     """
     at = int.from_bytes(sha256(execution.encode()).digest()[:8]) % WHOLE
     for number, weight in alias.routes:
@@ -43,8 +46,8 @@ def chosen(alias: Alias, execution: str) -> int:
     raise AssertionError(alias)  # weights add up
 
 
-async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Creates an alias. Asking for the same again answers the same."""
+async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Creates an alias; a repeated request gets the same answer."""
     name, now_ms = params["name"], api.engine.now_ms
     owner, routes = _routes(params["routingConfiguration"])
     async with api.machines.changing(caller.namespace, owner):
@@ -77,8 +80,8 @@ async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     }
 
 
-async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Changes where an alias leads, or its description."""
+async def update(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Changes the versions of an alias, or its description."""
     arn = _alias_arn(params)
     if not params.keys() & {"description", "routingConfiguration"}:
         raise invalid("Either the description or the routing configuration must be specified")
@@ -101,8 +104,8 @@ async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {"updateDate": seconds(alias.updated_ms)}
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Deletes an alias; there need be none."""
+async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Deletes an alias, if it exists."""
     arn = _alias_arn(params)
     async with api.machines.changing(caller.namespace, arn.name):
         machine = api.machines.find(caller.namespace, arn.name)
@@ -113,10 +116,8 @@ async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {}
 
 
-async def describe(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """Where an alias leads."""
+async def describe(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Describes an alias."""
     arn = _alias_arn(params)
     machine, alias = _found(arn, caller, api)
     answer: dict[str, JSON] = {
@@ -132,10 +133,8 @@ async def describe(
     return answer if alias.description is None else {**answer, "description": alias.description}
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """The aliases of a machine, or those that lead to a version of it; the oldest first."""
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Lists the aliases of a state machine or of one version, the oldest first."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
     number = arn.qualifier
@@ -149,7 +148,7 @@ async def list_all(
     ]
     question = f"aliases/{arn.name}:{number}"
     shown, more = page(aliases, _oldest_first, params, caller, question)
-    listed = [
+    listed: list[JSON] = [
         {
             "stateMachineAliasArn": api.arns.machine(arn.name, alias.name),
             "creationDate": seconds(alias.created_ms),
@@ -163,10 +162,10 @@ def _oldest_first(alias: Alias) -> str:
     return f"{alias.created_ms:015}/{alias.name}"
 
 
-# --- what a request says of an alias -----------------------------------------------------------
+# --- parameters of a request -------------------------------------------------------------------
 
 
-def _alias_arn(params: dict[str, JSON]) -> MachineArn:
+def _alias_arn(params: Parameters) -> MachineArn:
     arn = read_arn(params["stateMachineAliasArn"], MachineArn)
     if not isinstance(arn.qualifier, str):
         raise wrong_resource("stateMachine")
@@ -181,8 +180,8 @@ def _found(arn: MachineArn, caller: Caller, api: StepFunctionsApi) -> tuple[Mach
     return machine, alias
 
 
-def _routes(given: list[dict[str, JSON]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The name of the machine, and the versions and their weights.
+def _routes(given: Sequence[Parameters]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The name of the state machine, and its versions with their weights.
 
     Raises:
         AwsError: ValidationException.
@@ -212,7 +211,7 @@ def _routes(given: list[dict[str, JSON]]) -> tuple[str, tuple[tuple[int, int], .
 def _routed(
     name: str, routes: tuple[tuple[int, int], ...], caller: Caller, api: StepFunctionsApi
 ) -> Machine:
-    """The machine whose versions these are.
+    """The state machine that has these versions.
 
     Raises:
         AwsError: ResourceNotFound.

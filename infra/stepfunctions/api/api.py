@@ -1,4 +1,4 @@
-"""The service as the endpoints of Step Functions see it."""
+"""The parts of the service that the endpoints of Step Functions use."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class StepFunctionsApi(Api):
-    """The service, and what only Step Functions has.
+    """The parts of the service, with those of Step Functions.
 
     Args:
-        machines: the records of state machines, beside their actions.
-        activities: whose work is handed out.
-        integrations: what tasks may ask for besides functions.
+        machines: the state machines.
+        activities: the activities and their work.
+        integrations: the integrations that tasks can use.
     """
 
     machines: Machines

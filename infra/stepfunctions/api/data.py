@@ -1,8 +1,7 @@
-"""What goes into executions and comes out of them, as JSON text."""
+"""Inputs and outputs of executions, as JSON text."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from ....composer import asl
@@ -13,25 +12,20 @@ if TYPE_CHECKING:
     from ....composer import JSON
 
 
-def json_text(value: JSON) -> str:
-    """JSON without spaces, as AWS gives what went in and came out."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def execution_input(text: str | None) -> JSON:
-    """The input of an execution that begins; none is an empty object.
+    """The input of a new execution; an empty object if there is none.
 
     Raises:
-        AwsError: InvalidExecutionInput, when the text is no JSON.
+        AwsError: InvalidExecutionInput: the text is not JSON.
     """
     return {} if text is None else _parsed(text, "InvalidExecutionInput", _INPUT)
 
 
 def task_output(text: str) -> JSON:
-    """The output that a task is answered with.
+    """The output that answers a task.
 
     Raises:
-        AwsError: InvalidOutput, when the text is no JSON.
+        AwsError: InvalidOutput: the text is not JSON.
     """
     return _parsed(text, "InvalidOutput", _OUTPUT)
 

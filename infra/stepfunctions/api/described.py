@@ -1,11 +1,12 @@
-"""An execution as DescribeExecution tells of it."""
+"""Executions as DescribeExecution and lists show them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....composer import CANCELLED, Failure, Success
-from .data import json_text
+from ...aws import json_text
 from .protocol import seconds
 
 if TYPE_CHECKING:
@@ -13,13 +14,16 @@ if TYPE_CHECKING:
     from ....composer import JSON, Outcome
     from ...engine import MachineExecution
 
+About: TypeAlias = Mapping[str, Any]
+"""The facts that were stored with an execution when it began: see `executions.start_execution`."""
+
 DAY_MS = 24 * 3600 * 1000
 REDRIVABLE_MS = 14 * DAY_MS
 OPEN_MS = 365 * DAY_MS
 RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED = (
     "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED",
 )  # fmt: skip
-STATUSES = {  # ours, as AWS calls them
+STATUSES = {  # our statuses, and AWS' words
     "running": RUNNING,
     "paused": RUNNING,
     "stuck": RUNNING,
@@ -31,7 +35,7 @@ STATUSES = {  # ours, as AWS calls them
 
 
 def listed(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
-    """An execution as lists tell of it."""
+    """An execution as lists show it."""
     doc: dict[str, JSON] = {
         "executionArn": execution.arn,
         "stateMachineArn": arns.machine(execution.machine),
@@ -48,19 +52,20 @@ def listed(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
 
 
 def qualified(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
-    """The version and the alias that it was started by, if it was."""
+    """The ARNs of the version and the alias that started the execution, if any."""
     names = {"stateMachineVersionArn": "version", "stateMachineAliasArn": "alias"}
+    about: About = execution.about
     return {
-        member: arns.machine(execution.machine, execution.about[field])
+        member: arns.machine(execution.machine, about[field])
         for member, field in names.items()
-        if field in execution.about
+        if field in about
     }
 
 
 def described(
     execution: MachineExecution, given: JSON, outcome: Outcome | None, arns: Arns, *, data: bool
 ) -> dict[str, JSON]:
-    """An execution with what went in and came out; without that unless with `data`."""
+    """An execution as DescribeExecution shows it; input and output only with `data`."""
     doc = listed(execution, arns)
     if outcome is not None:
         doc["status"] = ended_as(outcome)
@@ -80,7 +85,7 @@ def described(
 
 
 def ended_as(outcome: Outcome) -> str:
-    """The status of an execution that has ended so."""
+    """The status of an execution that ended with this outcome."""
     if isinstance(outcome, Success):
         return SUCCEEDED
     if outcome.code == CANCELLED:
@@ -90,7 +95,7 @@ def ended_as(outcome: Outcome) -> str:
 
 
 def error_and_cause(failure: Failure) -> dict[str, JSON]:
-    """What a failed execution says of itself; what is not the States Language's is told by its code."""
+    """The error and cause of a failed execution; an error of another form gives its code."""
     error = failure.error
     if isinstance(error, dict) and error.keys() <= {"Error", "Cause", "Status"}:
         return {name.lower(): error[name] for name in ("Error", "Cause") if name in error}
@@ -101,7 +106,7 @@ def error_and_cause(failure: Failure) -> dict[str, JSON]:
 
 
 def redriving(execution: MachineExecution, now_ms: int) -> dict[str, JSON]:
-    """Whether it can be taken up again, and why not."""
+    """The redrive status of an execution."""
     why = not_redrivable(execution, now_ms)
     if why is None:
         return {"redriveStatus": "REDRIVABLE"}
@@ -109,7 +114,7 @@ def redriving(execution: MachineExecution, now_ms: int) -> dict[str, JSON]:
 
 
 def not_redrivable(execution: MachineExecution, now_ms: int) -> str | None:
-    """Why an execution cannot be taken up again; None when it can.
+    """The reason why an execution cannot be redriven; None if it can.
 
     https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
     """

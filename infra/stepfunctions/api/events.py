@@ -1,26 +1,30 @@
-"""AWS' history events, of the entries of an execution's history.
+"""AWS' history events, made from the entries of an execution's history.
 
 https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .data import json_text
+from ...aws import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ....composer import JSON
 
-_BARE = frozenset({  # types that tell no more than that
+Entry: TypeAlias = Mapping[str, Any]
+"""An entry of a history, as the machine recorded it."""
+
+_BARE = frozenset({  # types without details
     "LambdaFunctionStarted", "MapRunAborted", "MapRunSucceeded", "MapStateAborted", "MapStateFailed",
     "MapStateSucceeded", "ParallelStateAborted", "ParallelStateFailed", "ParallelStateStarted",
     "ParallelStateSucceeded", "TaskStateAborted", "WaitStateAborted",
 })  # fmt: skip
 _STATES = {"StateEntered": ("stateEntered", "input"), "StateExited": ("stateExited", "output")}
-_DATA = {  # which field the value of the entry is
+_DATA = {  # the field that holds the value of the entry
     "ActivityScheduled": "input",
     "ActivitySucceeded": "output",
     "ExecutionStarted": "input",
@@ -35,19 +39,17 @@ _ASSIGNED = ("assignedVariables", "assignedVariablesDetails")
 WHOLE: dict[str, JSON] = {"truncated": False}
 
 
-def events_of(
-    entries: Iterable[dict[str, JSON]], *, data: bool = True
-) -> Iterator[dict[str, JSON]]:
-    """The events that entries stand for, in order; without what went in and came out unless with `data`."""
+def events_of(entries: Iterable[Entry], *, data: bool = True) -> Iterator[dict[str, Any]]:
+    """The events of several entries, in order; inputs and outputs only with `data`."""
     for entry in entries:
         for told in entry.get("events", ()):
             yield event_of(entry, told, data=data)
 
 
-def event_of(entry: dict[str, JSON], told: list[JSON], *, data: bool) -> dict[str, JSON]:
-    """One of the events that an entry stands for."""
+def event_of(entry: Entry, told: Sequence[Any], *, data: bool) -> dict[str, Any]:
+    """The event of an entry; `told` is its number, the number before it, its type and its details."""
     number, before, type, about = told
-    event: dict[str, JSON] = {
+    event: dict[str, Any] = {
         "timestamp": entry["at"] / 1000,
         "type": type,
         "id": number,
@@ -60,7 +62,7 @@ def event_of(entry: dict[str, JSON], told: list[JSON], *, data: bool) -> dict[st
 
 
 def _place(type: str) -> tuple[str, str | None]:
-    """How the details of a type are called, and which field of them the value is."""
+    """The name of a type's details, and their field that holds the value."""
     for end, place in _STATES.items():
         if type.endswith(end):
             return place
@@ -68,13 +70,13 @@ def _place(type: str) -> tuple[str, str | None]:
 
 
 def _details(
-    about: dict[str, JSON], field: str | None, entry: dict[str, JSON], *, data: bool
+    about: Mapping[str, JSON], field: str | None, entry: Entry, *, data: bool
 ) -> dict[str, JSON]:
     if not data:
         return {name: value for name, value in about.items() if name not in _ASSIGNED}
     if field is None or "value" not in entry:
         return dict(about)
-    details = {**about, field: json_text(entry["value"])}
+    details: dict[str, JSON] = {**about, field: json_text(entry["value"])}
     if field != "parameters":
         details[f"{field}Details"] = WHOLE
     return details

@@ -1,4 +1,4 @@
-"""Executions: they are started, described, listed, stopped and taken up again.
+"""Executions: start, describe, stop and redrive them.
 
 https://docs.aws.amazon.com/step-functions/latest/apireference/
 """
@@ -10,31 +10,34 @@ from typing import TYPE_CHECKING
 
 from ....actions import ConflictError
 from ....composer import Failure
-from ...aws import AwsError, type_not_supported
+from ...aws import AwsError, json_text, type_not_supported
 from ...engine import Beginning, role_of
-from .data import execution_input, json_text
+from .data import execution_input
 from .described import described, not_redrivable, redriving
-from .finding import any_execution_named, check_given, execution_named
+from .execution_lookup import any_execution_named, execution_named
 from .machines import METADATA, configured, defined
+from .names import check_name
 from .protocol import seconds
 from .starts import start_of
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
+    from .described import About
     from .protocol import Caller, Operations
 
-LONGEST_S = 300.0  # an express execution
-MEMORY_MB = 64  # what AWS bills the memory in steps of
-BILLED_MS = 100  # the same of time
+LONGEST_S = 300.0  # time limit of an express execution
+MEMORY_MB = 64  # the step in which AWS bills memory
+BILLED_MS = 100  # the step in which AWS bills time
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout", "Status": "TIMED_OUT"})
 
 
 async def start_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Starts one; asked for again with the same name and input while it runs, it is the same."""
+    """Starts an execution; the same name and input again while it runs return the same execution."""
     beginning = await _beginning(params, caller, api)
     execution, fresh = await api.engine.executions.begin(beginning)
     if not fresh and execution.about.get("request") != caller.request:
@@ -47,9 +50,9 @@ async def start_execution(
 
 
 async def start_sync_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Runs an express machine and waits for its end, which is told whatever it is."""
+    """Runs an express state machine to its end, and describes the execution."""
     beginning = await _beginning(params, caller, api)
     if not beginning.action.express:
         raise type_not_supported()
@@ -70,15 +73,15 @@ async def start_sync_execution(
     }
 
 
-async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Beginning:
-    """What a request to start an execution asks for.
+async def _beginning(params: Parameters, caller: Caller, api: StepFunctionsApi) -> Beginning:
+    """The beginning of the execution that a request describes.
 
     Raises:
-        AwsError: when a name is none, there is no such machine, or the input is no JSON.
+        AwsError: the name is malformed, the state machine does not exist, or the input is not JSON.
     """
     name = params.get("name")
     if name is not None:
-        check_given(name)
+        check_name(name)
     start = await start_of(params["stateMachineArn"], name or caller.request, caller, api)
     about: dict[str, JSON] = {
         "request": caller.request,
@@ -90,9 +93,9 @@ async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctions
         "traceHeader": params.get("traceHeader"),
     }
     configuration = configured(start.configuration)
-    if configuration != configured(replace(api.machines.defaults, role=about["role"])):
+    if configuration != configured(replace(api.machines.defaults, role=start.configuration.role)):
         about["configuration"] = configuration
-    if start.action.express:  # its name may be given again
+    if start.action.express:  # another execution may have the same name
         about["name"], name = name, None
     about = {key: value for key, value in about.items() if value is not None}
     input = execution_input(params.get("input"))
@@ -100,7 +103,7 @@ async def _beginning(params: dict[str, JSON], caller: Caller, api: StepFunctions
 
 
 async def describe_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     execution = await any_execution_named(params["executionArn"], caller, api)
     return await whole(execution, api, data=params.get("includedData") != METADATA)
@@ -109,21 +112,19 @@ async def describe_execution(
 async def whole(
     execution: MachineExecution, api: StepFunctionsApi, *, data: bool = True
 ) -> dict[str, JSON]:
-    """An execution as DescribeExecution tells of it."""
+    """An execution as DescribeExecution shows it."""
     given, outcome = await api.engine.executions.data(execution)
     doc = described(execution, given, outcome, api.arns, data=data)
     return doc | redriving(execution, api.engine.now_ms)
 
 
 async def describe_state_machine_for_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """The machine as it was when the execution began."""
+    """Describes the state machine as it was when the execution began."""
     execution = await execution_named(params["executionArn"], caller, api)
-    about = execution.about
-    role = role_of(
-        api.arns, about
-    )  # it has none, and tells no update, when it was called as an action
+    about: About = execution.about
+    role = role_of(api.arns, execution.about)  # there is none for a call of the action
     configuration = configured(replace(api.machines.defaults, role=role))
     doc: dict[str, JSON] = {
         "stateMachineArn": api.arns.machine(execution.machine),
@@ -139,9 +140,9 @@ async def describe_state_machine_for_execution(
 
 
 async def stop_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Stops one; one that has ended says when that was."""
+    """Stops an execution; one that has ended stays as it is."""
     execution = await execution_named(params["executionArn"], caller, api)
     error, cause = params.get("error"), params.get("cause")
     stopped_ms = await api.engine.executions.stop(execution, error, cause)
@@ -149,9 +150,9 @@ async def stop_execution(
 
 
 async def redrive_execution(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Takes one that was not successful up again, from where it was not."""
+    """Redrives an execution from its failed step."""
     execution = await execution_named(params["executionArn"], caller, api)
     why = not_redrivable(execution, api.engine.now_ms)
     if why is None:

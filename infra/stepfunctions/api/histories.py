@@ -1,4 +1,4 @@
-"""Histories of executions."""
+"""GetExecutionHistory: the events of an execution, page by page."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ from typing import TYPE_CHECKING
 from ...aws import invalid_token
 from .described import qualified
 from .events import event_of
-from .finding import any_execution_named
+from .execution_lookup import any_execution_named
 from .pages import PAGE, shown_before, token_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....composer import JSON
+    from ...aws import Parameters
     from .api import StepFunctionsApi
+    from .events import Entry
     from .protocol import Caller, Operations
 
 _NUMBER = re.compile(r"[0-9]{1,12}")
 
 
 async def get_execution_history(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Events, the oldest first or the newest; a page ends in a token if there are more."""
+    """Returns a page of events, the oldest or the newest first."""
     execution = await any_execution_named(params["executionArn"], caller, api)
     backward = params.get("reverseOrder", False)
     way = "down" if backward else "up"
     question = f"{params['executionArn']} {way}"
     last = _last(shown_before(params, caller, question))
-    entries = await api.engine.executions.history(execution)
+    entries: Sequence[Entry] = await api.engine.executions.history(execution)
     found = [(entry, told) for entry in entries for told in entry.get("events", ())]
     if backward:
         found = [each for each in reversed(found) if last is None or each[1][0] < last]
@@ -39,7 +43,7 @@ async def get_execution_history(
     for event in events:
         if event["type"] == "ExecutionStarted":
             event["executionStartedEventDetails"] |= qualified(execution, api.arns)
-    answer: dict[str, JSON] = {"events": events}
+    answer: dict[str, JSON] = {"events": [*events]}
     if len(found) > size:
         answer["nextToken"] = token_of(str(events[-1]["id"]), caller, question)
     return answer

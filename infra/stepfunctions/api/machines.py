@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....actions import MACHINE, ConflictError, MachineArn
 from ....composer import Name, asl
 from ...aws import AwsError, invalid, machine_missing
 from ..machines import Configuration, Publication, Record
-from .naming import check_name, found, read_arn
+from .names import check_machine_name, found, read_arn
 from .pages import page
 from .protocol import seconds
 from .tags import added
@@ -19,6 +19,7 @@ from .versions import check_room, current_arn
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..machines import Machine, Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -30,9 +31,9 @@ STANDARD = "STANDARD"
 _LOG_GROUP = re.compile(r"arn:aws[a-z-]*:logs:[a-z0-9-]+:[0-9]{12}:log-group:[^:]+(:\*)?")
 
 
-async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Creates a machine. Asking for the same again answers the same, whatever its role and tags."""
-    name, type = check_name(params["name"]), params.get("type", STANDARD)
+async def create(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Creates a state machine; a repeated request gets the same answer, even with other role or tags."""
+    name, type = check_machine_name(params["name"]), params.get("type", STANDARD)
     publication = _publication(params)
     fresh = api.machines.defaults
     record = Record(
@@ -46,24 +47,24 @@ async def create(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
         if machine is not None:
             return _again(machine, params, record.configuration, api)
         definition = await checked(params["definition"], type, caller, api)
-        exec = {"kind": MACHINE, "definition": definition, "type": type}
+        exec: dict[str, JSON] = {"kind": MACHINE, "definition": definition, "type": type}
         full = Name(caller.namespace, None, name)
         try:
             machine = await api.machines.define(full, exec, record, publication)
-        except ConflictError:  # it is the name of something else
+        except ConflictError:  # another action has the name
             why = "an action has this name, and is no state machine"
             raise _exists(api.arns.machine(name), f" ({why})") from None
     return _created(machine, api, published=publication is not None)
 
 
 def _again(
-    machine: Machine, params: dict[str, JSON], configuration: Configuration, api: StepFunctionsApi
+    machine: Machine, params: Parameters, configuration: Configuration, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """The answer to a request that may be the one which has made the machine."""
-    asked = (params["definition"], params.get("type", STANDARD), replace(configuration, role=""))
+    """The answer if the state machine exists: it may be a repetition of the request that created it."""
+    wanted = (params["definition"], params.get("type", STANDARD), replace(configuration, role=""))
     has = (machine.definition, machine.type, replace(machine.record.configuration, role=""))
     publish, current = params.get("publish", False), machine.current
-    if asked != has or (
+    if wanted != has or (
         publish and (current is None or current.description != params.get("versionDescription"))
     ):
         raise _exists(api.arns.machine(machine.name))
@@ -78,8 +79,8 @@ def _created(machine: Machine, api: StepFunctionsApi, *, published: bool) -> dic
     return {**answer, **current_arn(machine, api)} if published else answer
 
 
-async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Changes a machine; what changes nothing makes no new revision."""
+async def update(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Changes a state machine; a request without changes makes no new revision."""
     arn = params["stateMachineArn"]
     publication = _publication(params)
     async with api.machines.changing(caller.namespace, read_arn(arn, MachineArn).name):
@@ -97,7 +98,11 @@ async def update(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
             check_room(machine)
         if not same:
             definition = await checked(definition, machine.type, caller, api)
-            exec = {"kind": MACHINE, "definition": definition, "type": machine.type}
+            exec: dict[str, JSON] = {
+                "kind": MACHINE,
+                "definition": definition,
+                "type": machine.type,
+            }
             machine = await api.machines.define(
                 machine.action.name, exec, configuration, publication
             )
@@ -118,8 +123,8 @@ _CHANGED = {
 }
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Deletes a machine with its versions and aliases, at once; there need be none."""
+async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Deletes a state machine, if it exists, with its versions and aliases, at once."""
     arn = read_arn(params["stateMachineArn"], MachineArn)
     if arn.qualifier is not None:
         raise invalid(
@@ -133,10 +138,8 @@ async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {}
 
 
-async def describe(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """What a machine is, or a version of it; of an alias what it leads to first."""
+async def describe(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Describes a state machine, a version of it, or the first version of an alias."""
     text = params["stateMachineArn"]
     arn = read_arn(text, MachineArn)
     machine = api.machines.find(caller.namespace, arn.name)
@@ -153,7 +156,7 @@ async def describe(
 
 
 def _number(arn: MachineArn, text: str, machine: Machine) -> int | None:
-    """The number of the version that an ARN leads to; None when it is the machine as it is now."""
+    """The version that an ARN leads to; None for the current state of the machine."""
     number = arn.qualifier
     if isinstance(number, str):
         alias = machine.record.aliases.get(number)
@@ -185,7 +188,7 @@ def _described(arn: str, machine: Machine, version: Version | None) -> dict[str,
 
 
 def configured(configuration: Configuration) -> dict[str, JSON]:
-    """How a machine is configured, as it is shown."""
+    """A configuration as DescribeStateMachine shows it."""
     return {
         "roleArn": configuration.role,
         "loggingConfiguration": configuration.logging,
@@ -196,16 +199,17 @@ def configured(configuration: Configuration) -> dict[str, JSON]:
 
 def defined(definition: str) -> dict[str, JSON]:
     used = asl.variables_used(definition)
-    return {"definition": definition} | ({"variableReferences": used} if used else {})
+    doc: dict[str, JSON] = {"definition": definition}
+    if used:
+        doc["variableReferences"] = {state: [*names] for state, names in used.items()}
+    return doc
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """The machines of the caller's namespace, in order of name."""
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Lists the state machines of the caller's namespace, in order of name."""
     machines = api.machines.all(caller.namespace)
     shown, more = page(machines, lambda m: m.name, params, caller, "machines")
-    listed = [
+    listed: list[JSON] = [
         {
             "stateMachineArn": api.arns.machine(machine.name),
             "name": machine.name,
@@ -217,10 +221,10 @@ async def list_all(
     return {"stateMachines": listed, **more}
 
 
-# --- what a request says of a machine ----------------------------------------------------------
+# --- parameters of a request -------------------------------------------------------------------
 
 
-def _publication(params: dict[str, JSON]) -> Publication | None:
+def _publication(params: Parameters) -> Publication | None:
     description = params.get("versionDescription")
     if params.get("publish", False):
         return Publication(description)
@@ -229,8 +233,8 @@ def _publication(params: dict[str, JSON]) -> Publication | None:
     return None
 
 
-def _configured(params: dict[str, JSON], before: Configuration) -> Configuration:
-    """A configuration, with what a request says of it.
+def _configured(params: Parameters, before: Configuration) -> Configuration:
+    """A configuration with the changes of a request.
 
     Raises:
         AwsError: InvalidLoggingConfiguration or InvalidEncryptionConfiguration.
@@ -245,7 +249,7 @@ def _configured(params: dict[str, JSON], before: Configuration) -> Configuration
     return made
 
 
-def _logging(given: dict[str, JSON]) -> dict[str, JSON]:
+def _logging(given: Parameters) -> dict[str, JSON]:
     level, destinations = given.get("level", OFF), given.get("destinations")
     if len(destinations or ()) > 1 or (level != OFF and not destinations):
         raise _unlogged("Must specify exactly one Log Destination.")
@@ -253,11 +257,14 @@ def _logging(given: dict[str, JSON]) -> dict[str, JSON]:
         group = destination.get("cloudWatchLogsLogGroup", {}).get("logGroupArn", "")
         if not _LOG_GROUP.fullmatch(group):
             raise _unlogged("Log Destination not found.")
-    made = {"level": level, "includeExecutionData": given.get("includeExecutionData", False)}
+    made: dict[str, JSON] = {
+        "level": level,
+        "includeExecutionData": given.get("includeExecutionData", False),
+    }
     return made if destinations is None else {**made, "destinations": destinations}
 
 
-def _encryption(given: dict[str, JSON]) -> dict[str, JSON]:
+def _encryption(given: dict[str, Any]) -> dict[str, JSON]:
     if given["type"] == CUSTOMER and "kmsKeyId" not in given:
         why = f"'kmsKeyId' is required when 'type' is '{CUSTOMER}'"
         raise AwsError("InvalidEncryptionConfiguration", f"Invalid Encryption Configuration: {why}")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....actions import MapRunArn, NotFoundError
 from ....composer import Rebound, Success
 from ...aws import invalid, resource_missing
 from ...http import is_machine_hidden
-from .finding import execution_named
-from .naming import read_arn
+from .execution_lookup import execution_named
+from .names import read_arn
 from .pages import page
 from .protocol import seconds
 from .run_counts import MapRun, map_runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ....composer import JSON
+    from ...aws import Parameters
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -31,9 +32,9 @@ WHOLE = 100  # per cent
 
 
 async def list_map_runs(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Those that an execution has started, in order."""
+    """Lists the Map runs of an execution, in order."""
     arn = params["executionArn"]
     execution = await execution_named(arn, caller, api)
     runs = map_runs_of(await api.engine.executions.history(execution))
@@ -54,7 +55,7 @@ def _listed(run: MapRun, execution: MachineExecution, api: StepFunctionsApi) -> 
 
 
 async def describe_map_run(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     execution, run = await _found(params["mapRunArn"], caller, api)
     children = run.children
@@ -80,7 +81,7 @@ async def describe_map_run(
 async def _standing(
     execution: MachineExecution, run: MapRun, turn: int, api: StepFunctionsApi
 ) -> Children:
-    """What has become of the children of a run so far."""
+    """The status of each child of a run so far."""
     found = await api.engine.executions.children(execution, run.fiber, turn)
     return {
         index: "running"
@@ -92,18 +93,18 @@ async def _standing(
     }
 
 
-def _bounds(run: MapRun, definition: str) -> dict[str, JSON]:
-    """A run's bounds as they were asked for: a count and a percentage of failures apart."""
+def _bounds(run: MapRun, definition: str) -> dict[str, Any]:
+    """A run's bounds by AWS' names; a tolerated count and a tolerated percentage are apart."""
     state = next(_states_called(run.state, json.loads(definition)), {})
     percentage = state.get("ToleratedFailurePercentage")
-    told: dict[str, JSON] = {CONCURRENCY: run.concurrency, COUNT: run.tolerated, PERCENTAGE: 0.0}
+    told: dict[str, Any] = {CONCURRENCY: run.concurrency, COUNT: run.tolerated, PERCENTAGE: 0.0}
     if isinstance(percentage, (int, float)):
         told |= {COUNT: state.get("ToleratedFailureCount", 0), PERCENTAGE: float(percentage)}
-    return told | run.asked
+    return told | run.updated
 
 
-def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
-    """The states of this name in a definition, wherever they stand."""
+def _states_called(name: str, doc: Any) -> Iterator[Mapping[str, Any]]:
+    """The states of this name at any depth of a definition, which was checked when it was deployed."""
     if isinstance(doc, dict):
         states = doc.get("States")
         if isinstance(states, dict) and isinstance(states.get(name), dict):
@@ -114,29 +115,29 @@ def _states_called(name: str, doc: JSON) -> Iterator[dict[str, JSON]]:
 
 
 async def update_map_run(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Gives a run under way other bounds; one that has ended stays as it is."""
-    asked = {name: params[name] for name in BOUNDS if name in params}
-    if not asked:
+    """Changes the bounds of a run; a run that has ended stays as it is."""
+    given = {name: params[name] for name in BOUNDS if name in params}
+    if not given:
         raise invalid(f"At least one of {', '.join(BOUNDS)} must be given.")
     execution, run = await _found(params["mapRunArn"], caller, api)
     if not run.running or run.turn is None:
         return {}
     definition = await api.engine.executions.definition(execution)
-    wanted = _bounds(run, definition) | asked
+    wanted = _bounds(run, definition) | given
     bounds: dict[str, JSON] = {}
-    if CONCURRENCY in asked:
+    if CONCURRENCY in given:
         bounds["concurrency"] = wanted[CONCURRENCY]
-    if COUNT in asked or PERCENTAGE in asked:
+    if COUNT in given or PERCENTAGE in given:
         bounds["tolerated"] = _tolerated(wanted, run.width)
-    event = Rebound(run.turn, bounds, {"asked": asked})
+    event = Rebound(run.turn, bounds, {"asked": given})
     await api.engine.executions.rebound(execution.id, run.fiber, event)
     return {}
 
 
-def _tolerated(wanted: dict[str, JSON], width: int) -> int:
-    """How many may fail: by a count, a percentage, or whichever is less; what is 0 says nothing."""
+def _tolerated(wanted: Mapping[str, Any], width: int) -> int:
+    """The number of tolerated failures: the lesser of count and percentage; 0 means not given."""
     allowed = [wanted[COUNT]] if wanted[COUNT] else []
     if wanted[PERCENTAGE]:
         allowed.append(int(width * wanted[PERCENTAGE] / WHOLE))
@@ -155,7 +156,7 @@ async def _found(
         raise resource_missing(text)
     runs = map_runs_of(await api.engine.executions.history(execution))
     run = next((run for run in runs if read_arn(run.arn, MapRunArn) == arn), None)
-    if run is None:  # its entry is committed with it
+    if run is None:  # not expected: its entry is in the same commit
         raise resource_missing(text)
     return execution, run
 

@@ -1,4 +1,4 @@
-"""Lists, a page at a time."""
+"""Lists in pages, with AWS' `nextToken`."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ....composer import JSON
+    from ...aws import Parameters
     from .protocol import Caller
 
 T = TypeVar("T")
 
-PAGE = 100  # items, when a request does not say how many
-MARK = 9  # bytes, so that base64 needs no padding after them
+PAGE = 100  # items, unless a request says otherwise
+MARK = 9  # bytes: a multiple of three needs no padding in base64
 
 
 def page(
     items: Iterable[T],
     key: Callable[[T], str],
-    params: dict[str, JSON],
+    params: Parameters,
     caller: Caller,
     question: str,
 ) -> tuple[list[T], dict[str, JSON]]:
-    """The items that are asked for, and the `nextToken` of what follows them, if anything does.
+    """Returns the items of a page, and the `nextToken` of the next page, if there is one.
 
     Args:
-        items: all of them.
-        key: what they are in order of, each another; a token holds that of the last one shown.
-        params: with `maxResults` and `nextToken`.
-        caller: whose token it is.
-        question: what is listed: a token answers no other.
+        items: all items.
+        key: the unique sort key of an item; a token holds the key of the last item of its page.
+        params: request with `maxResults` and `nextToken`.
+        caller: caller who may use the token.
+        question: identity of the list: a token is valid for this list only.
 
     Raises:
         AwsError: InvalidToken.
@@ -50,12 +51,12 @@ def page(
 
 
 def token_of(place: str, caller: Caller, question: str) -> str:
-    """The `nextToken` of what follows a place in a list."""
+    """The `nextToken` of the page behind a place in a list."""
     return urlsafe_b64encode(_mark(caller, question) + place.encode()).decode().rstrip("=")
 
 
-def shown_before(params: dict[str, JSON], caller: Caller, question: str) -> str | None:
-    """The place that a request goes on from, by its `nextToken`; None for the first page.
+def shown_before(params: Parameters, caller: Caller, question: str) -> str | None:
+    """The place that the `nextToken` of a request holds; None for the first page.
 
     Raises:
         AwsError: InvalidToken.
@@ -68,7 +69,7 @@ def shown_before(params: dict[str, JSON], caller: Caller, question: str) -> str 
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
         if raw[:MARK] == mark:
             return raw[MARK:].decode()
-    except ValueError:  # it is no base64, or no text
+    except ValueError:  # the token is not base64, or not text
         pass
     raise invalid_token()
 

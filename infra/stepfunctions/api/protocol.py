@@ -1,7 +1,7 @@
 """AWS' JSON protocol, version 1.0: every operation is a POST to `/`, named by a header.
 
-A client puts `sync-` before the host of some operations: whatever host it asked is in the signature, and
-no host is told from another here.
+Clients put `sync-` before the host of some operations. The signature covers the host, and all hosts are
+served alike.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ....actions import (
     TooLargeError,
 )
 from ....composer import InvalidNameError
-from ...aws import AwsError, Refusals, read, refused, signer
+from ...aws import AwsError, Parameters, Refusals, read, refused, signer
 from ...http import WideIntegerError, content, parse
 from .inputs import INPUTS
 
@@ -51,7 +51,7 @@ async def _listens() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a namespace; `request` is the id of what it asks, `gone` whether it still listens."""
+    """The namespace that sent a request; `request` is the request's id, `gone` tells if the client left."""
 
     namespace: str
     request: str
@@ -59,13 +59,13 @@ class Caller:
 
 
 Handler: TypeAlias = Callable[
-    [dict[str, "JSON"], Caller, "StepFunctionsApi"], Awaitable[dict[str, "JSON"]]
+    [Parameters, Caller, "StepFunctionsApi"], Awaitable[dict[str, "JSON"]]
 ]
 Operations: TypeAlias = "Mapping[str, Handler]"
 
 
 async def answer(operations: Operations, request: Request, api: StepFunctionsApi) -> Response:
-    """What an operation answers to a request, or how it is refused."""
+    """Answers a request with the result of its operation, or with an error."""
     id = str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
     try:
         answered = await _answered(operations, request, api, id)
@@ -94,12 +94,12 @@ async def _answered(
 
 
 async def refusing(
-    handler: Handler, params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    handler: Handler, params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """What an operation answers.
+    """Carries out an operation.
 
     Raises:
-        AwsError: also for what the engine refuses.
+        AwsError: the operation failed, or the engine refused it.
     """
     try:
         return await handler(params, caller, api)
@@ -113,7 +113,7 @@ def _parsed(content: bytearray) -> JSON:
     except WideIntegerError as error:
         raise AwsError("SerializationException", f"The request cannot be read: {error}") from None
     except ValueError as error:
-        raise AwsError("SerializationException", f"The request is no JSON: {error}") from None
+        raise AwsError("SerializationException", f"The request is not JSON: {error}") from None
 
 
 def _written(id: str, content: dict[str, JSON], status: int) -> Response:

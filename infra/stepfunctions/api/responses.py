@@ -1,7 +1,7 @@
-"""What integrations answer: whether the mock of an answer has its shape, as AWS' models of its services say.
+"""Checks that mocked answers of integrations have the shapes in AWS' service models.
 
-The models are botocore's. Where it is not installed (it comes with the extra `aws`), or knows no such
-service, a mock may be anything. Lengths and ranges are not looked at.
+The models are botocore's. If it is not installed (the extra `aws` has it), or does not know a service,
+every mock passes. Lengths and ranges are not checked.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/test-state-isolation.html
 """
@@ -22,7 +22,7 @@ SYNC = (".sync", ".sync:2")
 CALLBACK = ".waitForTaskToken"
 WRONG = "Mock result schema validation error: "
 
-# What is asked again and again until it has ended: its answer is what such a task gives.
+# The operation that is polled until a job has ended: the task returns its answer.
 _POLLED = {
     "athena:startQueryExecution": "getQueryExecution",
     "batch:submitJob": "describeJobs",
@@ -45,28 +45,28 @@ _POLLED = {
     "sagemaker:createTransformJob": "describeTransformJob",
     "states:startExecution": "describeExecution",
 }  # fmt: skip
-# Integrations that make of the answer what the model does not say.
+# Integrations whose answers differ from the model.
 _OWN = {"apigateway:invoke", "bedrock:invokeModel", "eks:call", "eks:runJob", "http:invoke"}
-_JSON = {("lambda:invoke", "Payload")}  # bytes that are given as what they are the text of
+_JSON = {("lambda:invoke", "Payload")}  # bytes that hold JSON, and are given as its value
 
 
-def unfit(asked: asl.Integration, result: JSON, strict: bool) -> str | None:
-    """What AWS says of a mock that is not as what is asked for would answer.
+def unfit(resource: asl.Integration, result: JSON, strict: bool) -> str | None:
+    """AWS' text about a mock that does not have the shape of an answer; None if it has.
 
     Args:
-        asked: the integration.
+        resource: the integration.
         result: the mock.
-        strict: whether members that an answer always has must be there.
+        strict: true if the mock needs all members that an answer always has.
     """
-    name = f"{asked.service}:{asked.operation}"
-    if asked.pattern == CALLBACK or name in _OWN:
+    name = f"{resource.service}:{resource.operation}"
+    if resource.pattern == CALLBACK or name in _OWN:
         return None
-    operation = asked.operation
-    if asked.pattern in SYNC:
+    operation = resource.operation
+    if resource.pattern in SYNC:
         if name not in _POLLED:
             return None
         operation = _POLLED[name]
-    found = models.operation(asked.service.removeprefix(SDK), operation)
+    found = models.operation(resource.service.removeprefix(SDK), operation)
     if found is None or found.model.output_shape is None:
         return None
     if not isinstance(result, dict):
@@ -83,14 +83,14 @@ _NUMBERS = ("float", "double", "bigdecimal")
 
 
 class _How(NamedTuple):
-    """How a value is looked at: whether it must be whole, and which members may be anything."""
+    """The strictness of a check, and the members that may be anything."""
 
     strict: bool
     free: frozenset[str]
 
 
 def _flaws(shape: Any, value: JSON, field: str, how: _How) -> Iterator[str]:
-    """What is wrong with a value, or with what is in it."""
+    """The flaws of a value and of its members."""
     kind = shape.type_name
     if getattr(shape, "is_document_type", False) or field in how.free:
         return
@@ -121,7 +121,7 @@ def _member_flaws(shape: Any, value: dict[str, JSON], how: _How) -> Iterator[str
 
 
 def _is_scalar(kind: str, value: JSON) -> bool:
-    """Whether a value is a scalar of this kind."""
+    """True if a value is a scalar of this kind."""
     if kind == "boolean":
         return isinstance(value, bool)
     if kind in _TEXTS:

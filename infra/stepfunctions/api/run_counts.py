@@ -1,29 +1,30 @@
-"""Runs of distributed Maps, as an execution's history tells of them."""
+"""Runs of distributed Maps, read from an execution's history."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ....composer import JSON
+    from .events import Entry
 
 RUNNING, SUCCEEDED, FAILED, ABORTED = "RUNNING", "SUCCEEDED", "FAILED", "ABORTED"
 ENDS = {"MapRunSucceeded": SUCCEEDED, "MapRunFailed": FAILED, "MapStateFailed": FAILED}
 
 Children: TypeAlias = "Mapping[int, str]"
-"""What has become of children, by their place: `running`, `succeeded`, `failed` or `aborted`."""
+"""The status of each child by its index: `running`, `succeeded`, `failed` or `aborted`."""
 
 
 @dataclass(slots=True)
 class MapRun:
-    """One run: of which state, within which bounds, and how it stands.
+    """A Map run: its state, its bounds and its progress.
 
-    `turn` is None until its items are known; `sizes` are of its children's batches, if it makes batches;
-    `asked` is what it was updated to.
+    `turn` is None until the items are known; `sizes` are the sizes of batches, if the Map makes batches;
+    `updated` are the bounds that UpdateMapRun has set.
     """
 
     arn: str
@@ -39,7 +40,7 @@ class MapRun:
     sizes: list[int] | None = None
     failed: set[int] = field(default_factory=set)
     tally: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, JSON] = field(default_factory=dict)
+    updated: dict[str, Any] = field(default_factory=dict)
 
     @property
     def running(self) -> bool:
@@ -47,9 +48,9 @@ class MapRun:
 
     @property
     def children(self) -> Children:
-        """What has become of the children of a run that has ended.
+        """The status of each child of a run that has ended.
 
-        Those that have not failed are taken to have succeeded in the order in which they began.
+        The history counts the children that succeeded, but does not name them: the first ones are taken.
         """
         others = (index for index in range(self.width) if index not in self.failed)
         found = dict.fromkeys(self.failed, "failed")
@@ -59,7 +60,7 @@ class MapRun:
         return found
 
     def counts(self, children: Children, *, items: bool) -> dict[str, JSON]:
-        """How many children have come to what, as AWS counts them; or how many of their items."""
+        """The number of children in each status, or of their items, as AWS counts them."""
         sizes = self.sizes if items and self.sizes is not None else [1] * self.width
         count = Counter[str]()
         for index, kind in children.items():
@@ -77,8 +78,8 @@ class MapRun:
         }
 
 
-def map_runs_of(entries: Iterable[dict[str, JSON]]) -> list[MapRun]:
-    """The runs that a history tells of, in order."""
+def map_runs_of(entries: Iterable[Entry]) -> list[MapRun]:
+    """The Map runs in a history, in order."""
     runs: list[MapRun] = []
     latest: dict[str, MapRun] = {}  # by fiber
     for entry in entries:
@@ -98,8 +99,8 @@ def _close(run: MapRun, status: str, at_ms: int) -> None:
         run.status, run.ended_ms = status, at_ms
 
 
-def _note(entry: dict[str, JSON], latest: dict[str, MapRun]) -> None:
-    """What an entry says of the runs that were the last to begin."""
+def _note(entry: Entry, latest: dict[str, MapRun]) -> None:
+    """Applies an entry to the latest run of each fiber."""
     match entry["type"]:
         case "BranchFailed":
             parent, _, place = entry["fiber"].rpartition("/")
@@ -117,7 +118,7 @@ def _note(entry: dict[str, JSON], latest: dict[str, MapRun]) -> None:
             _note_own(entry, latest[entry["fiber"]])
 
 
-def _note_own(entry: dict[str, JSON], run: MapRun) -> None:
+def _note_own(entry: Entry, run: MapRun) -> None:
     match entry["type"]:
         case "Forked" if run.running and "concurrency" in entry:
             run.turn, run.width = entry["turn"], entry["width"]
@@ -127,4 +128,4 @@ def _note_own(entry: dict[str, JSON], run: MapRun) -> None:
         case "ChildrenEnded" if run.turn == entry["turn"]:
             run.tally = {name: entry[name] for name in ("succeeded", "aborted")}
         case "Rebound":
-            run.asked |= entry["asked"]
+            run.updated |= entry["asked"]

@@ -1,4 +1,4 @@
-"""All operations of the Step Functions API that are answered here."""
+"""All supported operations of the Step Functions API."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..integrations import OperationError
 from . import (
     activities,
     aliases,
+    execution_list,
     executions,
     histories,
-    listing,
     machines,
     map_runs,
+    state_tests,
     tags,
     tasks,
-    testing,
     validation,
     versions,
 )
@@ -40,17 +40,17 @@ OPERATIONS: Operations = {
     **tags.OPERATIONS,
     **validation.OPERATIONS,
     **executions.OPERATIONS,
-    **listing.OPERATIONS,
+    **execution_list.OPERATIONS,
     **histories.OPERATIONS,
     **tasks.OPERATIONS,
     **activities.OPERATIONS,
     **map_runs.OPERATIONS,
-    **testing.OPERATIONS,
+    **state_tests.OPERATIONS,
 }
 
 
 def operations(api: StepFunctionsApi) -> Call:
-    """The operations as state machines ask for them."""
+    """The operations as the integrations of state machines call them."""
 
     async def call(
         namespace: str, request: str, operation: str, params: dict[str, JSON]
@@ -65,7 +65,7 @@ def operations(api: StepFunctionsApi) -> Call:
 
 
 async def serve(request: Request, api: StepFunctionsApi) -> Response:
-    """An operation, as the request's `X-Amz-Target` names it."""
+    """Serves the operation that the header `X-Amz-Target` names."""
     return await answer(OPERATIONS, request, api)
 
 

@@ -1,4 +1,4 @@
-"""What is started when a machine, a version or an alias is."""
+"""The action that runs when a state machine, a version or an alias is started."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ....actions import MachineArn
 from ...aws import machine_missing
 from .aliases import chosen
-from .naming import read_arn
+from .names import read_arn
 
 if TYPE_CHECKING:
     from ....actions import Action
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What an ARN leads to: the action to be run, and how it has been found.
+    """The action that an ARN leads to, and how.
 
-    `version` is the number of the version that was asked for, or that the `alias` led to; None for the
-    machine as it is now. `revision` is None for one that was never changed.
+    `version` is the version that the ARN or its `alias` names; None for the current state of the machine.
+    `revision` is None for a machine that was never changed.
     """
 
     machine: Machine
@@ -34,7 +34,7 @@ class Start:
 
 
 async def start_of(text: str, execution: str, caller: Caller, api: StepFunctionsApi) -> Start:
-    """What an execution of this name is of, started by this ARN.
+    """The action that an execution of this name runs, started by this ARN.
 
     Raises:
         AwsError: InvalidArn, or StateMachineDoesNotExist.

@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING
 
 from ....actions import ActivityArn, MachineArn, NotFoundError, parsed_arn
 from ...aws import AwsError, invalid, resource_missing
+from ..activities import TAGS
 from ..machines import Machine
-from .naming import read_arn
+from .names import read_arn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from ....composer import JSON
+    from ...aws import Parameters
     from ..activities import Activity
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
 MOST = 50  # tags of one resource
-TAGS = "tags"  # in the configuration of an activity
 
 
-def added(tags: dict[str, str], given: list[dict[str, JSON]]) -> dict[str, str]:
-    """Tags, with more of them; one of the same key is replaced.
+def added(tags: Mapping[str, str], given: Iterable[Parameters]) -> dict[str, str]:
+    """Returns the tags with those of a request; a tag replaces one with the same key.
 
     Raises:
         AwsError: TooManyTags, or ValidationException for one without a key.
@@ -38,13 +39,13 @@ def added(tags: dict[str, str], given: list[dict[str, JSON]]) -> dict[str, str]:
     return made
 
 
-async def tag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+async def tag(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     await _change(params, caller, api, lambda tags: added(tags, params["tags"]))
     return {}
 
 
-async def untag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Removes tags; there need be none of these."""
+async def untag(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Removes tags; unknown keys are ignored."""
     gone = params["tagKeys"]
     await _change(
         params, caller, api, lambda tags: {k: v for k, v in tags.items() if k not in gone}
@@ -52,15 +53,13 @@ async def untag(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) 
     return {}
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
     tags = _tags(_found(params, caller, api))
     return {"tags": [{"key": key, "value": value} for key, value in tags.items()]}
 
 
-def _found(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Machine | Activity:
-    """The machine or the activity of this ARN; a version or an alias has no tags.
+def _found(params: Parameters, caller: Caller, api: StepFunctionsApi) -> Machine | Activity:
+    """The state machine or activity that has this ARN; a version or an alias has no tags.
 
     Raises:
         AwsError: InvalidArn, or ResourceNotFound.
@@ -82,17 +81,16 @@ def _found(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> Ma
 def _tags(resource: Machine | Activity) -> dict[str, str]:
     if isinstance(resource, Machine):
         return resource.record.tags
-    tags: dict[str, str] = resource.configuration.get(TAGS, {})
-    return tags
+    return resource.tags
 
 
 async def _change(
-    params: dict[str, JSON],
+    params: Parameters,
     caller: Caller,
     api: StepFunctionsApi,
     rule: Callable[[dict[str, str]], dict[str, str]],
 ) -> None:
-    """Gives a resource the tags that the rule makes of those that it has."""
+    """Replaces the tags of a resource by what `rule` makes of them."""
     name = _found(params, caller, api).name
     async with api.machines.changing(caller.namespace, name):
         resource = _found(params, caller, api)
@@ -102,7 +100,7 @@ async def _change(
         if isinstance(resource, Machine):
             await api.machines.keep(resource, replace(resource.record, tags=tags))
         else:
-            await api.activities.configure(resource, {**resource.configuration, TAGS: tags})
+            await api.activities.configure(resource, {**resource.configuration, TAGS: {**tags}})
 
 
 OPERATIONS: Operations = {

@@ -1,9 +1,9 @@
-"""Tasks are answered by their tokens: by workers of activities, and by whoever was handed one."""
+"""Answers and heartbeats of tasks, sent with a task token."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....actions import ConflictError, NotFoundError
 from ....composer import Failure, Success
@@ -14,26 +14,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ....composer import JSON
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
-TASK_FAILED = "States.TaskFailed"  # of a failure that has no name
+TASK_FAILED = "States.TaskFailed"  # the error of a failure without a name
 
 
 async def send_task_success(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    output = task_output(params["output"])
+    output: Any = task_output(params["output"])  # not always an object, as on AWS
     with _answered():
         await api.engine.executions.answer(caller.namespace, params["taskToken"], Success(output))
     return {}
 
 
 async def send_task_failure(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     named = {"Error": params.get("error"), "Cause": params.get("cause")}
-    error = {name: text for name, text in named.items() if text is not None}
+    error: dict[str, JSON] = {name: text for name, text in named.items() if text is not None}
     failure = Failure(params.get("error") or TASK_FAILED, error)
     with _answered():
         await api.engine.executions.answer(caller.namespace, params["taskToken"], failure)
@@ -41,7 +42,7 @@ async def send_task_failure(
 
 
 async def send_task_heartbeat(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
     with _answered():
         await api.engine.executions.heartbeat(caller.namespace, params["taskToken"])
@@ -50,7 +51,7 @@ async def send_task_heartbeat(
 
 @contextmanager
 def _answered() -> Iterator[None]:
-    """What is said where a task cannot be answered."""
+    """Raises AWS' errors if a task cannot be answered."""
     try:
         yield
     except NotFoundError:

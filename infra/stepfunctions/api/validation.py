@@ -1,9 +1,9 @@
-"""Definitions: what is found in one, and whether a machine can be made of it."""
+"""Checks of definitions: ValidateStateMachineDefinition, and the check before a deployment."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....actions import RefusedError, is_integration
 from ....composer import InvalidNameError, Name, asl
@@ -11,6 +11,7 @@ from ...aws import AwsError
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
@@ -19,9 +20,9 @@ STANDARD = "STANDARD"
 
 
 def hooks_of(caller: Caller, api: StepFunctionsApi, *, deployed: bool = False) -> asl.Hooks:
-    """What the checks of a definition ask, answered by what its names stand for here.
+    """The lookups of actions and integrations that the checks of a definition need.
 
-    What is to be `deployed` may ask only for integrations that are here, not for all that AWS has.
+    A definition that is to be `deployed` may use installed integrations only, not all of AWS'.
     """
 
     def is_action(name: str) -> bool:
@@ -38,15 +39,15 @@ def hooks_of(caller: Caller, api: StepFunctionsApi, *, deployed: bool = False) -
 
 
 async def diagnosed(
-    definition: str, type: JSON, hooks: asl.Hooks, api: StepFunctionsApi
+    definition: str, type: Any, hooks: asl.Hooks, api: StepFunctionsApi
 ) -> list[asl.Diagnostic]:
-    """All that is found in a definition's text, by what its names stand for here; errors first."""
+    """All findings about a definition's text, errors first."""
     diagnose = partial(asl.diagnose, definition, type=type, hooks=hooks)
     return await api.engine.aside.weigh(definition, diagnose)
 
 
-async def checked(definition: str, type: JSON, caller: Caller, api: StepFunctionsApi) -> str:
-    """A definition that a machine can be made of, as it is.
+async def checked(definition: str, type: Any, caller: Caller, api: StepFunctionsApi) -> str:
+    """Returns a definition without errors, as it is.
 
     Raises:
         AwsError: InvalidDefinition.
@@ -57,10 +58,8 @@ async def checked(definition: str, type: JSON, caller: Caller, api: StepFunction
     return definition
 
 
-async def validate(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """What is found in a definition: errors, and warnings if they are asked for."""
+async def validate(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Returns the errors of a definition, and on request its warnings."""
     hooks, type = hooks_of(caller, api), params.get("type", STANDARD)
     findings = await diagnosed(params["definition"], type, hooks, api)
     wrong = asl.errors(findings)

@@ -1,4 +1,4 @@
-"""Versions of state machines: revisions that stay as they are."""
+"""Versions of state machines: published revisions, which never change."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from ....actions import MachineArn
 from ...aws import conflict, invalid, quota_exceeded
 from ..machines import INITIAL, Publication
-from .naming import found, read_arn, unqualified
+from .names import found, read_arn, unqualified
 from .pages import page
 from .protocol import seconds
 
 if TYPE_CHECKING:
     from ....composer import JSON
+    from ...aws import Parameters
     from ..machines import Machine, Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
@@ -22,7 +23,7 @@ DIGITS = 10
 
 
 def check_room(machine: Machine) -> None:
-    """Whether one more version may be published.
+    """Checks that one more version may be published.
 
     Raises:
         AwsError: ServiceQuotaExceededException.
@@ -32,23 +33,21 @@ def check_room(machine: Machine) -> None:
 
 
 def current_arn(machine: Machine, api: StepFunctionsApi) -> dict[str, JSON]:
-    """What names the version that is what a machine is now, which has been published."""
+    """The ARN of a state machine's current version, which must be published."""
     current = machine.current
     assert current is not None  # noqa: S101  it has been published
     return {"stateMachineVersionArn": api.arns.machine(machine.name, current.number)}
 
 
-async def publish(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """Publishes what a machine is now; what is published already stays the version that it is."""
+async def publish(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Publishes the current revision, unless it is published already."""
     name = unqualified(params["stateMachineArn"])
     async with api.machines.changing(caller.namespace, name):
         machine = found(params["stateMachineArn"], caller, api)
-        asked, has = params.get("revisionId"), machine.revision or INITIAL
-        if asked is not None and asked != has:
+        wanted, has = params.get("revisionId"), machine.revision or INITIAL
+        if wanted is not None and wanted != has:
             raise conflict(
-                f"Failed to publish the State Machine version for revision {asked}. "
+                f"Failed to publish the State Machine version for revision {wanted}. "
                 f"The current State Machine revision is {has}."
             )
         if machine.current is None:
@@ -60,8 +59,8 @@ async def publish(
     return {"creationDate": seconds(current.created_ms), **current_arn(machine, api)}
 
 
-async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """Deletes a version, which no alias may lead to; there need be none."""
+async def delete(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Deletes a version, if it exists; no alias may lead to it."""
     text = params["stateMachineVersionArn"]
     arn = read_arn(text, MachineArn)
     number = arn.qualifier
@@ -83,15 +82,13 @@ async def delete(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi)
     return {}
 
 
-async def list_all(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """The versions of a machine, the newest first."""
+async def list_all(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Lists the versions of a state machine, the newest first."""
     machine = found(params["stateMachineArn"], caller, api)
     shown, more = page(
         machine.versions.values(), _newest_first, params, caller, f"versions/{machine.name}"
     )
-    listed = [
+    listed: list[JSON] = [
         {
             "stateMachineVersionArn": api.arns.machine(machine.name, version.number),
             "creationDate": seconds(version.created_ms),

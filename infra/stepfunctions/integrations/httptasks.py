@@ -1,4 +1,4 @@
-"""`http:invoke`: a task that asks a URL. The connection that AWS has the credentials of is a secret of the namespace here.
+"""`http:invoke`: a task that calls a URL. A secret of the namespace stands for AWS' connection.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/call-https-apis.html
 """
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from ....actions import Clock
     from ....adapters import Authorizers, Channel, Response
     from ....composer import JSON
-    from ...aws import Asked
+    from ...aws import IntegrationRequest
 
 SOCKET = "States.Http.Socket"
 STATUS = "States.Http.StatusCode"
-LIMIT_MS = 60_000  # that an answer may take
+LIMIT_MS = 60_000  # time limit of an answer
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-# Headers that a task may not give: what frames a request, what it is sent with, and what AWS bars besides.
+# Headers that a task may not set: those of the framing and the connection, and those that AWS bars.
 BARRED = RESERVED | {
     "a-im", "accept-charset", "authorization", "cache-control", "content-encoding", "content-md5", "date",
     "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "max-forwards",
     "proxy-authorization", "proxy-connection", "server", "user-agent", "via",
 }  # fmt: skip
 BARRED_BEGIN = ("sec-", "x-amz-", "x-amzn-", "x-forwarded-")
-FORM_BYTES = 1 << 20  # of a body that is a form: it may be far longer than what it is made of
+FORM_BYTES = 1 << 20  # size limit of a form, which may be far longer than the value it is made of
 FORM = "application/x-www-form-urlencoded"
-FORMATS = {  # how an array stands in a form: the name of its item number `at`
+FORMATS = {  # the name of an array's item number `at` in a form
     "INDICES": "{name}[{at}]",
     "BRACKETS": "{name}[]",
     "REPEAT": "{name}",
@@ -51,9 +51,9 @@ class HttpTasks:
     """Finds `http:invoke`. A `Registry`.
 
     Args:
-        channel: sends requests, to addresses that may be asked.
-        authorizers: who asks.
-        clock: the time.
+        channel: sends requests, to permitted addresses only.
+        authorizers: credentials for requests.
+        clock: source of time.
     """
 
     def __init__(self, channel: Channel, authorizers: Authorizers, clock: Clock) -> None:
@@ -62,27 +62,27 @@ class HttpTasks:
     def get(self, named: tuple[str, str], /) -> Integration | None:
         return Integration(self._invoke, patterns=("",)) if named == ("http", "invoke") else None
 
-    async def _invoke(self, asked: Asked) -> JSON:
-        parameters = asked.parameters if isinstance(asked.parameters, dict) else {}
-        ask, connection = _ask(parameters, asked.activation), _connection(parameters)
+    async def _invoke(self, request: IntegrationRequest) -> JSON:
+        parameters = request.parameters if isinstance(request.parameters, dict) else {}
+        ask, connection = _ask(parameters, request.activation), _connection(parameters)
         parts = urlsplit(ask.url)
         options: dict[str, JSON] = {} if connection is None else {"credentials": connection}
-        target = Remote(HTTP, f"{parts.scheme}://{parts.netloc}", options)  # whom tokens are for
+        target = Remote(HTTP, f"{parts.scheme}://{parts.netloc}", options)  # the audience of tokens
         try:
-            authorizer = self._authorizers.of(target, asked.namespace)
+            authorizer = self._authorizers.of(target, request.namespace)
         except SecretError as error:
             raise IntegrationError(PERMISSIONS, str(error)) from None
-        request = Request(
+        sent = Request(
             target=target,
             params={},
             deadline_ms=self._clock.now_ms() + LIMIT_MS,
-            key=asked.activation,
-            traceparent=asked.traceparent,
+            key=request.activation,
+            traceparent=request.traceparent,
             authorizer=authorizer,
         )
-        response = await self._channel.send(request, ask)
+        response = await self._channel.send(sent, ask)
         if isinstance(response, Fault):
-            assert isinstance(response.error, dict)  # noqa: S101  an adapter tells a code and a message
+            assert isinstance(response.error, dict)  # noqa: S101  adapters give a code and a message
             named = PERMISSIONS if response.code == PERMISSION else SOCKET
             raise IntegrationError(named, str(response.error["message"]))
         if response.status >= HTTPStatus.BAD_REQUEST:
@@ -96,14 +96,14 @@ class HttpTasks:
         }
 
 
-# --- what is asked -------------------------------------------------------------------------------
+# --- the request ---------------------------------------------------------------------------------
 
 
 def _ask(parameters: dict[str, Any], key: str) -> Ask:
-    """The request that a task's parameters are; with `key`, which it has whenever it is asked again.
+    """The request that a task's parameters describe; `key` is its idempotency key.
 
     Raises:
-        IntegrationError: naming the field that is not as it must be.
+        IntegrationError: a field is malformed.
     """
     url, method = parameters.get("ApiEndpoint"), parameters.get("Method")
     if not isinstance(url, str) or not _is_url(url):
@@ -150,7 +150,7 @@ def _object(parameters: dict[str, Any], field: str) -> list[tuple[str, Any]]:
 
 
 def _texts(field: str, value: JSON) -> str:
-    """A header's or a parameter's value, or several of them."""
+    """The value of a header or parameter; several values are joined by commas."""
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(one, (str, int, float)) for one in several):
         raise _flaw(field, "of texts and numbers")
@@ -158,7 +158,7 @@ def _texts(field: str, value: JSON) -> str:
 
 
 def _written(body: JSON, transform: JSON, headers: dict[str, str]) -> bytes:
-    """The body as it is sent: JSON, a text as it is, or a form."""
+    """The body in bytes: JSON, a text as it is, or a form."""
     how = transform if isinstance(transform, dict) else {}
     if how.get("RequestBodyEncoding") == "URL_ENCODED":
         if not headers["content-type"].startswith(FORM):
@@ -174,7 +174,7 @@ def _written(body: JSON, transform: JSON, headers: dict[str, str]) -> bytes:
 
 
 def _form(body: JSON, format: str) -> bytes:
-    """A form, as long as that is not too long."""
+    """A form of at most FORM_BYTES bytes."""
     parts, size = [], 0
     for pair in _pairs("", body, format):
         parts.append(urlencode([pair]))
@@ -185,7 +185,7 @@ def _form(body: JSON, format: str) -> bytes:
 
 
 def _pairs(name: str, value: JSON, format: str) -> Iterator[tuple[str, str]]:
-    """The pairs of a form that a value is."""
+    """The pairs of a value's form."""
     if isinstance(value, dict):
         for key, member in value.items():
             yield from _pairs(f"{name}[{key}]" if name else key, member, format)
@@ -203,10 +203,10 @@ def _scalar(value: JSON) -> str:
 
 
 def _connection(parameters: dict[str, Any]) -> str | None:
-    """The name of the secret that stands for a task's connection; None when it has none.
+    """The name of the secret for a task's connection; None if it has no connection.
 
     Raises:
-        IntegrationError: when what it names is no connection.
+        IntegrationError: the ARN is not a connection's.
     """
     given = [
         parameters[name] for name in ("Authentication", "InvocationConfig") if name in parameters
@@ -225,24 +225,27 @@ def _flaw(field: str, must: str) -> IntegrationError:
     return IntegrationError(RUNTIME, f"http:invoke: The field '{field}' must be {must}.")
 
 
-# --- what is answered ----------------------------------------------------------------------------
+# --- the response --------------------------------------------------------------------------------
 
 
 def _body(response: Response) -> JSON:
-    """JSON as what it says, any other text as it is.
+    """The value of a JSON body, or the text of another body.
 
     Raises:
-        IntegrationError: when it is neither.
+        IntegrationError: the body is neither JSON nor text.
     """
     if response.body and _JSON.fullmatch(response.headers.get("content-type", "")):
         value: JSON | Failure = parsed_json(response.body)
         if isinstance(value, Failure):
-            raise IntegrationError(RUNTIME, str(value.error["message"]))
+            error: Any = value.error  # adapters give a code and a message
+            raise IntegrationError(RUNTIME, str(error["message"]))
         return value
     try:
         return response.body.decode()
     except UnicodeDecodeError:
-        raise IntegrationError(RUNTIME, "the answer is no text in UTF-8") from None
+        raise IntegrationError(
+            RUNTIME, "http:invoke: The response must be JSON or text in UTF-8."
+        ) from None
 
 
 def _phrase(status: int) -> str:

@@ -1,4 +1,4 @@
-"""Jobs of AWS' services: how what was started is looked at, when it has ended, and how it is stopped.
+"""Jobs of AWS' services: the operations that describe and stop them, and their final statuses.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
 """
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 REASON = "Nobody waits for it any more."
 
 
-def _nothing_wrong(_answer: Any) -> None:
-    """Whatever was answered, the job is there."""
+def _accepted(_answer: Any) -> None:
+    """The check of a start that always has a job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A kind of job. Answers and descriptions are as state machines see them.
+class JobKind:
+    """A kind of job. Answers and descriptions are in the form that state machines see.
 
     Args:
-        look: the operation that describes it.
-        named: its parameters, of what the start has answered.
-        told: what of the description is the result; None when nothing is described.
-        status: its status in that.
-        good: the statuses of one that has ended well.
-        bad: those of one that has ended otherwise.
-        stop: the operation that stops it.
-        stopped: its parameters, of what the start has answered.
-        kept: parameters of the start that are kept with its answer, to look at it by.
-        check: raises IntegrationError when the answer to the start says that there is no job.
-        went_well: whether one with a good status has succeeded.
+        look: the operation that describes the job.
+        named: the parameters of `look`, made from the answer to the start.
+        told: the part of the description that is the result; None if it describes no job.
+        status: the status of the job in that part.
+        good: the statuses of a job that has succeeded.
+        bad: the statuses of a job that has failed.
+        stop: the operation that stops the job.
+        stopped: the parameters of `stop`, made from the answer to the start.
+        kept: parameters of the start that `named` and `stopped` need beside the answer.
+        check: raises IntegrationError if the answer to the start has no job.
+        went_well: true if a job with a good status has succeeded.
     """
 
     look: str
@@ -49,11 +49,11 @@ class Job:
     stop: str
     stopped: Callable[[Any], JSON]
     kept: tuple[str, ...] = ()
-    check: Callable[[Any], None] = field(default=_nothing_wrong)
+    check: Callable[[Any], None] = field(default=_accepted)
     went_well: Callable[[Any], bool] = field(default=lambda _told: True)
 
     def ended(self, told: Any) -> bool | None:
-        """Whether it has ended well; None while it is under way."""
+        """True if the job has succeeded, False if it has failed; None while it is under way."""
         status = self.status(told)
         if status in self.good:
             return self.went_well(told)
@@ -71,7 +71,7 @@ def _exited_well(task: Any) -> bool:
 
 
 def _first(seen: Any, name: str) -> Any:
-    """The one thing that was asked for; None when it cannot be seen (yet)."""
+    """The only member of a list in a description; None if the list is empty, as at first."""
     return next(iter(seen.get(name, ())), None)
 
 
@@ -81,7 +81,7 @@ def _build(seen: Any) -> Any:
 
 
 JOBS = {
-    "athena:startQueryExecution": Job(
+    "athena:startQueryExecution": JobKind(
         look="getQueryExecution",
         named=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
         told=lambda seen: seen or None,
@@ -91,7 +91,7 @@ JOBS = {
         stop="stopQueryExecution",
         stopped=lambda answer: {"QueryExecutionId": answer["QueryExecutionId"]},
     ),
-    "batch:submitJob": Job(
+    "batch:submitJob": JobKind(
         look="describeJobs",
         named=lambda answer: {"Jobs": [answer["JobId"]]},
         told=lambda seen: _first(seen, "Jobs"),
@@ -101,7 +101,7 @@ JOBS = {
         stop="terminateJob",
         stopped=lambda answer: {"JobId": answer["JobId"], "Reason": REASON},
     ),
-    "codebuild:startBuild": Job(
+    "codebuild:startBuild": JobKind(
         look="batchGetBuilds",
         named=lambda answer: {"Ids": [answer["Build"]["Id"]]},
         told=_build,
@@ -111,7 +111,7 @@ JOBS = {
         stop="stopBuild",
         stopped=lambda answer: {"Id": answer["Build"]["Id"]},
     ),
-    "ecs:runTask": Job(
+    "ecs:runTask": JobKind(
         look="describeTasks",
         named=lambda answer: {
             "Cluster": answer["Tasks"][0]["ClusterArn"],
@@ -130,7 +130,7 @@ JOBS = {
         check=_check_tasks,
         went_well=_exited_well,
     ),
-    "glue:startJobRun": Job(
+    "glue:startJobRun": JobKind(
         look="getJobRun",
         named=lambda answer: {"JobName": answer["JobName"], "RunId": answer["JobRunId"]},
         told=lambda seen: seen.get("JobRun"),

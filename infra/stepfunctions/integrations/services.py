@@ -1,7 +1,8 @@
-"""AWS' services as integrations: any call by way of its SDK, and those that AWS has optimized.
+"""AWS' services as integrations: all operations of the SDK, and the optimized integrations.
 
-Errors are named as AWS names them in state machines: `DynamoDb.ConditionalCheckFailedException` by way of `aws-sdk`, or
-`DynamoDB....`; what a model does not know is `DynamoDb.DynamoDbException`, or `DynamoDB.AmazonDynamoDBException`.
+Errors have AWS' names: `DynamoDb.ConditionalCheckFailedException` for `aws-sdk`, and `DynamoDB....` for optimized
+integrations. An error that the model does not know is `DynamoDb.DynamoDbException` or
+`DynamoDB.AmazonDynamoDBException`.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
 https://docs.aws.amazon.com/step-functions/latest/dg/integrate-optimized.html
@@ -44,20 +45,19 @@ if TYPE_CHECKING:
     from ....actions import Clock
     from ....adapters import Authorizers, AwsServices
     from ....composer import JSON
-    from ...aws import Asked
-    from .jobs import Job
+    from ...aws import IntegrationRequest
+    from .jobs import JobKind
 
 log = logging.getLogger(__name__)
 
 SDK = "aws-sdk:"
-LIMIT_MS = 60_000  # that an answer may take
-FUNCTION_MS = 900_000  # that a function's may
-UNSEEN_MS = 900_000  # that a job may not be seen before it is given up
-HERE = "stepfunctions"  # this server's own, never AWS'
+LIMIT_MS = 60_000  # time limit of an answer
+FUNCTION_MS = 900_000  # time limit of a function's answer
+UNSEEN_MS = 900_000  # time after which a job that cannot be polled is stopped
+HERE = "stepfunctions"  # this server answers, never AWS
 HEADERS = {"x-amzn-requestid": "x-amzn-RequestId", "etag": "ETag"}
-POLLS_S = (1.0, 2.0, 5.0)  # before a job is looked at; the last from then on
-# Services whose operations AWS has optimized without making anything else of the answers: what their errors begin
-# with, and whose they are.
+POLLS_S = (1.0, 2.0, 5.0)  # pauses between polls of a job; the last one repeats
+# Services with optimized integrations whose answers are those of the SDK: the prefix of their errors, and the vendor.
 VENDORS = {
     "athena": ("Athena", "Amazon"), "batch": ("Batch", "AWS"), "codebuild": ("CodeBuild", "AWS"),
     "databrew": ("DataBrew", "AWS"), "dynamodb": ("DynamoDB", "Amazon"), "ecs": ("ECS", "Amazon"),
@@ -72,10 +72,10 @@ class AwsIntegrations:
     """Finds integrations of AWS' services. A `Registry`.
 
     Args:
-        services: asks them.
-        authorizers: who asks: the namespace's secret `aws`, or what this server itself runs with.
-        ambient: the namespaces that may ask with that.
-        clock: the time.
+        services: sends requests to AWS.
+        authorizers: credentials: the namespace's secret `aws`, or the server's own.
+        ambient: the namespaces that may use the server's own credentials.
+        clock: source of time.
     """
 
     def __init__(
@@ -98,39 +98,41 @@ class AwsIntegrations:
             return Integration(self._ask, self._finish, self._stop, patterns)
         return Integration(self._ask, patterns=patterns) if patterns else None
 
-    # --- by way of the SDK -------------------------------------------------------------------
+    # --- SDK integrations --------------------------------------------------------------------
 
-    async def _sdk(self, asked: Asked) -> JSON:
-        service = asked.service.removeprefix(SDK)
-        known = await _operation(service, asked.operation)
+    async def _sdk(self, request: IntegrationRequest) -> JSON:
+        service = request.service.removeprefix(SDK)
+        known = await _operation(service, request.operation)
         named = known.called
-        answer = await self._called(asked, known, asked.parameters, named, aws_models.as_java)
+        answer = await self._called(request, known, request.parameters, named, aws_models.as_java)
         if isinstance(answer, AwsRefused):
             error = aws_models.as_java(aws_models.cased(answer.modelled or named))
             about = f"Service: {named}, Status Code: {answer.status}, Request ID: {answer.request}"
             raise IntegrationError(f"{named}.{_exception(error)}", f"{answer.message} ({about})")
         return answer.value
 
-    # --- optimized ---------------------------------------------------------------------------
+    # --- optimized integrations --------------------------------------------------------------
 
-    async def _ask(self, asked: Asked) -> JSON:
-        parameters = _completed(asked)
-        answer = await self._optimally(asked, asked.operation, parameters)
-        if asked.service == "events":  # alone, AWS shows only what was answered
+    async def _ask(self, request: IntegrationRequest) -> JSON:
+        parameters = _completed(request)
+        answer = await self._optimally(request, request.operation, parameters)
+        if request.service == "events":  # this service's answers have no metadata on AWS
             if answer.value.get("FailedEntryCount"):
                 raise IntegrationError("EventBridge.FailedEntry", json_text(answer.value))
             return answer.value
         told = answer.value | came_with(_spelled(answer.headers), answer.status, answer.request)
-        if asked.waits:
-            job = _job(asked)
-            job.check(told)
-            told |= _members(parameters, job.kept)
+        if request.waits:
+            kind = _job_kind(request)
+            kind.check(told)
+            told |= _members(parameters, kind.kept)
         return told
 
-    async def _optimally(self, asked: Asked, operation: str, parameters: JSON) -> AwsAnswer:
-        known = await _operation(asked.service, operation)
-        prefix, vendor = VENDORS[asked.service]
-        answer = await self._called(asked, known, parameters, prefix, str)
+    async def _optimally(
+        self, request: IntegrationRequest, operation: str, parameters: JSON
+    ) -> AwsAnswer:
+        known = await _operation(request.service, operation)
+        prefix, vendor = VENDORS[request.service]
+        answer = await self._called(request, known, parameters, prefix, str)
         if isinstance(answer, AwsRefused):
             about = (
                 f"Service: {vendor}{prefix}; Status Code: {answer.status}; "
@@ -140,23 +142,23 @@ class AwsIntegrations:
             raise IntegrationError(f"{prefix}.{error}", f"{answer.message} ({about})")
         return answer
 
-    async def _finish(self, asked: Asked, answer: Any) -> JSON:
-        """Looks at a job until it has ended, or has not been seen for long: then it is stopped."""
-        job, looks, seen_ms = _job(asked), 0, self._clock.now_ms()
-        parameters = job.named(answer)
+    async def _finish(self, request: IntegrationRequest, answer: Any) -> JSON:
+        """Polls a job until it has ended. Stops the job if polling fails for too long."""
+        kind, looks, seen_ms = _job_kind(request), 0, self._clock.now_ms()
+        parameters = kind.named(answer)
         while True:
             pause_s = POLLS_S[min(looks, len(POLLS_S) - 1)]
-            await asyncio.sleep(pause_s)  # noqa: TID251  a job tells nobody of its end
+            await asyncio.sleep(pause_s)  # noqa: TID251  jobs must be polled
             looks += 1
-            told, unseen = await self._look(asked, job, parameters)
+            told, unseen = await self._look(request, kind, parameters)
             if unseen is not None:
-                # It was started a moment ago, or the network, the service or the credentials are not what they will be.
-                log.warning("%s cannot be looked at: %s", asked.resource, unseen)
+                # The job may be too young, or the network, the service or the credentials may recover.
+                log.warning("%s cannot be polled: %s", request.resource, unseen)
                 if self._clock.now_ms() - seen_ms < UNSEEN_MS:
                     continue
-                await self._given_up(asked, answer)
+                await self._given_up(request, answer)
                 raise unseen
-            seen_ms, succeeded = self._clock.now_ms(), job.ended(told)
+            seen_ms, succeeded = self._clock.now_ms(), kind.ended(told)
             if succeeded is False:
                 raise IntegrationError(TASK_FAILED, json_text(told))
             if succeeded:
@@ -164,98 +166,101 @@ class AwsIntegrations:
                 return found
 
     async def _look(
-        self, asked: Asked, job: Job, parameters: JSON
+        self, request: IntegrationRequest, kind: JobKind, parameters: JSON
     ) -> tuple[Any, IntegrationError | None]:
-        """What is told of a job; or why nothing is."""
+        """Polls a job once; returns its description, or the error."""
         try:
-            told = job.told((await self._optimally(asked, job.look, parameters)).value)
+            told = kind.told((await self._optimally(request, kind.look, parameters)).value)
         except IntegrationError as error:
-            if error.error == RUNTIME:  # it will not be otherwise
+            if error.error == RUNTIME:  # a retry cannot help
                 raise
             return None, error
-        gone = IntegrationError(TASK_FAILED, "What was started cannot be seen.")
+        gone = IntegrationError(TASK_FAILED, "The description of the job is empty.")
         return told, gone if told is None else None
 
-    async def _given_up(self, asked: Asked, answer: Any) -> None:
+    async def _given_up(self, request: IntegrationRequest, answer: Any) -> None:
         try:
-            await self._stop(asked, answer)
+            await self._stop(request, answer)
         except IntegrationError as error:
-            log.warning("%s could not be stopped: %s", asked.resource, error)
+            log.warning("%s could not be stopped: %s", request.resource, error)
 
-    async def _stop(self, asked: Asked, answer: Any) -> None:
-        job = _job(asked)
-        await self._optimally(asked, job.stop, job.stopped(answer))
+    async def _stop(self, request: IntegrationRequest, answer: Any) -> None:
+        kind = _job_kind(request)
+        await self._optimally(request, kind.stop, kind.stopped(answer))
 
-    # --- asking ------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------
 
     async def _called(
         self,
-        asked: Asked,
+        request: IntegrationRequest,
         operation: aws_models.Operation,
         parameters: JSON,
         prefix: str,
         named: Callable[[str], str],
     ) -> AwsAnswer | AwsRefused:
-        """Asks; raises IntegrationError when nothing has answered."""
+        """Sends a request; raises IntegrationError if the service does not answer."""
         if operation.model.has_event_stream_output:
-            raise IntegrationError(RUNTIME, f"{asked.resource} answers with a stream of events.")
-        ambient = is_among(self._ambient, asked.namespace)
+            raise IntegrationError(
+                RUNTIME,
+                f"{request.resource} answers with a stream of events, which is not supported.",
+            )
+        ambient = is_among(self._ambient, request.namespace)
         try:
-            authorizer = self._authorizers.on_aws(asked.namespace, ambient=ambient)
+            authorizer = self._authorizers.on_aws(request.namespace, ambient=ambient)
         except SecretError as error:
             raise IntegrationError(PERMISSIONS, str(error)) from None
         limit_ms = FUNCTION_MS if operation.place == "lambda" else LIMIT_MS
-        request = Request(
+        sent = Request(
             target=Remote(LAMBDA, operation.place),
             params={},
             deadline_ms=self._clock.now_ms() + limit_ms,
-            key=asked.activation,
-            traceparent=asked.traceparent,
+            key=request.activation,
+            traceparent=request.traceparent,
             authorizer=authorizer,
         )
         try:
-            answer = await self._services.call(request, operation, parameters, named)
+            answer = await self._services.call(sent, operation, parameters, named)
         except (ParameterError, RegionError) as error:
-            raise IntegrationError(RUNTIME, f"{asked.resource}: {error}") from None
+            raise IntegrationError(RUNTIME, f"{request.resource}: {error}") from None
         if not isinstance(answer, Fault):
             return answer
-        assert isinstance(answer.error, dict)  # noqa: S101  an adapter tells a code and a message
+        assert isinstance(answer.error, dict)  # noqa: S101  adapters give a code and a message
         name = PERMISSIONS if answer.code == PERMISSION else f"{prefix}.SdkClientException"
         raise IntegrationError(name, str(answer.error["message"]))
 
 
 async def _operation(service: str, name: str) -> aws_models.Operation:
-    """An operation that is known; its model may have to be read."""
+    """The model of a known operation, read in a thread."""
     found = await asyncio.to_thread(aws_models.operation, service, name)
-    assert found is not None  # noqa: S101  `get` has found it, or a job names it
+    assert found is not None  # noqa: S101  `get` or a kind of job has named it
     return found
 
 
-def _job(asked: Asked) -> Job:
-    return JOBS[f"{asked.service}:{asked.operation}"]
+def _job_kind(request: IntegrationRequest) -> JobKind:
+    return JOBS[f"{request.service}:{request.operation}"]
 
 
-def _completed(asked: Asked) -> JSON:
-    """The parameters, with what AWS adds, and what makes asking twice do no harm where no model says so."""
-    parameters = asked.parameters
+def _completed(request: IntegrationRequest) -> JSON:
+    """The parameters with AWS' additions, and with an idempotency token that the model does not fill in."""
+    parameters: JSON = request.parameters
     if not isinstance(parameters, dict):
         return parameters
-    match asked.service, asked.operation:
+    match request.service, request.operation:
         case "events", "putEvents":
-            return _with_resources(parameters, asked.execution)
+            return _with_resources(parameters, request.execution)
         case "codebuild", "startBuild":
-            return {"IdempotencyToken": asked.activation, **parameters}
-        case "ecs", "runTask" if asked.waits:
+            return {"IdempotencyToken": request.activation, **parameters}
+        case "ecs", "runTask" if request.waits:
             if parameters.get("Count", 1) != 1:
                 raise IntegrationError(
-                    RUNTIME, f"{asked.resource} waits for one task: Count must be 1."
+                    RUNTIME, f"{request.resource} waits for one task: Count must be 1."
                 )
             return {"StartedBy": "AWS Step Functions", **parameters}
     return parameters
 
 
 def _with_resources(parameters: dict[str, JSON], execution: str) -> JSON:
-    """Events name the machine and the execution that they come from, as on AWS."""
+    """Adds the state machine and the execution to the Resources of events, as on AWS."""
     entries = parameters.get("Entries")
     if not isinstance(entries, list):
         return parameters
@@ -267,18 +272,18 @@ def _with_resources(parameters: dict[str, JSON], execution: str) -> JSON:
 def _from(entry: JSON, own: list[str]) -> JSON:
     known = entry.get("Resources", []) if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(known, list):
-        return entry  # it is refused
+        return entry  # the service refuses it
     return {**entry, "Resources": [*known, *own]}
 
 
 def _members(parameters: JSON, names: tuple[str, ...]) -> dict[str, JSON]:
-    """Those members of parameters that are there."""
+    """The named members of parameters, if present."""
     given = parameters if isinstance(parameters, dict) else {}
     return {name: given[name] for name in names if name in given}
 
 
 def _spelled(headers: dict[str, str]) -> dict[str, str]:
-    """Headers with the letters that AWS writes them with."""
+    """Headers in AWS' spelling."""
     return {
         HEADERS.get(name, name if name.startswith("x-") else name.title()): text
         for name, text in headers.items()
@@ -286,5 +291,5 @@ def _spelled(headers: dict[str, str]) -> dict[str, str]:
 
 
 def _exception(name: str) -> str:
-    """The name of an error with the ending that all have in state machines."""
+    """The name of an error in a state machine: it ends in `Exception`."""
     return name if name.endswith("Exception") else f"{name}Exception"

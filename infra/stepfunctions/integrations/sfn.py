@@ -1,7 +1,7 @@
 """Step Functions as an integration: a state machine starts, stops and describes executions, and answers tasks.
 
-Members of parameters and answers are in PascalCase, as AWS has them in state machines. Errors are named as AWS
-names them there: `StepFunctions.ExecutionAlreadyExistsException`, or `Sfn....` by way of `aws-sdk`.
+Members of parameters and answers are in PascalCase, as on AWS. Errors have AWS' names:
+`StepFunctions.ExecutionAlreadyExistsException`, and `Sfn....` for `aws-sdk`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ....composer import Error
 from ...aws import (
     SYNC_2,
     TASK_FAILED,
-    Asked,
     Functions,
     Integration,
     IntegrationError,
+    IntegrationRequest,
     came_with,
     json_text,
 )
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 OPTIMIZED, SDK = "states", "aws-sdk:sfn"
 START = "startExecution"
-BEGINNING = (START, "startSyncExecution")  # without a name they are not asked twice
+BEGINNING = (START, "startSyncExecution")  # not repeated without a name
 UNAVAILABLE = 503
-AGAIN_S = 0.5  # until that is asked again
+AGAIN_S = 0.5  # pause before a request is repeated
 OPERATIONS = (
     "createActivity", "createStateMachine", "createStateMachineAlias", "deleteActivity", "deleteStateMachine",
     "deleteStateMachineAlias", "deleteStateMachineVersion", "describeActivity", "describeExecution",
@@ -48,15 +48,14 @@ OPERATIONS = (
     "updateMapRun", "updateStateMachine", "updateStateMachineAlias", "validateStateMachineDefinition",
 )  # fmt: skip
 LOOK_S = 3600.0
-AT_ONCE = (
-    4  # requests of one namespace: a machine that starts others must not keep the rest waiting
-)
-LONG = (
-    "getActivityTask",
-    "startSyncExecution",
-)  # operations that take as long as what they wait for
-TEXTS = ("input", "output", "definition")  # members that are JSON text: a state may give the value
-DATES = ("Date", "timestamp")  # how the names of members end that are instants
+AT_ONCE = 4  # requests of one namespace, so that it does not delay the others
+LONG = ("getActivityTask", "startSyncExecution")  # operations that wait
+TEXTS = (
+    "input",
+    "output",
+    "definition",
+)  # members with JSON text; a state may give a value instead
+DATES = ("Date", "timestamp")  # the ends of the names of instants
 
 
 class OperationError(Error):
@@ -68,7 +67,7 @@ class OperationError(Error):
 
     @property
     def exception(self) -> str:
-        """What AWS' library for Java calls it."""
+        """The name in AWS' library for Java."""
         return self.code if self.code.endswith("Exception") else f"{self.code}Exception"
 
 
@@ -76,7 +75,7 @@ Call: TypeAlias = "Callable[[str, str, str, dict[str, JSON]], Awaitable[dict[str
 
 
 class StepFunctions:
-    """The integrations of this service's own API, and of functions. They wait until it is served: see `serve`."""
+    """The integrations of this service's own API and of functions. Requests wait until `serve` is called."""
 
     def __init__(self) -> None:
         self._served = asyncio.Event()
@@ -86,9 +85,9 @@ class StepFunctions:
         self._engine: Engine
 
     def serve(self, engine: Engine, call: Call) -> None:
-        """Has it ask `call` with a namespace, the request's id, an operation and its parameters.
+        """Sets the engine, and the function that carries out operations.
 
-        `call` raises OperationError.
+        `call` takes a namespace, the request's id, an operation and its parameters; it raises OperationError.
         """
         self._engine, self._call = engine, call
         self._functions.serve(engine)
@@ -96,106 +95,106 @@ class StepFunctions:
 
     @property
     def registry(self) -> dict[tuple[str, str], Integration]:
-        """What there is of it."""
+        """The integrations by service and operation."""
         sdk = {(SDK, name): Integration(self._sdk) for name in OPERATIONS}
         start = Integration(self._start, self._finish, self._stop)
         return {**sdk, (OPTIMIZED, START): start, **self._functions.registry}
 
-    async def _asked(
-        self, asked: Asked, operation: str, params: dict[str, JSON]
+    async def _repeated(
+        self, request: IntegrationRequest, operation: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
         await self._served.wait()
-        request = str(UUID(asked.activation))
+        id = _request_id(request)
         name = operation[0].upper() + operation[1:]
         repeatable = operation not in BEGINNING or "name" in params
         while True:
             try:
-                return await self._in_turn(asked.namespace, request, operation, name, params)
+                return await self._in_turn(request.namespace, id, operation, name, params)
             except OperationError as error:
                 if error.status != UNAVAILABLE or not repeatable:
                     raise
-            await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store fails now: no reason to fail
+            await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store may recover
 
     async def _in_turn(
-        self, namespace: str, request: str, operation: str, name: str, params: dict[str, JSON]
+        self, namespace: str, id: str, operation: str, name: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
-        """Asks, but not so often at the same time that others wait for a namespace."""
+        """Carries out an operation; a namespace has at most AT_ONCE short ones at a time."""
         if operation in LONG:
-            return await self._call(namespace, request, name, params)
+            return await self._call(namespace, id, name, params)
         async with self._turns.setdefault(namespace, asyncio.Semaphore(AT_ONCE)):
-            return await self._call(namespace, request, name, params)
+            return await self._call(namespace, id, name, params)
 
-    # --- by way of the SDK -------------------------------------------------------------------
+    # --- SDK integrations --------------------------------------------------------------------
 
-    async def _sdk(self, asked: Asked) -> JSON:
+    async def _sdk(self, request: IntegrationRequest) -> JSON:
         try:
-            answer = await self._asked(asked, asked.operation, _given(asked.parameters))
+            answer = await self._repeated(request, request.operation, _given(request.parameters))
         except OperationError as error:
-            about = f"Service: Sfn, Status Code: {error.status}, Request ID: {_request(asked)}"
+            about = f"Service: Sfn, Status Code: {error.status}, Request ID: {_request_id(request)}"
             cause = f"{error.message} ({about})"
             raise IntegrationError(f"Sfn.{error.exception}", cause) from None
         return _pascal(answer, _iso)
 
     # --- executions --------------------------------------------------------------------------
 
-    async def _start(self, asked: Asked) -> JSON:
-        params = _given(asked.parameters)
-        params.setdefault("name", _request(asked))
+    async def _start(self, request: IntegrationRequest) -> JSON:
+        params = _given(request.parameters)
+        params.setdefault("name", _request_id(request))
         if params.get("input") is None:
             params["input"] = "{}"
-        answer = await self._optimized(asked, START, params)
+        answer = await self._optimized(request, START, params)
         headers = {  # as recorded on AWS
-            "x-amzn-RequestId": _request(asked),
+            "x-amzn-RequestId": _request_id(request),
             "connection": "keep-alive",
             "Content-Length": str(len(json_text(answer).encode())),
             "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
             "Content-Type": "application/x-amz-json-1.0",
         }
-        told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request(asked))
+        told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request_id(request))
         return dict(sorted(told.items()))
 
     async def _optimized(
-        self, asked: Asked, operation: str, params: dict[str, JSON]
+        self, request: IntegrationRequest, operation: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
         try:
-            return await self._asked(asked, operation, params)
+            return await self._repeated(request, operation, params)
         except OperationError as error:
             about = (
                 f"Service: AWSStepFunctions; Status Code: {error.status}; "
-                f"Error Code: {error.code}; Request ID: {_request(asked)}; Proxy: null"
+                f"Error Code: {error.code}; Request ID: {_request_id(request)}; Proxy: null"
             )
             cause = f"{error.message} ({about})"
             raise IntegrationError(f"StepFunctions.{error.exception}", cause) from None
 
-    async def _finish(self, asked: Asked, answer: Any) -> JSON:
-        """Waits for the end of an execution, and tells of it as DescribeExecution does."""
+    async def _finish(self, request: IntegrationRequest, answer: Any) -> JSON:
+        """Waits for the end of an execution, and describes it as DescribeExecution does."""
         await self._served.wait()
         arn = parsed_arn(answer["ExecutionArn"])
         if isinstance(arn, ExecutionArn):
             executions = self._engine.executions
-            found = await executions.found(asked.namespace, arn.machine, arn.name)
-            while not await self._engine.wait(asked.namespace, found.id, LOOK_S):
+            found = await executions.found(request.namespace, arn.machine, arn.name)
+            while not await self._engine.wait(request.namespace, found.id, LOOK_S):
                 pass
         params: dict[str, JSON] = {"executionArn": answer["ExecutionArn"]}
-        told = await self._optimized(asked, "describeExecution", params)
-        if asked.pattern == SYNC_2:
+        told: dict[str, Any] = await self._optimized(request, "describeExecution", params)
+        if request.pattern == SYNC_2:
             told |= {name: json.loads(told[name]) for name in ("input", "output") if name in told}
         shown = dict(sorted(_described(told).items()))
         if told["status"] != "SUCCEEDED":
             raise IntegrationError(TASK_FAILED, json_text(shown))
         return shown
 
-    async def _stop(self, asked: Asked, answer: Any) -> None:
-        await self._optimized(asked, "stopExecution", {"executionArn": answer["ExecutionArn"]})
+    async def _stop(self, request: IntegrationRequest, answer: Any) -> None:
+        await self._optimized(request, "stopExecution", {"executionArn": answer["ExecutionArn"]})
 
 
-def _request(asked: Asked) -> str:
-    """The request's id: the same when it is sent again."""
-    return str(UUID(asked.activation))
+def _request_id(request: IntegrationRequest) -> str:
+    """The request's id, which a repetition has too."""
+    return str(UUID(request.activation))
 
 
 def _given(parameters: JSON) -> dict[str, JSON]:
-    """Parameters as the operation has them; what it takes as JSON text may be given as a value."""
+    """The operation's parameters; a value for JSON text is serialized."""
     if not isinstance(parameters, dict):
         return {}
     given = _spelled(parameters, str.lower)
@@ -216,7 +215,7 @@ def _inner(value: JSON, first: Callable[[str], str]) -> JSON:
 
 
 def _pascal(answer: dict[str, JSON], dated: Callable[[float], JSON]) -> dict[str, JSON]:
-    """An answer as states see it: dates, which are seconds in answers, as `dated` has them."""
+    """An answer in PascalCase, its instants (in seconds) converted by `dated`."""
     return _spelled(_dated(answer, dated), str.upper)
 
 
@@ -234,7 +233,7 @@ def _dated(value: JSON, dated: Callable[[float], JSON]) -> Any:
 
 
 def _described(told: dict[str, JSON]) -> dict[str, JSON]:
-    """DescribeExecution's answer; what went in and came out is the user's, and stays as it is."""
+    """DescribeExecution's answer in PascalCase; input and output stay as they are."""
     data = {name: told.pop(name) for name in ("input", "output") if name in told}
     return _pascal(told, _milliseconds) | {name.title(): value for name, value in data.items()}
 

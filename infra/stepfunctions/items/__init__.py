@@ -1,4 +1,4 @@
-"""What a distributed Map reads its items from and writes its results to: S3, or directories of this machine."""
+"""Items and results of distributed Maps, in S3 or in directories of this machine."""
 
 from .directory import DirectoryObjects
 from .invoker import ITEMS, LIMIT_MS, READ, WRITE, ItemsInvoker

@@ -1,7 +1,7 @@
 """Buckets that are directories of this machine.
 
-A bucket is a directory in the one that is set, and an object a file in it. Each step of the way is opened in the
-directory above it and is no link, so that no key, and nobody who changes links meanwhile, leads elsewhere.
+A bucket is a directory in the configured one, and an object is a file in it. Each part of a path is opened
+relative to its parent and must not be a link, so that neither a key nor a changed link leads out of the bucket.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-MAX_PARTS = 64  # of a key
-MAX_FILES = 1_000_000  # that are looked at for a listing
-NEW = ".xingqiao-new"  # the end of what a file is called until it is written
+MAX_PARTS = 64  # parts of a key
+MAX_FILES = 1_000_000  # files that one listing may visit
+NEW = ".xingqiao-new"  # the end of a file's name until it is written
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe is not waited for
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe does not block
 _NOWHERE = (
     errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG,
 )  # fmt: skip
@@ -41,7 +41,7 @@ class DirectoryObjects:
         self._root = root
 
     def has(self, bucket: object) -> bool:
-        """Whether there is a bucket of this name."""
+        """True if a bucket has this name."""
         try:
             with self._folder(_parts(str(bucket), None)):
                 return isinstance(bucket, str)
@@ -61,16 +61,16 @@ class DirectoryObjects:
     async def write(self, bucket: str, key: str, body: bytes) -> Fault | None:
         return await _told(bucket, key, partial(self._write, bucket, key, body))
 
-    # --- what blocks -------------------------------------------------------------------------
+    # --- blocking calls ----------------------------------------------------------------------
 
     def _read(self, bucket: str, key: str, span: tuple[int, int], etag: str) -> ObjectPart | Fault:
         *folders, name = _parts(bucket, key)
         with self._folder(folders) as folder, _opened(name, os.O_RDONLY, folder) as file:
             about = os.fstat(file)
             if not stat.S_ISREG(about.st_mode):
-                raise OSError(errno.ENOENT, "it is no file")
+                raise OSError(errno.ENOENT, "not a file")
             if etag not in ("", _etag(about)):
-                text = "The object has changed while it was read."
+                text = "The object changed while it was read."
                 return Fault.saying(UNAVAILABLE, text, "no")
             at, end = span[0], min(span[1], about.st_size)
             body = bytearray()
@@ -80,7 +80,7 @@ class DirectoryObjects:
             return ObjectPart(bytes(body), about.st_size, _etag(about))
 
     def _page(self, bucket: str, prefix: str, after: str, most: int) -> Page:
-        """Files whose keys begin with the prefix, looked for in the folder that it names."""
+        """The files whose keys begin with the prefix, in the folder that the prefix names."""
         begin = prefix.rpartition("/")[0]
         folders = _parts(bucket, begin or None)
         found: list[ObjectEntry] = []
@@ -97,7 +97,7 @@ class DirectoryObjects:
         return Page(found[:most], found[most - 1].key if len(found) > most else "")
 
     def _write(self, bucket: str, key: str, body: bytes) -> None:
-        """Writes a file under another name, and gives it its own when all of it is on the disk."""
+        """Writes a file under a temporary name, and renames it when it is on the disk."""
         *folders, name = _parts(bucket, key)
         new = f".{sha256(name.encode()).hexdigest()[:32]}{NEW}"
         with self._folder(folders, make=True) as folder:
@@ -115,7 +115,7 @@ class DirectoryObjects:
         """A folder in a bucket, each on the way to it opened in the one above; only the first may be a link.
 
         Raises:
-            OSError: when there is none.
+            OSError: the folder does not exist.
         """
         opened = os.open(self._root, _FOLDER)
         try:
@@ -133,11 +133,11 @@ class DirectoryObjects:
 
 
 async def _told(bucket: str, key: str, work: Callable[[], T | Fault]) -> T | Fault:
-    """Does what blocks in a thread, and tells what goes wrong."""
+    """Runs a blocking call in a thread; returns a Fault if it fails."""
     try:
         return await asyncio.to_thread(work)
     except ValueError:
-        text = f"'{key:.200}' is no key that an object in a directory can have."
+        text = f"'{key:.200}' is not a valid key for an object in a directory: use names without '.', '..' and empty parts."
         return Fault.saying(INVALID_REQUEST, text, "no")
     except OSError as error:
         what = f"'{key:.200}' in the bucket '{bucket:.100}'"
@@ -148,10 +148,10 @@ async def _told(bucket: str, key: str, work: Callable[[], T | Fault]) -> T | Fau
 
 
 def _parts(bucket: str, path: str | None) -> list[str]:
-    """The names on the way to an object, each that of a folder or a file, and none that leads out of one.
+    """The parts of an object's path; none of them leads out of its folder.
 
     Raises:
-        ValueError: when there is one that cannot be.
+        ValueError: a part is not permitted.
     """
     parts = [bucket] if path is None else [bucket, *path.split("/")]
     for part in parts:
@@ -196,7 +196,7 @@ def _files(folder: int, begin: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a file's name is UTF-8, as keys are."""
+    """True if a file's name is UTF-8, as keys are."""
     return name.encode(errors="replace") == os.fsencode(name)
 
 

@@ -1,4 +1,4 @@
-"""What is said of what S3, or a directory, has refused."""
+"""Messages about requests that S3 or a directory refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def message_of(fault: Fault) -> str:
-    """The message of a fault, which is the cause of the Map's failure."""
+    """The message of a fault: the cause of the Map's failure."""
     error = fault.error
     return str(error.get("message")) if isinstance(error, dict) else str(error)

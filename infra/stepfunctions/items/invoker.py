@@ -1,23 +1,22 @@
-"""Runs the actions that a distributed Map reads its items with, and writes its results."""
+"""Runs the actions that read a distributed Map's items and write its results."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ....actions import INTERNAL_ERROR, Completion
 from ....composer import CANCELLED, Failure, Success
 from ....composer.languages.asl.running import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError
-from .reading import read
-from .writing import write
+from .item_reader import read
+from .result_writer import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....actions import Clock, Invocation
-    from ....composer import JSON
     from ....composer.languages.asl.running import ReadingBounds
     from .places import Places
 
@@ -25,20 +24,20 @@ log = logging.getLogger(__name__)
 
 ITEMS = "items"  # the kind of the actions
 READ, WRITE = "readItems", "writeResults"
-LIMIT_MS = 15 * 60_000  # that one may take
-AT_ONCE = 2  # each may hold as much as may be read
+LIMIT_MS = 15 * 60_000  # time limit of one action
+AT_ONCE = 2  # each may hold as much data as the bounds permit
 
 
 class ItemsInvoker:
     """Reads items and writes results. An `Invoker`; use it with `async with`.
 
-    What is asked for again, as after a crash, does the same again: a reading has no effect, and the same
-    results are written to the same place.
+    A repeated invocation, as after a crash, does no harm: reading has no side effect, and the same results
+    are written to the same place.
 
     Args:
-        places: where buckets are.
-        clock: the time.
-        bounds: of what a Map reads.
+        places: finds buckets.
+        clock: source of time.
+        bounds: limits of the items that a Map reads.
     """
 
     kinds = frozenset({ITEMS})
@@ -90,17 +89,19 @@ class ItemsInvoker:
         scope = asyncio.timeout(limit_ms / 1000)
         try:
             async with scope, self._free:
-                return Success(await self._asked(invocation, limit_ms, reads=reads))
+                return Success(await self._result(invocation, limit_ms, reads=reads))
         except StatesError as failed:
             return _failed(failed.name, failed.cause)
         except TimeoutError:
             return _failed(error, f"It took longer than {limit_ms} milliseconds.")
         except Exception:
-            log.exception("'%s' has failed by a mistake of ours", invocation.action.name)
-            text = "It could not be done; the log says why."
+            log.exception("'%s' failed with an unexpected error", invocation.action.name)
+            text = "The action failed with an unexpected error; the log says why."
             return Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
 
-    async def _asked(self, invocation: Invocation, limit_ms: int, *, reads: bool) -> JSON:
+    async def _result(
+        self, invocation: Invocation, limit_ms: int, *, reads: bool
+    ) -> dict[str, Any]:
         objects = self._places.seen_by(invocation, self._clock.now_ms() + limit_ms)
         if reads:
             return await read(invocation.params, objects, self._bounds)

@@ -1,4 +1,4 @@
-"""Where buckets are, for one namespace: in a directory of this machine, or on S3."""
+"""Finds the buckets of a namespace: in a directory of this machine, or on S3."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Knows where buckets are.
+    """Finds buckets.
 
     Args:
-        directory: buckets that are directories; None when there are none. They are this server's own, as its
-            credentials are: for the namespaces that may use those.
-        on_s3: makes objects on S3, as those see them who ask; None when that cannot work here.
-        authorizers: who asks.
-        secrets: of namespaces.
+        directory: buckets that are directories, for the namespaces that may use the server's own credentials;
+            None if the server has none.
+        on_s3: makes the objects on S3 that a request may use; None if this server cannot use S3.
+        authorizers: credentials for requests.
+        secrets: secrets of namespaces.
     """
 
     directory: DirectoryObjects | None
@@ -34,7 +34,7 @@ class Places:
     secrets: Secrets
 
     def seen_by(self, invocation: Invocation, deadline_ms: int) -> Objects:
-        """All objects that a namespace's run may use, until its deadline."""
+        """The objects that an invocation may use, until its deadline."""
         may = not invocation.lent and self.secrets.ambient(invocation.namespace)
         own = self.directory if may else None
         return _Seen(self, invocation, deadline_ms, own)
@@ -43,14 +43,14 @@ class Places:
         """Objects on S3.
 
         Raises:
-            SecretError: when the namespace has nothing to ask with, or nothing can be asked.
+            SecretError: the namespace has no credentials, or this server cannot use S3.
         """
         if self.on_s3 is None:
             raise SecretError(MISSING)
         if invocation.lent:
             raise SecretError(
-                f"what is of the namespace '{invocation.owner}' and is run by '{invocation.namespace}' is "
-                "given the secrets of neither"
+                f"an action of the namespace '{invocation.owner}' that '{invocation.namespace}' runs gets the "
+                "secrets of neither"
             )
         return self.on_s3(
             Request(
@@ -65,7 +65,7 @@ class Places:
 
 
 class _Seen:
-    """Objects wherever their buckets are. `Objects`."""
+    """Objects in all buckets, in the directory or on S3. `Objects`."""
 
     def __init__(
         self,

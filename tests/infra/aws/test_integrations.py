@@ -206,8 +206,8 @@ async def broken(asked):
     [
         ("arn:aws:states:::jobs:full", "Jobs.FullException", "no room"),
         ("arn:aws:states:::jobs:broken", "States.Runtime", "the log says why"),
-        ("arn:aws:states:::jobs:other", "States.Runtime", "no integration jobs:other here"),
-        ("arn:aws:states:::jobs:full.sync", "States.Runtime", "no integration jobs:full.sync here"),
+        ("arn:aws:states:::jobs:other", "States.Runtime", "no integration jobs:other"),
+        ("arn:aws:states:::jobs:full.sync", "States.Runtime", "no integration jobs:full.sync"),
     ],
 )
 async def test_a_failure_has_its_name_and_its_cause(resource, error, cause):
@@ -232,7 +232,7 @@ async def test_one_whose_integration_is_gone_after_a_crash_fails():
         failure = await outcome(again, execution)
 
         assert isinstance(failure, Failure)
-        assert "no integration jobs:run.sync here" in failure.error["Cause"]
+        assert "no integration jobs:run.sync" in failure.error["Cause"]
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ async def test_a_hash_is_not_enough_until_its_key_is_shown_once():
     async with opened(store, auth=None) as world:
         code, message = await refused(world)
         assert code == "UnrecognizedClientException"
-        assert "only the hash is kept" in message
+        assert "has only the hash" in message
         assert "rotated" in message
         assert (
             await world.caller(auth=(USER, "another")).get("/api/v1/namespaces")

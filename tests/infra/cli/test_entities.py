@@ -201,13 +201,13 @@ def test_a_signal_for_later_can_be_called_off(xingqiao, entity):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["signal", "en_shared", "a", "add", "--until", "soon"], "'soon' is no instant"),
+        (["signal", "en_shared", "a", "add", "--until", "soon"], "'soon' is not an instant"),
         (["signal", "en_shared", "a", "add", "--until", "9999-01-01"], "more than a year away"),
         (["signal", "en_shared", "a", "add", "--after", "31622401"], "is not in the range"),
         (["signal", "en_shared", "a", "add", "--after", "1", "--until", "2030-01-01"], "not both"),
         (
             ["signal", "en_shared", "a", "add", "--after", "1", "--token", "t"],
-            "it takes no 'token'",
+            "leave out 'token'",
         ),
         (
             ["call", "en_shared", "", "add"],

@@ -1,273 +1,265 @@
-"""Actions over HTTP: create, update, get, list, delete."""
+"""Invocations over HTTP: what is waited for, and what comes of it."""
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import io
-import zipfile
-
 import pytest
 
+from tests.kit.http.worlds import PAYLOAD_BYTES
+from tests.kit.http.worlds import world as opened
 from xingqiao import composer
-from xingqiao.actions import REMOTES
-from xingqiao.actions.coded import MAX_CODE_BYTES
+from xingqiao.actions import Quotas
+from xingqiao.composer import Success
+from xingqiao.infra.engine import EngineSettings
 
-KINDS = ", ".join(
-    f"'{k}'" for k in sorted((*REMOTES, "composition", "python:3", "sequence", "states"))
-)
-MALFORMED = "The request content was malformed:\n"
-ECHO = {"exec": {"kind": "python:3", "code": "echo"}}
+BLOCKING = {"blocking": "true"}
+RESULT = {"blocking": "true", "result": "true"}
 
 
-async def test_what_is_put_is_got(client):
-    made = await client.put("/actions/hello", json=ECHO)
-    got = await client.get("/actions/hello")
+async def test_a_call_that_is_not_waited_for_is_accepted_with_its_id(world, client):
+    await world.put("hold", "hold")
 
-    assert made.status_code == got.status_code == 200
-    assert made.json() == got.json()
-    assert got.json() == {
-        "namespace": "guest",
-        "name": "hello",
-        "version": "0.0.1",
-        "updated": got.json()["updated"],
-        "exec": {"kind": "python:3", "code": "echo", "binary": False},
-        "parameters": [],
-        "annotations": [
-            {"key": "provide-api-key", "value": False},
-            {"key": "exec", "value": "python:3"},
-        ],
-        "limits": {"concurrency": 1, "logs": 10, "memory": 256, "timeout": 60000},
-        "publish": False,
-    }
+    answer = await client.post("/actions/hold", json={"n": 1})
+
+    assert answer.status_code == 202
+    assert list(answer.json()) == ["activationId"]
+    assert answer.headers["x-openwhisk-activation-id"] == answer.json()["activationId"]
+    invocation = await world.hands.held.get()
+    assert (invocation.activation, invocation.params) == (answer.json()["activationId"], {"n": 1})
 
 
-async def test_the_code_is_left_out_on_request(client):
-    await client.put("/actions/hello", json=ECHO)
+async def test_a_call_that_is_waited_for_is_answered_with_its_record(world, client):
+    await world.put("echo", "echo")
 
-    for no in ("false", "no", "0", "False"):
-        got = await client.get("/actions/hello", params={"code": no})
-        assert "code" not in got.json()["exec"]
-    assert "code" in (await client.get("/actions/hello", params={"code": "true"})).json()["exec"]
+    answer = await client.post("/actions/echo", params=BLOCKING, json={"n": 1})
 
-
-async def test_what_is_there_is_not_overwritten_by_accident(client):
-    await client.put("/actions/hello", json=ECHO)
-
-    again = await client.put("/actions/hello", json={"exec": {**ECHO["exec"], "code": "fail"}})
-
-    assert again.status_code == 409
-    assert again.json()["error"] == "resource already exists"
-    assert (await client.get("/actions/hello")).json()["exec"]["code"] == "echo"
-
-
-@pytest.mark.parametrize("yes", ["true", "True", "TRUE", "yes", "on", "1"])
-async def test_an_update_keeps_what_it_does_not_name(client, yes):
-    body = {**ECHO, "parameters": [{"key": "n", "value": 1}], "limits": {"timeout": 500}}
-    await client.put("/actions/hello", json=body)
-
-    answer = await client.put(
-        "/actions/hello",
-        params={"overwrite": yes},
-        json={"limits": {"memory": 128}, "annotations": [{"key": "about", "value": "x"}]},
-    )
-
-    updated = answer.json()
+    record = answer.json()
     assert answer.status_code == 200
-    assert updated["version"] == "0.0.2"
-    assert updated["exec"]["code"] == "echo"
-    assert updated["parameters"] == [{"key": "n", "value": 1}]
-    assert updated["limits"] == {"concurrency": 1, "logs": 10, "memory": 128, "timeout": 500}
-    assert {"key": "about", "value": "x"} in updated["annotations"]
+    assert answer.headers["x-openwhisk-activation-id"] == record["activationId"]
+    assert record["response"] == {
+        "status": "success", "statusCode": 0, "success": True, "result": {"n": 1}, "size": 7,
+    }  # fmt: skip
+    assert (record["namespace"], record["name"], record["logs"]) == ("guest", "echo", ["a line"])
+    assert record == await world.record(record["activationId"])
 
 
-async def test_of_two_who_create_at_once_one_is_told_that_it_is_there(client):
-    answers = await asyncio.gather(*(client.put("/actions/hello", json=ECHO) for _ in range(5)))
+async def test_only_the_result_is_answered_on_request(world, client):
+    await world.put("echo", "echo")
 
-    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
-    assert (await client.get("/actions/hello")).json()["version"] == "0.0.1"
+    answer = await client.post("/actions/echo", params=RESULT, json={"n": 1})
 
-
-async def test_an_overwrite_makes_what_is_not_there(client):
-    answer = await client.put("/actions/hello", params={"overwrite": "true"}, json=ECHO)
-
-    assert (answer.status_code, answer.json()["version"]) == (200, "0.0.1")
+    assert (answer.status_code, answer.json()) == (200, {"n": 1})
 
 
-async def test_the_url_names_it_whatever_the_body_says(client):
-    body = {**ECHO, "namespace": "_", "name": "other", "updated": None, "unknown": {"x": 1}}
+@pytest.mark.parametrize("yes", ["true", "True", "yes", "on", "1"])
+async def test_every_client_has_its_own_way_to_say_yes(world, client, yes):
+    await world.put("echo", "echo")
 
-    assert (await client.put("/actions/hello", json=body)).json()["name"] == "hello"
-    assert (await client.get("/actions/other")).status_code == 404
+    answer = await client.post("/actions/echo", params={"blocking": yes, "result": yes})
 
-
-async def test_names_may_have_blanks_and_signs(client):
-    for name in ("two words", "a.b-c_d@e&f", "7", "_x"):
-        assert (await client.put(f"/actions/{name}", json=ECHO)).json()["name"] == name
-        assert (await client.get(f"/actions/{name}")).status_code == 200
-
-
-@pytest.mark.parametrize("name", ["$", "a$b", "x" * 257, "a/b/c", "%20lead", "星桥", "a%00b"])
-async def test_a_name_that_is_none_is_refused(client, name):
-    for method in ("PUT", "GET", "DELETE", "POST"):
-        answer = await client.request(method, f"/actions/{name}", json=ECHO)
-        assert answer.status_code == 400, method
-        assert answer.json()["error"]
-
-
-async def test_a_package_that_does_not_exist_is_not_found(client):
-    for method in ("PUT", "GET", "DELETE", "POST"):
-        assert (await client.request(method, "/actions/pkg/hello", json=ECHO)).status_code == 404
+    assert (answer.status_code, answer.json()) == (200, {})
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("code", "status", "whose"),
     [
-        ({}, MALFORMED + "exec undefined"),
-        ({"exec": None}, MALFORMED + "exec undefined"),
-        ([], MALFORMED + "the body must be an object"),
-        (None, MALFORMED + "the body must be an object"),
-        ({"exec": {}}, MALFORMED + "'exec' must have a 'kind'"),
-        ({"exec": "code"}, MALFORMED + "'exec' must have a 'kind'"),
-        (
-            {"exec": {"kind": "cobol:1", "code": "x"}},
-            MALFORMED + "The specified runtime 'cobol:1' is not supported by this platform. "
-            f"Valid values are: {KINDS}",
-        ),
-        ({"exec": {"kind": "python:3"}}, MALFORMED + "'exec.code' must be a string"),
-        ({"exec": {"kind": "sequence", "components": []}}, "No component specified for the sequence."),
-        ({"exec": {"kind": "sequence", "components": ["a"] * 51}}, "Too many actions in the sequence."),
-        ({"exec": {"kind": "composition"}}, MALFORMED + "'exec.composition' is missing"),
-        ({**ECHO, "limits": {"memory": 1024}}, "memory 1024 MB exceeds allowed threshold of 512 MB"),
-        (
-            {**ECHO, "limits": {"timeout": 300001}},
-            "timeout 300001 milliseconds exceeds allowed threshold of 300000 milliseconds",
-        ),
-        ({**ECHO, "limits": {"timeout": "1"}}, MALFORMED + "limit 'timeout' must be an int"),
-        ({**ECHO, "publish": "yes"}, MALFORMED + "'publish' must be true or false"),
+        ("fail", 502, ("application error", 1)),
+        ("crash", 502, ("action developer error", 2)),
+        ("lose", 500, ("whisk internal error", 3)),
     ],
-)  # fmt: skip
-async def test_what_is_malformed_is_refused_with_a_text_that_says_so(client, body, text):
-    answer = await client.put("/actions/hello", json=body)
+)
+async def test_a_failure_says_whose_it_is(world, client, code, status, whose):
+    await world.put("bad", code)
+
+    record = await client.post("/actions/bad", params=BLOCKING)
+    result = await client.post("/actions/bad", params=RESULT)
+
+    assert record.status_code == result.status_code == status
+    response = record.json()["response"]
+    assert (response["status"], response["statusCode"]) == whose
+    assert response["success"] is False
+    assert response["result"] == result.json()
+    assert list(result.json()) == ["error"]
+
+
+async def test_a_composition_answers_as_any_action_does(world, client):
+    await world.put("echo", "echo")
+    await world.put("fail", "fail")
+    await world.put("good", composer.sequence("echo", "echo"))
+    await world.put("bad", composer.sequence("echo", "fail", "echo"))
+
+    good = await client.post("/actions/good", params=RESULT, json={"n": 1})
+    bad = await client.post("/actions/bad", params=RESULT)
+
+    assert (good.status_code, good.json()) == (200, {"n": 1})
+    assert (bad.status_code, bad.json()) == (502, {"error": "no luck"})
+
+
+async def test_what_takes_longer_than_the_caller_waits_goes_on(world, client):
+    await world.put("hold", "hold")
+
+    answer = await client.post("/actions/hold", params={"blocking": "true", "timeout": "1"})
+
+    id = answer.json()["activationId"]
+    assert answer.status_code == 202
+    world.hands.answer(id, Success({"late": True}))
+    assert (await world.record(id))["response"]["result"] == {"late": True}
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        ("0", "The value '0' is not greater than or equal to 1 for timeout."),
+        ("60001", "The value '60001' is not in the range of 1 to 60000 for timeout."),
+        ("soon", "The value 'soon' is not an integer for timeout."),
+    ],
+)
+async def test_a_time_that_is_none_is_refused_and_nothing_runs(world, client, time, text):
+    await world.put("echo", "echo")
+
+    answer = await client.post("/actions/echo", params={**BLOCKING, "timeout": time})
 
     assert (answer.status_code, answer.json()["error"]) == (400, text)
-    assert (await client.get("/actions/hello")).status_code == 404
+    assert (await client.get("/activations")).json() == []
 
 
-async def test_parameters_over_their_limit_are_refused(client):
-    body = {**ECHO, "parameters": [{"key": "big", "value": "x" * (1 << 20)}]}
+async def test_parameters_of_the_call_go_over_those_of_the_action(world, client):
+    await world.put("echo", "echo", parameters=[{"key": "a", "value": 1}, {"key": "b", "value": 1}])
 
-    answer = await client.put("/actions/hello", json=body)
+    answer = await client.post("/actions/echo", params=RESULT, json={"b": 2, "c": 3})
+
+    assert answer.json() == {"a": 1, "b": 2, "c": 3}
+
+
+async def test_a_body_is_an_object_or_nothing(world, client):
+    await world.put("echo", "echo")
+
+    for nothing in ("", "{}"):
+        answer = await client.post("/actions/echo", params=RESULT, content=nothing)
+        assert (answer.status_code, answer.json()) == (200, {})
+    for other in ("[1]", '"text"', "1", "true"):
+        answer = await client.post("/actions/echo", params=RESULT, content=other)
+        assert answer.status_code == 400
+        assert answer.json()["error"] == (
+            "The request content was malformed:\nthe body must be a JSON object"
+        )
+
+
+async def test_parameters_over_their_limit_are_refused_by_what_is_declared(world, client):
+    await world.put("echo", "echo")
+
+    answer = await client.post("/actions/echo", json={"big": "x" * PAYLOAD_BYTES})
+
+    size = answer.request.headers["content-length"]
+    assert answer.status_code == 413
+    assert answer.json()["error"] == f"Request larger than allowed: {size} > {PAYLOAD_BYTES} bytes."
+
+
+async def test_parameters_over_their_limit_are_refused_before_they_are_read_to_their_end(
+    world, client
+):
+    await world.put("echo", "echo")
+    sent = 0
+
+    async def endless():
+        nonlocal sent
+        while True:
+            sent += 1
+            yield b" " * 1000
+
+    answer = await client.post("/actions/echo", content=endless())
 
     assert answer.status_code == 413
-    assert answer.json()["error"].startswith("Parameters larger than allowed: ")
+    assert sent <= PAYLOAD_BYTES // 1000 + 2
 
 
-async def test_code_over_its_limit_is_refused(client):
-    body = {"exec": {"kind": "python:3", "code": "x" * (MAX_CODE_BYTES + 1)}}
+async def test_no_more_calls_run_at_once_than_allowed():
+    settings = EngineSettings(quotas=lambda _: Quotas(concurrent=2))
+    async with opened(settings=settings) as world:
+        await world.put("hold", "hold")
+        first, _ = [await world.start("hold") for _ in range(2)]
 
-    answer = await client.put("/actions/hello", json=body)
+        refused = await world.client.post("/actions/hold")
+        assert refused.status_code == 429
+        assert refused.json()["error"] == (
+            "Too many concurrent requests in flight (count: 2, allowed: 2)."
+        )
 
-    assert answer.status_code == 413
+        world.hands.answer(first, Success({}))
+        await world.record(first)
+        assert (await world.client.post("/actions/hold")).status_code == 202
+
+
+async def test_no_more_calls_come_in_a_minute_than_allowed():
+    async with opened(settings=EngineSettings(quotas=lambda _: Quotas(per_minute=2))) as world:
+        await world.put("echo", "echo")
+        for _ in range(2):
+            assert (await world.client.post("/actions/echo")).status_code == 202
+
+        refused = await world.client.post("/actions/echo")
+        assert refused.status_code == 429
+        assert refused.json()["error"] == (
+            "Too many requests in the last minute (count: 3, allowed: 2)."
+        )
+
+        world.clock.ms += 60_000
+        assert (await world.client.post("/actions/echo")).status_code == 202
+
+
+async def test_a_step_that_does_not_exist_fails_by_name(world, client):
+    await world.put("lost", composer.sequence("nowhere"))
+
+    answer = await client.post("/actions/lost", params=RESULT)
+
+    assert answer.status_code == 502
+    assert "nowhere" in str(answer.json()["error"])
+
+
+async def test_a_call_of_another_namespaces_action_is_forbidden(world, client):
+    caller = world.caller(auth=client.auth)
+
+    answer = await caller.post("/api/v1/namespaces/other/actions/echo")
+
+    assert answer.status_code == 403
     assert answer.json()["error"] == (
-        f"Code larger than allowed: {MAX_CODE_BYTES + 1} > {MAX_CODE_BYTES} bytes."
+        "The supplied authentication is not authorized to access 'other/echo'."
     )
 
 
-async def test_a_zip_file_is_binary_whatever_the_client_says(client):
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr("__main__.py", "def main(params): return params")
-    code = base64.b64encode(archive.getvalue()).decode()
+async def test_the_callers_namespace_may_be_named(world, client):
+    await world.put("echo", "echo")
+    caller = world.caller(auth=client.auth)
 
-    made = await client.put("/actions/zipped", json={"exec": {"kind": "python:3", "code": code}})
-
-    assert made.json()["exec"]["binary"] is True
-
-
-async def test_compositions_and_sequences_are_got_as_they_were_put(client):
-    for name in "ab":
-        await client.put(f"/actions/{name}", json=ECHO)
-    document = composer.sequence("a", composer.retry(2, "b")).to_json()
-    await client.put(
-        "/actions/composed", json={"exec": {"kind": "composition", "composition": document}}
+    answer = await caller.post(
+        "/api/v1/namespaces/guest/actions/echo", params=RESULT, json={"n": 1}
     )
-    await client.put(
-        "/actions/sequence", json={"exec": {"kind": "sequence", "components": ["/_/a", "b"]}}
-    )
-    sequence = (await client.get("/actions/sequence")).json()
 
-    assert (await client.get("/actions/composed")).json()["exec"]["composition"] == document
-    assert sequence["exec"]["components"] == ["/guest/a", "/guest/b"]
-    assert sequence["parameters"] == [{"key": "_actions", "value": ["/guest/a", "/guest/b"]}]
+    assert answer.json() == {"n": 1}
 
 
-async def test_what_is_deleted_is_gone_and_shown_once_more(client):
-    made = (await client.put("/actions/hello", json=ECHO)).json()
-
-    gone = await client.delete("/actions/hello")
-
-    assert (gone.status_code, gone.json()) == (200, made)
-    for method in ("GET", "DELETE", "POST"):
-        answer = await client.request(method, "/actions/hello")
-        assert answer.status_code == 404
-        assert answer.json()["error"] == "The requested resource does not exist."
+# --- idempotency keys --------------------------------------------------------------------------
 
 
-async def test_actions_are_listed_the_last_changed_first_without_their_code(world, client):
-    for name in ("one", "two", "three"):
-        world.clock.ms += 1
-        await client.put(f"/actions/{name}", json=ECHO)
-    world.clock.ms += 1
-    await client.put("/actions/one", params={"overwrite": "true"}, json=ECHO)
+async def test_a_call_with_an_idempotency_key_starts_one_execution(world, client):
+    await world.put("echo", "echo")
+    headers = {"idempotency-key": "order-7"}
 
-    listed = (await client.get("/actions")).json()
+    first = await client.post("/actions/echo?blocking=true", json={"n": 1}, headers=headers)
+    second = await client.post("/actions/echo?blocking=true", json={"n": 1}, headers=headers)
+    third = await client.post("/actions/echo", json={"n": 1}, headers=headers)
+    other = await client.post("/actions/echo", json={"n": 2}, headers=headers)
 
-    assert [action["name"] for action in listed] == ["one", "three", "two"]
-    assert listed[0]["exec"] == {"binary": False}
-    assert "parameters" not in listed[0]
-
-
-async def test_a_list_is_read_in_pages_and_counted(world, client):
-    for number in range(35):
-        world.clock.ms += 1
-        await client.put(f"/actions/a{number}", json=ECHO)
-
-    async def listed(**query):
-        return [action["name"] for action in (await client.get("/actions", params=query)).json()]
-
-    newest_first = [f"a{number}" for number in reversed(range(35))]
-    assert await listed() == newest_first[:30]
-    assert await listed(limit=0) == newest_first
-    assert await listed(limit=5, skip=10) == newest_first[10:15]
-    assert await listed(skip=100) == []
-    assert (await client.get("/actions", params={"count": "true"})).json() == {"actions": 35}
+    assert (first.status_code, second.status_code, third.status_code) == (200, 200, 202)
+    assert first.json() == second.json()
+    assert third.json()["activationId"] == first.json()["activationId"]
+    assert "idempotency-replayed" not in first.headers
+    assert second.headers["idempotency-replayed"] == third.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, "was used for another call" in other.text) == (422, True)
 
 
-@pytest.mark.parametrize(
-    ("query", "text"),
-    [
-        ({"limit": "201"}, "The value '201' is not in the range of 0 to 200 for actions."),
-        ({"limit": "ten"}, "The value 'ten' is not an integer for actions."),
-        ({"limit": ""}, "The value '' is not an integer for actions."),
-        ({"limit": "-1"}, "The value '-1' is not greater than or equal to 0 for actions."),
-        ({"skip": "-1"}, "The value '-1' is not greater than or equal to 0 for actions."),
-        ({"count": "perhaps"}, "The query parameter 'count' was malformed: 'perhaps' is no boolean."),
-    ],
-)  # fmt: skip
-async def test_a_page_that_is_none_is_refused(client, query, text):
-    answer = await client.get("/actions", params=query)
+@pytest.mark.parametrize(("length", "status"), [(0, 400), (1, 202), (255, 202), (256, 400)])
+async def test_an_idempotency_key_has_bounds(world, client, length, status):
+    await world.put("echo", "echo")
 
-    assert (answer.status_code, answer.json()["error"]) == (400, text)
+    answer = await client.post("/actions/echo", json={}, headers={"idempotency-key": "k" * length})
 
-
-async def test_an_action_outlives_a_restart(world):
-    from tests.kit.http.worlds import world as opened
-
-    made = await world.put("hello", "echo")
-    await world.put("gone", "echo")
-    await world.client.delete("/actions/gone")
-
-    async with opened(world.store) as second:
-        assert (await second.client.get("/actions/hello")).json() == made
-        assert (await second.client.get("/actions/gone")).status_code == 404
+    assert answer.status_code == status, answer.text

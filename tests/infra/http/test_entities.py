@@ -328,7 +328,7 @@ async def test_a_list_has_states_when_it_is_asked_for_them(bank, client):
         ({"limit": "201"}, "The value '201' is not in the range of 0 to 200 for entities."),
         ({"limit": "-1"}, "The value '-1' is not greater than or equal to 0 for entities."),
         ({"limit": "all"}, "The value 'all' is not an integer for entities."),
-        ({"docs": "maybe"}, "The query parameter 'docs' was malformed: 'maybe' is no boolean."),
+        ({"docs": "maybe"}, "The query parameter 'docs' was malformed: 'maybe' is not a boolean."),
     ],
 )
 async def test_a_list_of_keys_has_bounds(bank, client, query, text):
@@ -478,7 +478,7 @@ async def test_a_signal_for_later_keeps_what_it_expects_and_takes_no_token(bank)
     assert results[2]["error"]["code"] == "Locked"
     for field in ("token", "undoes"):
         answer = await asked(bank, "a", "add", query=later, **{field: "t"})
-        assert refused(answer) == f"A signal for later is delivered once: it takes no '{field}'."
+        assert refused(answer) == f"A signal for later is delivered once: leave out '{field}'."
 
 
 async def test_an_operation_of_any_name_can_be_signalled_for_later(bank):

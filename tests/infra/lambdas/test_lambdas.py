@@ -510,7 +510,7 @@ def test_functions_and_machines_share_names(aws, server, deployed):
     code = {"ZipFile": ARCHIVES[PYTHON]}
     assert refused(
         aws.create_function, FunctionName="a-machine", Runtime=PYTHON, Handler="handler.handler", Role=ROLE, Code=code
-    )[2] == "Function already exist: a-machine (an action has this name, and is no function of this API)"  # fmt: skip
+    )[2] == "Function already exist: a-machine (an action that is not a Lambda function has this name)"  # fmt: skip
     assert refused(
         aws.create_function, FunctionName="a-function", Runtime=PYTHON, Handler="handler.handler", Role=ROLE, Code=code
     )[2] == "Function already exist: a-function"  # fmt: skip
@@ -523,7 +523,7 @@ def test_an_operation_that_is_not_here_is_named(aws):
     assert refused(aws.publish_version, FunctionName="any") == (
         "UnknownOperationException",
         404,
-        "There is no such operation of Lambda here: POST /2015-03-31/functions/any/versions",
+        "This operation of Lambda is not supported: POST /2015-03-31/functions/any/versions",
     )
     assert refused(aws.list_layers)[2].endswith("GET /2018-10-31/layers")
 

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from tests.infra.stepfunctions.api.conftest import ROLE, Machines
+from tests.infra.stepfunctions.conftest import ROLE, Machines
 from tests.kit.http.worlds import world as opened
 from xingqiao import composer
 from xingqiao.composer import Limits

@@ -6,7 +6,7 @@ import json
 
 import anyio.lowlevel
 
-from tests.infra.stepfunctions.api.conftest import Machines
+from tests.infra.stepfunctions.conftest import Machines
 from tests.kit.http.worlds import world as opened
 from xingqiao.composer import Success
 

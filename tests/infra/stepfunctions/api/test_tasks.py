@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.infra.stepfunctions.api.conftest import Machines
+from tests.infra.stepfunctions.conftest import Machines
 from tests.kit.http.worlds import world as opened
 
 INVALID = ("InvalidToken", "Invalid Token: 'Invalid token'")

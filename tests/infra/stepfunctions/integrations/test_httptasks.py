@@ -172,7 +172,7 @@ async def test_a_field_that_is_wrong_is_named(world, host):
     ("answer", "why"),
     [
         (Response("{", mimetype="application/problem+json"), "is no JSON"),
-        (Response(b"\xff", mimetype="image/png"), "is no text"),
+        (Response(b"\xff", mimetype="image/png"), "must be JSON or text"),
     ],
 )  # fmt: skip
 async def test_an_answer_that_is_no_text_is_refused(world, host, answer, why):

@@ -436,7 +436,7 @@ async def test_a_job_that_is_not_seen_for_long_is_stopped(
 
     told = await world.error(f"{OPTIMIZED}ecs:runTask.sync", JOBS[3].parameters)
 
-    assert told == {"Error": "States.TaskFailed", "Cause": "What was started cannot be seen."}
+    assert told == {"Error": "States.TaskFailed", "Cause": "The description of the job is empty."}
     assert "StopTask" in cloud.seen[-1].named
 
 
@@ -545,7 +545,7 @@ def test_a_message_that_bears_a_token_is_answered_by_whoever_reads_it(cloud, tmp
 
 
 THEIRS = Name("other", "shared", "theirs")
-REFUSED = "A state machine of the namespace 'other' that 'guest' runs asks for no integration: with the secrets of neither."
+REFUSED = "A state machine of the namespace 'other' cannot use integrations when 'guest' runs it: it gets the secrets of neither."
 
 
 async def lent(world, name):
@@ -602,7 +602,7 @@ async def test_only_machines_ask_for_integrations(world, cloud):
 
     _, outcome = await xingqiao.run("forged", asked)
 
-    assert outcome.error["Cause"] == "Only state machines ask for integrations."
+    assert outcome.error["Cause"] == "Only state machines can use integrations."
     assert cloud.seen == []
 
 

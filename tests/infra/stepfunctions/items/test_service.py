@@ -86,7 +86,7 @@ async def test_but_not_more_than_is_set(root):
         _, outcome = await xingqiao.run("read", ASKED)
 
     assert outcome.code == "States.ItemReaderFailed"
-    assert "1048576 are the most" in outcome.error["Cause"]
+    assert "the limit is 1048576 bytes" in outcome.error["Cause"]
 
 
 COUNT = "def main(params):\n    return {'count': len(params['items'])}\n"

@@ -1,4 +1,4 @@
-"""How requests are read: query parameters as OpenWhisk takes them, and bodies within bounds."""
+"""Reads requests: query parameters in OpenWhisk's forms, and bodies within bounds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect
 from ...actions import InvalidError, Query, TooLargeError
 from ...composer import MAX_DEPTH, nests_deeper
 from ..engine import LARGE_BYTES
+from .json_parser import WideIntegerError, parse
 from .members import check_members
-from .parsing import WideIntegerError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..engine import Aside
 
     class Hash(Protocol):
-        """What takes bytes piece by piece, such as `hashlib.sha256()`."""
+        """A hash of bytes that come piece by piece, such as `hashlib.sha256()`."""
 
         def update(self, data: bytes, /) -> None: ...
 
@@ -47,18 +47,20 @@ _KINDS: dict[type, str] = {
     list: "a list",
     str: "a string",
 }
-_DIGITS = re.compile(r"[0-9]{1,18}")  # of a number that every store can compare
+_DIGITS = re.compile(r"[0-9]{1,18}")  # digits of a number that every store can compare
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """A boolean: true, yes, on or 1 in any case, as OpenWhisk has it.
+    """A boolean: true, yes, on or 1 in any case, as on OpenWhisk.
 
     Raises:
-        InvalidError: naming it.
+        InvalidError: the value is malformed.
     """
     text = query.get(name, "false").lower()
     if text not in TRUE and text not in FALSE:
-        raise InvalidError(f"The query parameter '{name}' was malformed: '{text}' is no boolean.")
+        raise InvalidError(
+            f"The query parameter '{name}' was malformed: '{text}' is not a boolean."
+        )
     return text in TRUE
 
 
@@ -85,17 +87,17 @@ def number(  # noqa: PLR0913  a number has as many sides
 
 
 def page(query: Mapping[str, str], of: str) -> tuple[int, int]:
-    """How many to skip, and how many to list; 0 is as many as there may be."""
+    """The numbers of items to skip and to list; a limit of 0 means the maximum."""
     skip = number(query, "skip", 0, low=0, high=1 << 31, of=of)
     limit = number(query, "limit", DEFAULT_LIST, low=0, high=MAX_LIST, of=of)
     return skip, limit or MAX_LIST
 
 
 def period(query: Mapping[str, str], name: str) -> int | None:
-    """An instant in milliseconds since the epoch, if one is given.
+    """An instant in milliseconds since the epoch, if given.
 
     Raises:
-        InvalidError: naming it.
+        InvalidError: the value is malformed.
     """
     text = query.get(name)
     if text is None:
@@ -106,7 +108,7 @@ def period(query: Mapping[str, str], name: str) -> int | None:
 
 
 def listing(query: Mapping[str, str], namespace: str, of: str) -> Query:
-    """Which records are asked for."""
+    """The query of records that the parameters describe."""
     skip, limit = page(query, of)
     return Query(
         namespace=namespace,
@@ -126,10 +128,10 @@ def trace(request: Request) -> str:
 
 
 def member(document: dict[str, JSON], name: str, kind: type[Kind]) -> Kind | None:
-    """A member of a request's object, which must be of this kind; None when there is none, or null.
+    """A member of a request's object, of this type; None if it is missing or null.
 
     Raises:
-        InvalidError: naming it.
+        InvalidError: the member has another type.
     """
     value = document.get(name)
     if value is None or type(value) is kind:
@@ -138,21 +140,21 @@ def member(document: dict[str, JSON], name: str, kind: type[Kind]) -> Kind | Non
 
 
 async def body(request: Request, limit: int) -> JSON:
-    """The request's JSON; None when there is nothing.
+    """The request's JSON; None for an empty body.
 
     Raises:
-        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
-        InvalidError: when it is no JSON.
+        TooLargeError: the body is longer than `limit` bytes; it is not read to its end.
+        InvalidError: the body is not valid JSON.
     """
     return _parsed(await content(request, limit))
 
 
 async def definition(request: Request, limit: int, aside: Aside) -> JSON:
-    """As `body`, for what may be large: its values are counted first, and a thread parses it then.
+    """Like `body`, for large documents: counts the values first, then parses in a thread.
 
     Raises:
-        TooLargeError: also when it has too many values.
-        InvalidError: when it is no JSON.
+        TooLargeError: the body is too long or has too many values.
+        InvalidError: the body is not valid JSON.
     """
     raw = await content(request, limit)
     await check_members(raw)
@@ -162,10 +164,10 @@ async def definition(request: Request, limit: int, aside: Aside) -> JSON:
 
 
 def as_object(document: JSON) -> dict[str, JSON]:
-    """A document that is an object, or nothing.
+    """A document that must be an object; an empty object for null.
 
     Raises:
-        InvalidError: when it is something else.
+        InvalidError: the document is not an object.
     """
     if document is None:
         return {}
@@ -175,16 +177,16 @@ def as_object(document: JSON) -> dict[str, JSON]:
 
 
 async def parameters(request: Request, limit: int) -> dict[str, JSON]:
-    """The request's JSON object; empty when there is nothing.
+    """The request's JSON object; empty for an empty body.
 
     Raises:
-        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
-        InvalidError: when it is no object, or one that nests too deep to be kept.
+        TooLargeError: the body is longer than `limit` bytes; it is not read to its end.
+        InvalidError: the body is not an object, or nests too deep to be stored.
     """
     raw = await content(request, limit)
     document = as_object(_parsed(raw))
     if len(raw) > LARGE_BYTES:
-        await asyncio.sleep(0)  # noqa: TID251  parsing has taken a while: others have their turn
+        await asyncio.sleep(0)  # noqa: TID251  parsing took long: yields to other tasks
     may_be_deep = raw.count(b"{") + raw.count(b"[") > MAX_DEPTH
     if may_be_deep and nests_deeper(document):
         why = f"it nests deeper than {MAX_DEPTH} levels"
@@ -193,12 +195,12 @@ async def parameters(request: Request, limit: int) -> dict[str, JSON]:
 
 
 async def content(request: Request, limit: int, hashed: Hash | None = None) -> bytearray:
-    """The request's content; `hashed` is fed with it as it comes.
+    """The request's content; updates `hashed` with each piece.
 
     Raises:
-        TooLargeError: when it is longer than `limit` bytes, before it is read to its end.
-        BusyError: when the server reads too much at the moment.
-        InvalidError: when the client goes before its end.
+        TooLargeError: the content is longer than `limit` bytes; it is not read to its end.
+        BusyError: the server is reading too much at the moment.
+        InvalidError: the client disconnected before the end.
     """
     bodies: Bodies = request.scope["bodies"]
     proved, taken, chunks = "proved" in request.scope, 0, bytearray()

@@ -1,51 +1,34 @@
-"""Executions by their ARNs, and the names that may be given to them."""
+"""The executions that the ARNs in requests name."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ....actions import ExecutionArn, ExpressArn, NotFoundError, parsed_arn
-from ...aws import AwsError, invalid_name
+from ...aws import AwsError
 from ...http import is_machine_hidden
-from .naming import read_arn
+from .names import read_arn
 
 if TYPE_CHECKING:
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller
 
-# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-_BARRED = re.compile(
-    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]"
-)
-
-
-def check_given(name: str) -> str:
-    """A name that is given to an execution or an activity, as it is.
-
-    Raises:
-        AwsError: InvalidName.
-    """
-    if _BARRED.search(name):
-        raise invalid_name(name)
-    return name
-
 
 async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
-    """A standard execution of the caller's.
+    """A standard execution of the caller's namespace.
 
     Raises:
-        AwsError: when the text is no execution's ARN, or there is none.
+        AwsError: the text is not an execution's ARN, or the execution does not exist.
     """
     return await _found(read_arn(text, ExecutionArn), text, caller, api)
 
 
 async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
-    """An execution of the caller's, be it express: AWS refuses to tell of those, and has logs of them instead.
+    """A standard or express execution of the caller's namespace; AWS describes standard ones only.
 
     Raises:
-        AwsError: when the text is no execution's ARN, or there is none.
+        AwsError: the text is not an execution's ARN, or the execution does not exist.
     """
     if isinstance(parsed_arn(text), ExpressArn):
         return await _found(read_arn(text, ExpressArn), text, caller, api)
@@ -64,7 +47,9 @@ async def _found(
             execution = await executions.found(namespace, arn.machine, arn.name)
     except NotFoundError:
         raise _unknown(text) from None
-    if is_machine_hidden(execution, namespace, api):  # its data and definition are not the caller's
+    if is_machine_hidden(
+        execution, namespace, api
+    ):  # the caller may not see its data and definition
         raise _unknown(text)
     return execution
 

@@ -10,7 +10,7 @@ import pytest
 
 from xingqiao.adapters import Fault, ObjectEntry, ObjectPart, Page
 from xingqiao.composer.languages.asl.running import ReadingBounds, StatesError
-from xingqiao.infra.stepfunctions.items.reading import read
+from xingqiao.infra.stepfunctions.items.item_reader import read
 
 GET, LIST = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:listObjectsV2"
 JSON, JSONL = {"InputType": "JSON"}, {"InputType": "JSONL"}
@@ -21,7 +21,7 @@ FIRST_BYTES = 1024
 
 @pytest.fixture(autouse=True)
 def _small_beginnings(monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.stepfunctions.items.reading.FIRST_BYTES", FIRST_BYTES)
+    monkeypatch.setattr("xingqiao.infra.stepfunctions.items.item_reader.FIRST_BYTES", FIRST_BYTES)
 
 
 class Shelf:
@@ -120,7 +120,7 @@ async def test_what_is_more_than_may_be_read_is_refused(most):
 
     cause = await failing(shelf, params({"Key": "k"}, JSONL, most=most), bounds)
 
-    assert cause == "The object 'k' has 2048 bytes, and 1029 are the most that are read."
+    assert cause == "The object 'k' has 2048 bytes; the limit is 1029 bytes."
 
 
 async def test_a_packed_object_is_read_as_a_whole():
@@ -210,7 +210,7 @@ async def test_more_objects_than_may_be_listed_are_refused():
 
     for bounds in (ReadingBounds(values=50), ReadingBounds(bytes=8 * 151)):
         cause = await failing(shelf, params({}, resource=LIST), bounds)
-        assert cause == "There are more objects than may be listed, after the first 8."
+        assert cause == "The list of objects is too long: at most 8 fit. Use a longer Prefix."
     assert len(await items(shelf, {}, resource=LIST, most=8, bounds=ReadingBounds(values=50))) == 8
 
 
@@ -229,8 +229,8 @@ async def test_what_is_not_there_is_told():
     [
         ({}, "Resource None"),
         (params({"Key": "k"}, resource="arn:aws:states:::s3:putObject"), "Resource"),
-        ({"resource": GET}, "has arguments"),
-        (params({"Key": "k"}, [5]), "has arguments"),
+        ({"resource": GET}, "must be objects"),
+        (params({"Key": "k"}, [5]), "must be objects"),
         (params({"Key": "k"}, most="2"), "whole number"),
         (params({"Key": "k"}, most=True), "whole number"),
         (params({"Key": "k"}, most=-1), "field MaxItems must be positive"),

@@ -1,7 +1,7 @@
 """Writes the results of a distributed Map: `/whisk.system/states/writeResults`.
 
-What is written depends on nothing but the action's parameters, and lies in a folder of the Map run's own; so it may
-be written again, and the manifest, which is written last, names what is there.
+The files depend on the action's parameters only, and lie in a folder of their Map run, so they can be written
+again. The manifest is written last, and names the others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ....composer.languages.asl.running import (
 from .failures import message_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TypeGuard
 
     from ....adapters import Objects
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 PUT = "s3:putObject"
 
 
-async def write(params: dict[str, Any], objects: Objects) -> JSON:
-    """Writes what its ResultWriter asks for. Returns the Map's result.
+async def write(params: Mapping[str, Any], objects: Objects) -> dict[str, Any]:
+    """Writes the results as the Map's ResultWriter says. Returns the Map's result.
 
     Raises:
         StatesError: States.ResultWriterFailed.
@@ -43,12 +44,14 @@ async def write(params: dict[str, Any], objects: Objects) -> JSON:
     made = await asyncio.to_thread(
         result_files, executions, writer_config(config), params.get("arguments"), map_run
     )
-    bucket = made.result["ResultWriterDetails"]["Bucket"]
+    result: Any = made.result
+    bucket: str = result["ResultWriterDetails"]["Bucket"]
     for key, body in made.files:
         fault = await objects.write(bucket, key, body)
         if fault is not None:
             _fail(f"'{key}' cannot be written into the bucket '{bucket}': {message_of(fault)}")
-    return made.result
+    found: dict[str, Any] = result
+    return found
 
 
 def _are(executions: JSON) -> TypeGuard[list[dict[str, JSON]]]:

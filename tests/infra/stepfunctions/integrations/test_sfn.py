@@ -8,11 +8,11 @@ import re
 import anyio.lowlevel
 import pytest
 
-from tests.infra.stepfunctions.api.conftest import Machines
+from tests.infra.stepfunctions.conftest import Machines
 from tests.kit.http.worlds import world as opened
 from tests.kit.stepfunctions.clients import MODEL
 from xingqiao.composer import Success
-from xingqiao.infra.aws.integrations import Asked, Integration
+from xingqiao.infra.aws.integrations import Integration, IntegrationRequest
 from xingqiao.infra.stepfunctions.api import operations
 from xingqiao.infra.stepfunctions.integrations.sfn import OPERATIONS
 
@@ -312,7 +312,7 @@ async def test_an_event_is_begun_once_however_often_it_is_asked_for(aws, world):
     await world.put("work", "echo")
     integration = world.api.integrations.registry.get(("lambda", "invoke"))
     parameters = {"FunctionName": "work", "Payload": {}, "InvocationType": "Event"}
-    asked_for = Asked(
+    asked_for = IntegrationRequest(
         service="lambda", operation="invoke", pattern="", parameters=parameters, namespace="guest", execution="",
         activation="5" * 32,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The names in requests: what they stand for, or why they stand for nothing."""
+"""Names and ARNs in requests: checks, and the state machines that ARNs name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", MachineArn, ExecutionArn, ExpressArn, ActivityArn, MapRunArn)
 
-# AWS refuses blanks, brackets, wildcards, some special characters and control characters. Of what it allows, a
-# name here must be one that an action can have.
-_NAME = re.compile(r"\w[\w@.-]*", re.ASCII)
+# AWS refuses blanks, brackets, wildcards, some special characters and control characters. Here, a name must
+# also be valid for an action.
+_MACHINE_NAME = re.compile(r"\w[\w@.-]*", re.ASCII)
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+_BARRED = re.compile(
+    r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]"
+)
 _KINDS = {
     MachineArn: "stateMachine",
     ExecutionArn: "execution",
@@ -35,19 +39,30 @@ _KINDS = {
 }
 
 
-def check_name(name: str) -> str:
-    """A name that is to be given, as it is.
+def check_machine_name(name: str) -> str:
+    """Returns a name that a state machine can be given.
 
     Raises:
         AwsError: InvalidName.
     """
-    if not _NAME.fullmatch(name):
+    if not _MACHINE_NAME.fullmatch(name):
+        raise invalid_name(name)
+    return name
+
+
+def check_name(name: str) -> str:
+    """Returns a name that an execution or an activity can be given.
+
+    Raises:
+        AwsError: InvalidName.
+    """
+    if _BARRED.search(name):
         raise invalid_name(name)
     return name
 
 
 def read_arn(text: str, kind: type[A]) -> A:
-    """What a name stands for, which must be of this kind.
+    """The parsed ARN, which must be of this kind.
 
     Raises:
         AwsError: InvalidArn.
@@ -61,7 +76,7 @@ def read_arn(text: str, kind: type[A]) -> A:
 
 
 def unqualified(text: str) -> str:
-    """The name of the machine of this ARN, which is no version's and no alias'.
+    """The name in a state machine's ARN, which must not name a version or an alias.
 
     Raises:
         AwsError: InvalidArn, or StateMachineDoesNotExist.
@@ -73,7 +88,7 @@ def unqualified(text: str) -> str:
 
 
 def found(text: str, caller: Caller, api: StepFunctionsApi) -> Machine:
-    """The machine of this ARN, which is no version's and no alias'.
+    """The state machine of an ARN, which must not name a version or an alias.
 
     Raises:
         AwsError: InvalidArn, or StateMachineDoesNotExist.

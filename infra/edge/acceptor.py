@@ -1,4 +1,4 @@
-"""Accepts connections: what is over a limit is refused before it costs a handshake or a parser."""
+"""Accepts connections, and refuses those over a limit before they cost a handshake or a parser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from .census import network_of
-from .refusing import refusal
+from .refusal import refusal
 
 if TYPE_CHECKING:
     import ssl
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from .census import Census
 
-AT_ONCE = 128  # connections that are accepted before anything else has its turn
-PAUSE_S = 0.1  # that nothing is accepted after it has failed: no descriptor is free so soon
+AT_ONCE = 128  # connections that are accepted in one go
+PAUSE_S = 0.1  # pause after a failure: no descriptor is free so soon
 SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 TEXT = "The server has too many connections at the moment: try again in a second."
 
@@ -29,9 +29,9 @@ class Acceptor:
 
     Args:
         listening: the socket.
-        census: of all connections.
+        census: counts all connections.
         connected: makes the protocol of a connection, given the client's address.
-        tls: that connections are encrypted with, if they are; it may be replaced at any time.
+        tls: TLS context for connections; None for plain HTTP. It may be replaced at any time.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Acceptor:
 
     @contextmanager
     def accepting(self, tasks: asyncio.TaskGroup) -> Iterator[None]:
-        """Accepts connections for as long as the block; they are begun in `tasks`."""
+        """Accepts connections while the block runs; `tasks` owns their handshakes."""
         loop = asyncio.get_running_loop()
         resume: asyncio.TimerHandle | None = None
 
@@ -105,7 +105,7 @@ class Acceptor:
                 lambda: protocol, sock, ssl=tls, ssl_handshake_timeout=timeout_s
             )
             made = True
-        except (OSError, RuntimeError):  # also what is wrong with TLS, and a late handshake
+        except (OSError, RuntimeError):  # also TLS errors and late handshakes
             self._census.refused("handshake", address)
         finally:
             if not made:
@@ -113,7 +113,7 @@ class Acceptor:
                 sock.close()
 
     def _fail(self, error: OSError) -> None:
-        """Refuses one connection with the descriptor that is kept for this, if they have run out."""
+        """Refuses a connection with a spare descriptor, if all others are in use."""
         short = error.errno in SHORT_OF
         self._census.refused("descriptors" if short else "broken", "the server itself")
         if not short or self._spare is None:

@@ -1,8 +1,7 @@
-"""JSON text is parsed in pieces when it holds giant strings, such as the code of an action.
+"""Parses JSON text, in pieces if it has giant strings such as the code of an action.
 
-One call of the parser cannot be interrupted: 40 MB take 66 ms, and meanwhile even a thread keeps
-everybody waiting. A string of more than `PIECE_BYTES` bytes is therefore taken out, parsed piece by
-piece, and put back into the rest of the value.
+One call of the parser cannot be interrupted: 40 MB take 66 ms, and block all threads. Therefore a string
+of more than `PIECE_BYTES` bytes is taken out, parsed piece by piece, and put back into the value.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")  # the first half of a pai
 
 
 class WideIntegerError(ValueError):
-    """An integer of more than 64 bits, which cannot be kept exactly. The text says where it is."""
+    """An integer of more than 64 bits, which cannot be stored exactly. The text says where it is."""
 
 
 def parse(text: bytes | bytearray) -> JSON:
@@ -71,7 +70,7 @@ def _giants(text: bytes | bytearray) -> list[list[int]]:
 
 
 def _cut(text: bytes | bytearray, start: int) -> int:
-    """The end of a string or of its next piece, which is inside no character and no pair."""
+    """The end of a string or of its next piece, never inside a character or a surrogate pair."""
     match = _PIECE.match(text, start, min(start + PIECE_BYTES, len(text)))
     end = match.end() if match else start
     if text[end : end + 1] != b'"':
@@ -89,10 +88,11 @@ def _string(text: bytes | bytearray, cuts: list[int]) -> str:
 def _restored(value: JSON, mark: str, strings: list[str]) -> JSON:
     """The value with the strings put back where their marks stand."""
 
+    def text(marked: str) -> str:
+        return strings[int(marked[len(mark) :])] if marked.startswith(mark) else marked
+
     def original(member: JSON) -> JSON:
-        if type(member) is str and member.startswith(mark):
-            return strings[int(member[len(mark) :])]
-        return member
+        return text(member) if type(member) is str else member
 
     top = [value]
     left: list[JSON] = [top]
@@ -102,7 +102,7 @@ def _restored(value: JSON, mark: str, strings: list[str]) -> JSON:
             container[:] = map(original, container)
             left += container
         elif type(container) is dict:
-            members = [(original(key), original(member)) for key, member in container.items()]
+            members = [(text(key), original(member)) for key, member in container.items()]
             container.clear()
             container.update(members)
             left += container.values()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xingqiao.infra.http import parsing
-from xingqiao.infra.http.parsing import PIECE_BYTES, parse
+from xingqiao.infra.http import json_parser
+from xingqiao.infra.http.json_parser import PIECE_BYTES, parse
 
 TEXTS = st.text() | st.sampled_from(["\\", '"', "\\" * 9, "😀" * 9, "é\n" * 9, "\u2028"])
 VALUES = st.recursive(
@@ -30,7 +30,7 @@ def calls(monkeypatch):
             sizes.append(len(text))
             return orjson.loads(text)
 
-    monkeypatch.setattr(parsing, "orjson", Counted)
+    monkeypatch.setattr(json_parser, "orjson", Counted)
     return sizes
 
 
@@ -38,7 +38,7 @@ def calls(monkeypatch):
 def test_a_value_is_the_same_whatever_the_size_of_the_pieces(value, escaped, size):
     text = json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parsing, "PIECE_BYTES", max(12, size))
+        patch.setattr(json_parser, "PIECE_BYTES", max(12, size))
 
         assert parse(text) == value
 
@@ -46,7 +46,7 @@ def test_a_value_is_the_same_whatever_the_size_of_the_pieces(value, escaped, siz
 @given(st.binary(max_size=60), st.integers(12, 20))
 def test_text_that_is_not_json_is_refused_whatever_the_size_of_the_pieces(text, size):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parsing, "PIECE_BYTES", size)
+        patch.setattr(json_parser, "PIECE_BYTES", size)
         try:
             expected = orjson.loads(text)
         except ValueError:

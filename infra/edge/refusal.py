@@ -1,4 +1,4 @@
-"""Responses that no application writes: to what is refused before a request is whole."""
+"""Responses to connections and requests that are refused before a request is complete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RETRY_AFTER_S = 1
 
 
 def refusal(status: int, text: str) -> bytes:
-    """A whole response in the API's shape, after which the connection ends."""
+    """A complete response in the API's form; the connection must be closed after it."""
     id = secrets.token_hex(16)
     body = orjson.dumps({"error": text, "code": id})
     again = f"retry-after: {RETRY_AFTER_S}\r\n" if status in (429, 503) else ""

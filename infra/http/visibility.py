@@ -1,11 +1,11 @@
-"""What other namespaces see of a public package that hides: names and kinds, neither code nor values.
+"""Packages that hide their contents: other namespaces see names and kinds, neither code nor values.
 
-The annotation `hide: true` on a package makes it hide. Its actions run for everybody as before.
+The annotation `hide: true` on a public package hides its contents. Its actions still run for everybody.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -13,25 +13,26 @@ from ...actions import Package, RefusedError
 from ...composer import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ...actions import Action, Catalog
     from ...composer import JSON
     from ..engine import MachineExecution
     from .api import Api
+    from .responses import Body
 
 HIDE = "hide"
-TREE = "conductor"  # the annotation in which Composer puts a whole composition
+TREE = "conductor"  # the annotation that holds a whole composition, set by Composer
 SHOWN = ("seq", "at", "fiber", "turn", "type", "path", "action", "activation", "code")
 
 
 def hides(package: Package, caller: str) -> bool:
-    """Whether a package shows a caller neither code nor values."""
+    """True if a package hides code and values from a caller."""
     return package.name.namespace != caller and package.marked(HIDE)
 
 
 def is_hidden(catalog: Catalog, action: Action, caller: str) -> bool:
-    """Whether an action, as it was resolved for a caller, is in a package that hides."""
+    """True if an action, resolved for a caller, is in a package that hides its contents."""
     name = action.name
     if name.package is None or name.namespace == caller:
         return False
@@ -40,8 +41,8 @@ def is_hidden(catalog: Catalog, action: Action, caller: str) -> bool:
 
 
 def without_code(action: Action) -> dict[str, JSON]:
-    """An action as others see it."""
-    doc = action.to_json(code=False)
+    """An action of a hidden package, without code and values."""
+    doc: Body = action.to_json(code=False)
     binary = doc["exec"].get("binary", False)
     doc["exec"] = {"kind": action.kind, "binary": binary}
     doc["parameters"] = names_of(action.parameters)
@@ -53,19 +54,19 @@ def names_of(parameters: Iterable[str]) -> list[dict[str, JSON]]:
     return [{"key": name, "value": None, "hidden": True} for name in parameters]
 
 
-def without_tree(doc: dict[str, JSON]) -> dict[str, JSON]:
-    """A document of an action, or the summary of one, without the composition in its annotations."""
+def without_tree(doc: Mapping[str, Any]) -> dict[str, JSON]:
+    """An action's document or summary, without the composition in its annotations."""
     notes = [note for note in doc["annotations"] if note["key"] != TREE]
     return {**doc, "annotations": notes}
 
 
 async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
-    """Whether an execution of this namespace runs what a package of another namespace hides.
+    """True if an execution runs an action that a package of another namespace hides.
 
-    An action that is not there any more, or not for this namespace, may have been in such a package.
+    A deleted or inaccessible action counts as hidden.
 
     Raises:
-        NotFoundError: when there is no such execution in this namespace.
+        NotFoundError: the namespace has no such execution.
     """
     row = await api.engine.records.row(namespace, id)
     body = orjson.loads(row.body)
@@ -74,15 +75,15 @@ async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
 
 
 def is_machine_hidden(execution: MachineExecution, caller: str, api: Api) -> bool:
-    """Whether an execution runs a state machine that a package of another namespace hides from a caller."""
+    """True if an execution runs a state machine that a package of another namespace hides."""
     return _is_hidden_now(Name.parse(execution.action), execution.owner, caller, api)
 
 
 def is_letter_hidden(namespace: str, id: str, api: Api) -> bool:
-    """Whether a dead letter of this namespace called what a package of another namespace hides.
+    """True if a dead letter called an action that a package of another namespace hides.
 
     Raises:
-        NotFoundError: when there is no such dead letter in this namespace.
+        NotFoundError: the namespace has no such dead letter.
     """
     target, owner = api.engine.letters.called(namespace, id)
     return _is_hidden_now(Name.parse(target), owner or namespace, namespace, api)
@@ -97,6 +98,6 @@ def _is_hidden_now(name: Name, owner: str, caller: str, api: Api) -> bool:
         return True
 
 
-def without_values(entry: dict[str, JSON]) -> dict[str, JSON]:
-    """An entry of a history: what happened when, not with which values."""
+def without_values(entry: Mapping[str, JSON]) -> dict[str, JSON]:
+    """An entry of a history without its values."""
     return {name: entry[name] for name in SHOWN if name in entry}

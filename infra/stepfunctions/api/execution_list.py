@@ -1,4 +1,4 @@
-"""Executions are listed, the newest first."""
+"""ListExecutions: the executions of a state machine, the newest first."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from ....actions import MachineArn, Query
 from ...aws import invalid, invalid_token, machine_missing, type_not_supported
 from .described import STATUSES, listed
-from .naming import read_arn
+from .names import read_arn
 from .pages import PAGE, shown_before, token_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from ....composer import JSON
+    from ...aws import Parameters
     from ...engine import MachineExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
-AT_ONCE = 200  # that are read
+AT_ONCE = 200  # executions that are read at a time
 STANDARD = "STANDARD"
 OURS = {theirs: ours for ours, theirs in reversed(STATUSES.items())}
 _PLACE = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")
 
 
 class _Place(NamedTuple):
-    """A place in the list: behind so many of those that began at an instant, and all that are newer."""
+    """A place in the list: behind `skip` executions that began at `upto_ms`, and all newer ones."""
 
     upto_ms: int | None = None
     skip: int = 0
@@ -38,9 +39,9 @@ class _Place(NamedTuple):
 
 
 async def list_executions(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
+    params: Parameters, caller: Caller, api: StepFunctionsApi
 ) -> dict[str, JSON]:
-    """Those of a machine, of a version or of an alias; of a status, redriven or not."""
+    """Lists executions of a state machine, version or alias, filtered by status and redrive."""
     text, status = params.get("stateMachineArn"), params.get("statusFilter")
     redriven = params.get("redriveFilter")
     if "mapRunArn" in params:
@@ -59,16 +60,16 @@ async def list_executions(
         limit=AT_ONCE,
     )
     size = params.get("maxResults") or PAGE
-    answer: dict[str, JSON] = {"executions": []}
+    executions: list[JSON] = []
     async for behind, execution in _rows(query, place, api):
         if not _fits(execution, arn, redriven):
             continue
-        if len(answer["executions"]) == size:
+        if len(executions) == size:
             token = token_of(f"{place.upto_ms}.{place.skip}", caller, question)
-            return {**answer, "nextToken": token}
-        answer["executions"].append(listed(execution, api.arns))
+            return {"executions": executions, "nextToken": token}
+        executions.append(listed(execution, api.arns))
         place = behind
-    return answer
+    return {"executions": executions}
 
 
 def _standard(text: str, caller: Caller, api: StepFunctionsApi) -> MachineArn:
@@ -84,7 +85,7 @@ def _standard(text: str, caller: Caller, api: StepFunctionsApi) -> MachineArn:
 async def _rows(
     query: Query, place: _Place, api: StepFunctionsApi
 ) -> AsyncIterator[tuple[_Place, MachineExecution]]:
-    """Executions from a place on, each with the place behind it."""
+    """The executions behind a place, each with the place behind it."""
     while True:
         page = replace(query, upto_ms=place.upto_ms, skip=place.skip)
         found = await api.engine.executions.all(page)

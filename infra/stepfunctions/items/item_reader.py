@@ -23,25 +23,23 @@ from ....composer.languages.asl.running import (
 from .failures import message_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from ....adapters import ObjectEntry, ObjectPart, Objects
     from ....composer import JSON
     from ....composer.languages.asl.running import Manifest, ReadingBounds
 
 GET, LIST = "s3:getObject", "s3:listObjectsV2"
-FIRST_BYTES, GROWTH = (
-    1 << 20,
-    8,
-)  # of an object; and how much more each time, if some items are enough
-AHEAD = 16  # objects whose beginnings are asked for at a time
+FIRST_BYTES = 1 << 20  # the part of an object that is read first
+GROWTH = 8  # the factor by which each further part grows, if some items are enough
+AHEAD = 16  # objects whose first parts are read at the same time
 GZIP = b"\x1f\x8b"
-ENTRY_VALUES, ENTRY_BYTES = 6, 150  # that an object is as an item, beside its key
+ENTRY_VALUES, ENTRY_BYTES = 6, 150  # size of an object as an item, without its key
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be read: the action's parameters, checked."""
+class ReadRequest:
+    """The checked parameters of the action."""
 
     operation: str
     bucket: str
@@ -50,11 +48,11 @@ class Asked:
     max_items: int | None
 
     @classmethod
-    def from_json(cls, params: dict[str, Any]) -> Asked:
-        """Reads the action's parameters.
+    def from_json(cls, params: Mapping[str, Any]) -> ReadRequest:
+        """Checks the action's parameters.
 
         Raises:
-            StatesError: States.ItemReaderFailed when they make no sense.
+            StatesError: States.ItemReaderFailed: a parameter is malformed.
         """
         resource, arguments = params.get("resource"), params.get("arguments")
         config, most = params.get("config") or {}, params.get("maxItems")
@@ -62,7 +60,7 @@ class Asked:
         if operation not in (GET, LIST):
             _fail(f"Items cannot be read with the Resource {resource!r}.")
         if not isinstance(arguments, dict) or not isinstance(config, dict):
-            _fail("An ItemReader has arguments, and its ReaderConfig is an object.")
+            _fail("The arguments and the ReaderConfig of an ItemReader must be objects.")
         if type(most) not in (int, type(None)):
             _fail("MaxItems must be a whole number.")
         return cls(operation, _text(arguments, "Bucket"), arguments, config, most)
@@ -77,31 +75,33 @@ class _File:
     version: str | None = None
 
 
-async def read(params: dict[str, Any], objects: Objects, bounds: ReadingBounds) -> JSON:
-    """The items that are asked for: `{"items": [...]}`, with `"keyed": true` for the members of an object.
+async def read(
+    params: Mapping[str, Any], objects: Objects, bounds: ReadingBounds
+) -> dict[str, Any]:
+    """Reads items: `{"items": [...]}`, with `"keyed": true` for the members of an object.
 
     Raises:
         StatesError: States.ItemReaderFailed.
     """
-    asked = Asked.from_json(params)
-    reader = _Reader(objects, asked.config, most_items(asked.max_items), bounds)
-    if asked.operation == GET:
-        found = await reader.object(_file_of(asked))
+    request = ReadRequest.from_json(params)
+    reader = _Reader(objects, request.config, most_items(request.max_items), bounds)
+    if request.operation == GET:
+        found = await reader.object(_file_of(request))
     else:
-        found = await reader.listing(asked.bucket, _text(asked.arguments, "Prefix", ""))
+        found = await reader.listing(request.bucket, _text(request.arguments, "Prefix", ""))
     return {"items": found.values, **({"keyed": True} if found.keyed else {})}
 
 
-def _file_of(asked: Asked) -> _File:
-    version = asked.arguments.get("VersionId")
+def _file_of(request: ReadRequest) -> _File:
+    version = request.arguments.get("VersionId")
     if version is not None and not isinstance(version, str):
         _fail("The VersionId must be a text.")
-    return _File(asked.bucket, _text(asked.arguments, "Key"), version)
+    return _File(request.bucket, _text(request.arguments, "Key"), version)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads for one Map: at most so many items, within bounds."""
+    """Reads at most `most` items for one Map, within bounds."""
 
     objects: Objects
     config: dict[str, JSON]
@@ -109,7 +109,7 @@ class _Reader:
     bounds: ReadingBounds
 
     async def object(self, file: _File) -> Items:
-        """The items of an object, or of the objects that it names."""
+        """The items of an object; of a manifest the items of its files."""
         kind = manifest_type(self.config)
         first = await self._first(file)
         if kind is None:
@@ -121,7 +121,7 @@ class _Reader:
         return await self._together([_File(*place) for place in manifest.files], manifest.config)
 
     async def listing(self, bucket: str, prefix: str) -> Items:
-        """Objects as items; or the items in them, if those are asked for."""
+        """Objects as items; with FLATTEN the items in the objects."""
         if self.config.get("Transformation") == FLATTEN:
             entries = [entry async for entry in self._entries(bucket, prefix)]
             files = [_File(bucket, entry.key) for entry in entries if not _is_folder(entry)]
@@ -135,15 +135,15 @@ class _Reader:
         after, size, count = "", 0, 0
         room = self.bounds.values // ENTRY_VALUES
         while True:
-            asked = room + 1 - count if most is None else min(most, room + 1) - count
-            page = await self.objects.page(bucket, prefix, after, asked)
+            left = room + 1 - count if most is None else min(most, room + 1) - count
+            page = await self.objects.page(bucket, prefix, after, left)
             if isinstance(page, Fault):
                 _fail(message_of(page))
             for entry in page.entries:
                 size, count = size + len(entry.key) + ENTRY_BYTES, count + 1
                 if count > room or size > self.bounds.bytes:
                     _fail(
-                        f"There are more objects than may be listed, after the first {count - 1}."
+                        f"The list of objects is too long: at most {count - 1} fit. Use a longer Prefix."
                     )
                 yield entry
             if not page.after or count == most:
@@ -151,13 +151,13 @@ class _Reader:
             after = page.after
 
     async def _together(self, files: Sequence[_File], config: dict[str, JSON]) -> Items:
-        """The items of several objects, one object's after the other's."""
+        """The items of several objects, in order."""
         values: list[JSON] = []
         bounds = self.bounds
         for at in range(0, len(files), AHEAD):
             some = files[at : at + AHEAD]
-            asked = (self._asked(file, (0, FIRST_BYTES), "") for file in some)
-            firsts = await asyncio.gather(*asked)  # which raise nothing
+            parts = (self._read(file, (0, FIRST_BYTES), "") for file in some)
+            firsts = await asyncio.gather(*parts)  # they return faults
             for file, first in zip(some, firsts, strict=True):
                 left = self.most - len(values)
                 if not left:
@@ -176,7 +176,7 @@ class _Reader:
         most: int,
         bounds: ReadingBounds,
     ) -> Items:
-        """The items of an object whose beginning is there; of a large one no more than are asked for."""
+        """The items of an object whose first part is read; of a large object at most `most`."""
         body = first.body
         limited = self.most < most_items(None)
         some_do = limited and config.get("InputType") in LINES and not body.startswith(GZIP)
@@ -195,18 +195,16 @@ class _Reader:
         return await self._part(file, (0, FIRST_BYTES), "")
 
     async def _rest(self, file: _File, first: ObjectPart, at: int, upto: int) -> bytes:
-        """An object from one place to another."""
+        """The bytes of an object between two places."""
         if upto > self.bounds.bytes:
             size, most = first.size, self.bounds.bytes
-            _fail(
-                f"The object '{file.key}' has {size} bytes, and {most} are the most that are read."
-            )
+            _fail(f"The object '{file.key}' has {size} bytes; the limit is {most} bytes.")
         return (await self._part(file, (at, upto), first.etag)).body if at < upto else b""
 
     async def _part(self, file: _File, span: tuple[int, int], etag: str) -> ObjectPart:
-        return _checked(file, span, await self._asked(file, span, etag))
+        return _checked(file, span, await self._read(file, span, etag))
 
-    async def _asked(self, file: _File, span: tuple[int, int], etag: str) -> ObjectPart | Fault:
+    async def _read(self, file: _File, span: tuple[int, int], etag: str) -> ObjectPart | Fault:
         return await self.objects.read(file.bucket, file.key, file.version, span, etag)
 
 
@@ -219,7 +217,7 @@ def _checked(file: _File, span: tuple[int, int], part: ObjectPart | Fault) -> Ob
 
 
 def _is_folder(entry: ObjectEntry) -> bool:
-    """Whether an object only stands for a folder, as consoles make them."""
+    """True if an object only stands for a folder, as consoles create them."""
     return entry.key.endswith("/") and entry.size == 0
 
 

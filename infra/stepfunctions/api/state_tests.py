@@ -1,6 +1,6 @@
-"""TestState: one state of a definition by itself.
+"""TestState: runs one state of a definition by itself.
 
-A Task without a mock is done, as the only state of an express machine that is no action.
+A Task without a mock is invoked, as the only state of an express state machine that is not deployed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from .validation import hooks_of
 
 if TYPE_CHECKING:
     from ....composer import JSON, Outcome
+    from ...aws import Parameters
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
-MACHINES = uuid.UUID("6b7f0c57-6c0e-4d0c-8f5e-3a1d9b0f9c11")  # that tests' machines are named in
-LONGEST_S = 300.0  # a test, as AWS has it
-NAME = "test state"  # no machine's: those have no blanks
+MACHINES = uuid.UUID(
+    "6b7f0c57-6c0e-4d0c-8f5e-3a1d9b0f9c11"
+)  # namespace of the names of tested state machines
+LONGEST_S = 300.0  # time limit of a test, as on AWS
+NAME = "test state"  # has a blank: the name of no deployed state machine
 TIMED_OUT = Failure("States.Timeout", {"Error": "States.Timeout"})
 
 
-async def test_state(
-    params: dict[str, JSON], caller: Caller, api: StepFunctionsApi
-) -> dict[str, JSON]:
-    """What comes of a state, and of its values on their way if that is asked for."""
+async def test_state(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """Runs a state; returns its result, and on request the values on the way."""
     around = asl.Surroundings(
         hooks=hooks_of(caller, api),
         fits=unfit,
@@ -41,7 +42,7 @@ async def test_state(
         now_ms=api.engine.now_ms,
     )
     try:
-        begin = partial(asl.begin_test, params, execution_input(params.get("input")), around)
+        begin = partial(asl.begin_test, dict(params), execution_input(params.get("input")), around)
         begun = await api.engine.aside.run(begin)
     except asl.RefusedTestError as error:
         raise AwsError(error.code, str(error)) from error
@@ -51,28 +52,28 @@ async def test_state(
     return await api.engine.aside.run(partial(begun.finish, performed))
 
 
-def _run(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
-    """The names that the context object of a test has: those of an express machine, without its last part."""
+def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
+    """The names in a test's context object: those of an express execution, without the last part."""
     name, machine_name = caller.request, str(uuid.uuid5(MACHINES, caller.request))
     machine_arn = api.arns.machine(machine_name)
     id = f"{machine_arn.replace(':stateMachine:', ':express:')}:{name}"
-    execution = {"Id": id, "Name": name}
+    execution: dict[str, JSON] = {"Id": id, "Name": name}
     if "roleArn" in params:
         execution["RoleArn"] = params["roleArn"]
-    machine = {"Id": machine_arn, "Name": machine_name}
+    machine: dict[str, JSON] = {"Id": machine_arn, "Name": machine_name}
     return {"Execution": execution, "StateMachine": machine}
 
 
-async def _performed(asked: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
-    """What comes of a task."""
-    state: dict[str, JSON] = {"Type": "Task", "Resource": asked.resource, "End": True}
-    if asked.timeout_s is not None:
-        state["TimeoutSeconds"] = asked.timeout_s
+async def _performed(task: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
+    """Runs a task and returns its outcome."""
+    state: dict[str, JSON] = {"Type": "Task", "Resource": task.resource, "End": True}
+    if task.timeout_s is not None:
+        state["TimeoutSeconds"] = task.timeout_s
     definition = json.dumps({"StartAt": asl.ALONE, "States": {asl.ALONE: state}})
-    exec = {"kind": MACHINE, "definition": definition, "type": "EXPRESS"}
+    exec: dict[str, JSON] = {"kind": MACHINE, "definition": definition, "type": "EXPRESS"}
     name = Name(caller.namespace, None, NAME)
     action = define_action(name, {"exec": exec}, None, api.engine.now_ms)
-    beginning = Beginning(action, asked.parameters, caller.namespace)
+    beginning = Beginning(action, task.parameters, caller.namespace)
     execution, ended = await api.engine.executions.run(beginning, LONGEST_S)
     if ended is None:
         await api.engine.executions.stop(execution)

@@ -6,7 +6,7 @@ import pytest
 
 from xingqiao.adapters import Fault
 from xingqiao.composer.languages.asl.running import StatesError
-from xingqiao.infra.stepfunctions.items.writing import write
+from xingqiao.infra.stepfunctions.items.result_writer import write
 
 RUN = "arn:aws:states:us-east-1:111111111111:mapRun:m/L:0b3e"
 GOOD = {
