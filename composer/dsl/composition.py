@@ -73,6 +73,7 @@ class Row:
     in_order: each of its parts runs once, one after the other, so a saga's pivot may stand among them.
     fails: it always fails, so nothing may follow it.
     composer: its names in Composer's JSON.
+    unhosted: why an OpenWhisk conductor action cannot run it with these arguments; None when it can.
 
     An export to another language is not in the row: it needs the machinery of that language, which finds
     it in one table of its own, by row.
@@ -89,6 +90,7 @@ class Row:
     in_order: bool = False
     fails: bool = False
     composer: InComposer = InComposer()
+    unhosted: Callable[[Mapping[str, Any]], str | None] = lambda _: None
 
 
 _rows: dict[str, Row] = {}

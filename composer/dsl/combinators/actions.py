@@ -13,7 +13,7 @@ from ..drawing import draw_data
 from ..functions import ActionFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...values import JSON
     from ..assembler import Assembler
@@ -194,6 +194,13 @@ def _draw_function(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
     return canvas.leaf(f"λ {code[-1] if len(code) == 1 else code[0]}"[:MAX_LABEL], ends)
 
 
+def _unhosted_function(args: Mapping[str, Any]) -> str | None:
+    kind: str = args["function"]["exec"]["kind"]
+    if kind.startswith("python"):
+        return None
+    return f"a conductor action runs only Python inline, and the function is of kind {kind!r}"
+
+
 FUNCTION: Final = define(
     Row(
         type="function",
@@ -202,5 +209,6 @@ FUNCTION: Final = define(
         lower=_lower_function,
         draw=_draw_function,
         effect=Effect.APART,
+        unhosted=_unhosted_function,
     )
 )

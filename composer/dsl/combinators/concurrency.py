@@ -13,6 +13,7 @@ from ..arguments import POSITIVE, TEMPLATE, Argument, Kind, choice, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, title
 from ..grammar import COMPONENTS, one_part, read
+from ..hosting import NO_KEY, ONE_THREAD, never
 from ..lowering import lower, lower_components
 from .control import sequence
 
@@ -94,6 +95,7 @@ PARALLEL: Final = define(
         draw=_draw_branches,
         effect=Effect.APART,
         composer=InComposer(names=("par",), forks=True),
+        unhosted=never(ONE_THREAD),
     )
 )
 RACE: Final = define(
@@ -104,6 +106,7 @@ RACE: Final = define(
         lower=_lower_race,
         draw=_draw_branches,
         effect=Effect.APART,
+        unhosted=never(ONE_THREAD),
     )
 )
 
@@ -170,6 +173,7 @@ MAP: Final = define(
         title=_title_of_map,
         effect=Effect.APART,
         composer=InComposer(forks=True),
+        unhosted=never(ONE_THREAD),
     )
 )
 
@@ -277,6 +281,7 @@ GRAPH: Final = define(
         lower=_lower_graph,
         draw=_draw_graph,
         effect=Effect.APART,
+        unhosted=never(ONE_THREAD),
     )
 )
 
@@ -301,5 +306,11 @@ def _lower_async(a: Assembler, node: Composition) -> None:
 
 
 ASYNC: Final = define(
-    Row(type="async", name="asynchronous", arguments=COMPONENTS, lower=_lower_async)
+    Row(
+        type="async",
+        name="asynchronous",
+        arguments=COMPONENTS,
+        lower=_lower_async,
+        unhosted=never(NO_KEY),
+    )
 )

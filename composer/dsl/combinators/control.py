@@ -13,6 +13,7 @@ from ..arguments import INSTANT, JSON_VALUE, TEMPLATE, Argument, Kind, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, draw_data, title, words
 from ..grammar import COMPONENTS, PART, one_part, read
+from ..hosting import NO_TIMER, never
 from ..lowering import lower, lower_components
 from .data import PREDICATE, SELECT
 
@@ -115,6 +116,7 @@ WAIT: Final = define(
         draw=draw_data,
         title=_title_of_wait,
         effect=Effect.NONE,
+        unhosted=never(NO_TIMER),
     )
 )
 

@@ -25,6 +25,7 @@ from ..arguments import (
 from ..composition import Effect, Row, build, define
 from ..drawing import draw, draw_data, title
 from ..grammar import COMPONENTS, PART
+from ..hosting import NO_STORE, NO_TIMER, never
 from ..lowering import lower, lower_components
 from .control import sequence
 from .data import assign, let
@@ -135,6 +136,14 @@ def _title_of_retry(args: Mapping[str, Any]) -> str:
     return f"retry {often}" + (f", {args['delay']:g} s apart" if args["delay"] else "")
 
 
+def _unhosted_retry(args: Mapping[str, Any]) -> str | None:
+    if args["delay"]:
+        return f"it cannot wait for a 'delay': {NO_TIMER}"
+    if args["on_exhausted"] == "pause":
+        return f"it cannot 'pause' for an operator: {NO_STORE}"
+    return None
+
+
 RETRY: Final = define(
     Row(
         type="retry",
@@ -154,6 +163,7 @@ RETRY: Final = define(
         lower=_lower_retry,
         title=_title_of_retry,
         effect=Effect.NONE,
+        unhosted=_unhosted_retry,
     )
 )
 
@@ -283,5 +293,6 @@ TIMEOUT: Final = define(
         title=lambda args: f"within {args['seconds']:g} s",
         effect=Effect.NONE,
         in_order=True,
+        unhosted=never(NO_TIMER),
     )
 )

@@ -14,6 +14,7 @@ from .. import policies
 from ..arguments import COUNT, DELAY, FIELD, FLAG, SECONDS, Argument, Kind, optional
 from ..composition import Effect, Row, build, define
 from ..grammar import COMPONENTS, PART
+from ..hosting import NO_STORE, never
 from ..lowering import lower, lower_components
 from ..policies import AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .transactions import CALL
@@ -155,6 +156,7 @@ SAGA: Final = define(
         lower=_lower_saga,
         effect=Effect.APART,
         in_order=True,
+        unhosted=never(NO_STORE),
     )
 )
 
@@ -312,5 +314,6 @@ STEP: Final = define(
         check=_check_step,
         lower=_lower_step,
         effect=Effect.APART,
+        unhosted=never(NO_STORE),
     )
 )

@@ -15,6 +15,7 @@ from ..arguments import COUNT, FIELD, FLAG, NAME, SECONDS, TEMPLATE, Argument, c
 from ..composition import Effect, Row, build, define
 from ..functions import ActionFunction
 from ..grammar import COMPONENTS
+from ..hosting import NO_ENTITIES, NO_STORE, never
 from ..lowering import lower_components
 from .actions import DEFINITION
 from .concurrency import asynchronous
@@ -116,6 +117,7 @@ CALL: Final = define(
         },
         lower=_lower_call,
         effect=Effect.ENTITY,
+        unhosted=never(NO_ENTITIES),
     )
 )
 
@@ -200,6 +202,7 @@ PARTICIPANT: Final = define(
             "params": Argument(optional(TEMPLATE), None),
         },
         lower=_lower_participant,
+        unhosted=never(NO_STORE),
     )
 )
 
@@ -319,5 +322,6 @@ TRANSACTION: Final = define(
         },
         check=_check_transaction,
         lower=_lower_transaction,
+        unhosted=never(NO_STORE),
     )
 )
