@@ -27,13 +27,14 @@ REQUIRED: Any = object()
 class Kind:
     """One kind of argument. Without `write` and `read` it is kept as the JSON it is.
 
+    read: makes an argument of JSON whose shape nothing has checked; `take` checks the argument.
     parts: the compositions in an argument of this kind, each with where it stands, given the
         argument's name and value; None when there can be none.
     """
 
     take: Callable[[Any], Any]
     write: Callable[[Any], JSON] = lambda value: value
-    read: Callable[[JSON], Any] = lambda doc: doc
+    read: Callable[[Any], Any] = lambda doc: doc
     parts: Callable[[str, Any], Iterable[tuple[str, Any]]] | None = None
 
 

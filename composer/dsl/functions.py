@@ -187,7 +187,7 @@ def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> list[str]:
     return sorted(lines)
 
 
-def _content(scope: Scope, variable: str) -> object:
+def _content(scope: Scope, variable: str) -> Any:
     try:
         return scope.cells[variable].cell_contents
     except ValueError:
@@ -226,7 +226,7 @@ def _names(code: CodeType) -> set[str]:
     return {variable for _, variable in references(code, frozenset())} | set(code.co_freevars)
 
 
-def _definition(scope: Scope, variable: str, value: object) -> str:
+def _definition(scope: Scope, variable: str, value: Any) -> str:
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {variable}"
     if flaw(value) is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse(doc: JSON) -> Composition:
-    """The composition that `doc`, what `to_json` wrote, stands for.
+    """Reads a composition that `to_json` wrote.
 
     Raises:
         CompositionError: naming the combinator and the argument that is wrong.
@@ -26,11 +26,11 @@ def parse(doc: JSON) -> Composition:
 
 def read(doc: JSON) -> Composition:
     """As `parse`, for a document that is known to be JSON."""
-    if not isinstance(doc, dict) or not isinstance(doc.get("type"), str):
+    if not isinstance(doc, dict) or not isinstance(type := doc.get("type"), str):
         raise CompositionError(f"a composition is an object with a 'type', not {doc!r:.200}")
-    row = ROWS.get(doc["type"])
+    row = ROWS.get(type)
     if row is None:
-        raise CompositionError(f"there is no combinator {doc['type']!r}")
+        raise CompositionError(f"there is no combinator {type!r}")
     arguments = {}
     for name, value in doc.items():
         if name in ("type", "path"):  # Composer labels its nodes with a path

@@ -72,7 +72,7 @@ def take(value: Any) -> Policy | None:
             given = list(values)
             if not given or (why := flaw(given)):
                 raise ValueError(f"must have JSON values, at least one: {why if given else given}")
-            return ForEach(tuple(copied(given)), _field(into))
+            return ForEach(tuple(copied(value) for value in given), _field(into))
         case ParameterizedForEach(values, into):
             if not isinstance(values, (Selector, Template)):
                 raise ValueError(f"must have a path() to a list of values, not {values!r}")
@@ -92,6 +92,7 @@ def _field(into: Any) -> str:
 
 
 def write(policy: Policy | None) -> JSON:
+    """A policy as JSON; None for the default."""
     match policy:
         case None | AlwaysRevert():
             return None
@@ -105,7 +106,12 @@ def write(policy: Policy | None) -> JSON:
             return {"policy": "AlwaysRevertAll"}
 
 
-def read(doc: JSON) -> Policy | None:
+def read(doc: Any) -> Policy | None:
+    """Reads a policy that `write` wrote; `take` checks it.
+
+    Raises:
+        ValueError: it is not a policy.
+    """
     match doc:
         case None | {"policy": "AlwaysRevert"}:
             return None
@@ -118,4 +124,4 @@ def read(doc: JSON) -> Policy | None:
         case {"policy": "ParameterizedForEach", "values": values, "into": into}:
             return ParameterizedForEach(Template.from_json(values), into)
         case _:
-            raise ValueError(f"is no policy: {doc!r:.100}")
+            raise ValueError(f"is not a policy: {doc!r:.100}")

@@ -157,7 +157,7 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
     _show_money(found["money"])
 
 
-def _pricing(file: Path | None) -> Callable[[list[JSON]], JSON] | None:
+def _pricing(file: Path | None) -> Callable[[list[dict[str, Any]]], JSON] | None:
     """Returns the function that puts the prices of a file on the steps of an execution."""
     if file is None:
         return None

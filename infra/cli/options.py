@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -192,11 +192,12 @@ def _object(file: Path, option: str) -> dict[str, JSON]:
 
 def _loaded(text: str) -> JSON:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        value: JSON = json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise click.UsageError(
             "a parameter is nested too deeply: give a value with fewer levels"
         ) from None
+    return value
 
 
 def _why(file: Path, error: Exception) -> str:
@@ -205,7 +206,7 @@ def _why(file: Path, error: Exception) -> str:
     return f"{file} is not valid JSON: {error}"
 
 
-def _no_constant(name: str) -> JSON:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
