@@ -10,7 +10,16 @@ import click
 
 from . import files, output
 from .client import ApiError
-from .options import FILE, as_json, connected, connected_by_host, listed, noted, pages, parameters
+from .options import (
+    FILE,
+    annotated,
+    as_json,
+    connected,
+    connected_by_host,
+    key_values,
+    pages,
+    parameters,
+)
 
 if TYPE_CHECKING:
     from .client import Client
@@ -234,7 +243,7 @@ def _definition(command: Any) -> Any:
         click.option("--del-annotation", multiple=True, help="Annotation to remove. Repeatable."),
         click.option("--docker", hidden=True),
         click.option("--native", is_flag=True, hidden=True),
-        noted,
+        annotated,
         as_json,
         parameters,
     )
@@ -304,10 +313,10 @@ def _document(client: Client, file: str | None, given: dict[str, Any]) -> dict[s
     elif file is not None:
         document = {"exec": _executed(file, given)}
     if given["params"]:
-        document["parameters"] = listed(given["params"])
+        document["parameters"] = key_values(given["params"])
     notes = {**_web(given), **given["notes"]}
     if notes:
-        document["annotations"] = [*document.get("annotations", []), *listed(notes)]
+        document["annotations"] = [*document.get("annotations", []), *key_values(notes)]
     if given["del_annotation"]:
         document["delAnnotations"] = list(given["del_annotation"])
     limits = {name: given[name] for name in LIMITS if given[name] is not None}

@@ -107,10 +107,10 @@ class Client:
         return self._ask(method, path, body, query)[1]
 
     def _ask(self, method: str, path: str, body: Any, query: dict[str, Any]) -> tuple[int, Any]:
-        asked = {name: str(value).lower() if isinstance(value, bool) else value
+        params = {name: str(value).lower() if isinstance(value, bool) else value
                  for name, value in query.items() if value is not None}  # fmt: skip
         try:
-            response = self._http.request(method, path, json=body, params=asked)
+            response = self._http.request(method, path, json=body, params=params)
         except httpx.HTTPError as error:
             why = str(error).rstrip(".")
             raise ApiError(f"the server at {self.url} cannot be reached: {why}{HINT}") from error
@@ -196,10 +196,10 @@ def connect(
     """
     if auth and auth_file:
         raise ApiError("--auth and --auth-file are both given: remove one of them")
-    told = wskprops.read()
-    url = url or os.environ.get("XINGQIAO_URL") or _host(told.get("APIHOST")) or URL
+    properties = wskprops.read()
+    url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
     auth = auth or credentials_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
-    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or told.get("AUTH")
+    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or properties.get("AUTH")
     ca = ca or os.environ.get("XINGQIAO_CA") or None
     if not auth:
         raise ApiError(
@@ -223,8 +223,8 @@ def credentials_in(file: str | None) -> str | None:
     try:
         return Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise ApiError(f"the credentials file {file} cannot be read: {told}") from error
+        why = getattr(error, "strerror", None) or error
+        raise ApiError(f"the credentials file {file} cannot be read: {why}") from error
 
 
 def _host(apihost: str | None) -> str | None:

@@ -166,8 +166,8 @@ def signal(
     A signal for later is an execution: `xingqiao execution cancel ID` cancels it.
     """
     _, answer = client.keyed("POST", *place, body=body, signal=True, **when)
-    told = f"{_shown(place)} is signalled: activation {answer['activationId']}"
-    output.write_json(answer) if as_json else output.done(told)
+    text = f"{_shown(place)} is signalled: activation {answer['activationId']}"
+    output.write_json(answer) if as_json else output.done(text)
 
 
 @entity.command()

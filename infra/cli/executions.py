@@ -147,7 +147,7 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
         output.write_json(found)
         return
     rows = [
-        (share["cloud"], share["steps"], _ms(share["billed"]), _ms(share["took"]), _untold(share))
+        (share["cloud"], share["steps"], _ms(share["billed"]), _ms(share["took"]), _unbilled(share))
         for share in found["clouds"]
     ]
     conducted = _ms(found["conductor"])
@@ -187,15 +187,15 @@ def _show_money(money: dict[str, Any]) -> None:
 
 
 def _notes(step: dict[str, Any]) -> str:
-    told = [f"unknown: {text}" for text in step["unknown"]]
-    return "; ".join([*told, *(f"assumed: {text}" for text in step["assumed"])])
+    notes = [f"unknown: {text}" for text in step["unknown"]]
+    return "; ".join([*notes, *(f"assumed: {text}" for text in step["assumed"])])
 
 
 def _ms(value: float) -> str:
     return f"{value:,.3f} ms" if value < 1 else f"{value:,.0f} ms"
 
 
-def _untold(share: dict[str, Any]) -> str:
+def _unbilled(share: dict[str, Any]) -> str:
     count = share["untold"]
     steps = "1 step" if count == 1 else f"{count} steps"
     return f"{steps} without a reported bill: local time counted" if count else ""

@@ -13,7 +13,7 @@ from ...actions import MACHINE
 from ...composer import CompositionError, Failure
 from . import files, output
 from .client import connect
-from .options import FILE, as_json, parameters, proving
+from .options import FILE, as_json, authenticated, parameters
 
 if TYPE_CHECKING:
     from ...composer import Composition
@@ -69,7 +69,7 @@ async def _run(
     help="URL of the server, for NAME "
     "[default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
 )
-@proving
+@authenticated
 def show(what: str, name: str | None, form: str, **server: str | None) -> None:
     """Draw a composition or a state machine.
 

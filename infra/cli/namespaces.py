@@ -12,7 +12,7 @@ import click
 from ..settings import OPERATOR_FILE
 from . import output
 from .client import ApiError, connect
-from .options import as_json, connected, trusting
+from .options import as_json, ca_option, connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -54,7 +54,7 @@ def operated(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Data directory of the server, which holds the operator's credentials "
         "[default: XINGQIAO_DATA, then .xingqiao].",
     )
-    @trusting
+    @ca_option
     @wraps(command)
     def with_client(
         *args: Any,
@@ -76,9 +76,9 @@ def _credentials(data: Path | None) -> str:
     Raises:
         ApiError: the credentials are missing.
     """
-    told = os.environ.get("XINGQIAO_OPERATOR")
-    if told and data is None:
-        return told
+    given = os.environ.get("XINGQIAO_OPERATOR")
+    if given and data is None:
+        return given
     file = (data or Path(os.environ.get("XINGQIAO_DATA", ".xingqiao"))) / OPERATOR_FILE
     try:
         return file.read_text("utf-8").strip()

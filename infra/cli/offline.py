@@ -25,9 +25,9 @@ async def _listed(data: Path, query: dict[str, Any]) -> Any:
     from ..service import open_at_rest  # noqa: PLC0415
 
     names = {"since": "since_ms", "upto": "upto_ms"}
-    asked = {names.get(name, name): value for name, value in query.items()}
+    fields = {names.get(name, name): value for name, value in query.items()}
     async with open_at_rest(_settings(data)) as engine:
-        return await engine.records.executions(Query(namespace=None, **asked))
+        return await engine.records.executions(Query(namespace=None, **fields))
 
 
 async def _terminated(data: Path, id: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
         "server",
         help="URL of the server [default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
     )
-    @proving
+    @authenticated
     @wraps(command)
     def with_client(
         *args: Any,
@@ -84,10 +84,10 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
     return with_client
 
 
-def proving(command: Callable[..., Any]) -> Callable[..., Any]:
+def authenticated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--auth`, `--auth-file` and `--ca`: credentials and trusted certificates."""
     for option in (
-        trusting,
+        ca_option,
         click.option(
             "--auth-file",
             metavar="FILE",
@@ -105,7 +105,7 @@ def proving(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-trusting = click.option(
+ca_option = click.option(
     "--ca",
     metavar="FILE",
     help="PEM file of the certificates to trust for https [default: XINGQIAO_CA, then the system's].",
@@ -135,7 +135,7 @@ def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_params  # fmt: skip
 
 
-def noted(command: Callable[..., Any]) -> Callable[..., Any]:
+def annotated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--annotation` and `--annotation-file`, and their annotations as `notes`."""
 
     @click.option(
@@ -163,7 +163,7 @@ def noted(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_notes
 
 
-def listed(values: dict[str, JSON]) -> list[dict[str, JSON]]:
+def key_values(values: dict[str, JSON]) -> list[dict[str, JSON]]:
     """Parameters or annotations in the form of the API: a list of `key` and `value`."""
     return [{"key": key, "value": value} for key, value in values.items()]
 

@@ -8,7 +8,7 @@ import click
 
 from . import output
 from .client import ApiError
-from .options import as_json, connected, listed, noted, pages, parameters
+from .options import annotated, as_json, connected, key_values, pages, parameters
 
 if TYPE_CHECKING:
     from .client import Client
@@ -32,13 +32,13 @@ def package() -> None:
 def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: Any) -> None:
     document: dict[str, Any] = {}
     if given["params"]:
-        document["parameters"] = listed(given["params"])
+        document["parameters"] = key_values(given["params"])
     notes = dict(given["notes"])
     if given.get("hide") is not None:
         kept = _annotations(client, name) if overwrite and not notes else {}
         notes = {**kept, **notes, "hide": given["hide"]}
     if notes:
-        document["annotations"] = listed(notes)
+        document["annotations"] = key_values(notes)
     if given.get("shared") is not None:
         document["publish"] = given["shared"]
     if given.get("binding"):
@@ -62,7 +62,7 @@ def _annotations(client: Client, name: str) -> dict[str, Any]:
 @click.argument("name")
 @SHARED
 @HIDDEN
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -78,7 +78,7 @@ def create(client: Client, name: str, **given: Any) -> None:
 @click.argument("name")
 @SHARED
 @HIDDEN
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -92,7 +92,7 @@ def update(client: Client, name: str, **given: Any) -> None:
 )
 @click.argument("provider")
 @click.argument("name")
-@noted
+@annotated
 @parameters
 @as_json
 @connected

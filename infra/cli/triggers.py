@@ -8,7 +8,7 @@ import click
 
 from . import output
 from .client import ApiError
-from .options import as_json, connected, listed, noted, pages, parameters
+from .options import annotated, as_json, connected, key_values, pages, parameters
 
 if TYPE_CHECKING:
     from .client import Client
@@ -34,7 +34,7 @@ def trigger() -> None:
     metavar="ACTION",
     help="Feed action, such as /whisk.system/alarms/alarm [default: none].",
 )
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -46,24 +46,24 @@ def create(
     With --feed the parameters go to the feed; otherwise they become defaults of the trigger.
     """
     notes = given["notes"] if feed is None else {**given["notes"], "feed": feed}
-    document = {"annotations": listed(notes)}
+    document = {"annotations": key_values(notes)}
     if feed is None:
-        document["parameters"] = listed(given["params"])
+        document["parameters"] = key_values(given["params"])
     made = client.entity("PUT", TRIGGERS, name, body=document)
     if feed is not None:
         try:
-            told = _ask_feed(client, feed, "CREATE", name, given["params"])
+            answer = _ask_feed(client, feed, "CREATE", name, given["params"])
         except ApiError:
             client.entity("DELETE", TRIGGERS, name)
             raise
-        if "path" in told:
-            output.done(f"a POST to this URL fires the trigger: {client.url}{told['path']}")
+        if "path" in answer:
+            output.done(f"a POST to this URL fires the trigger: {client.url}{answer['path']}")
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
 @trigger.command(epilog="\b\nExample:\n  xingqiao trigger update midnight -p cron '30 0 * * *'")
 @click.argument("name")
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -74,10 +74,10 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
     """
     document: dict[str, Any] = {}
     if given["notes"]:
-        document["annotations"] = listed(given["notes"])
+        document["annotations"] = key_values(given["notes"])
     feed = _feed(client, name)
     if feed is None and given["params"]:
-        document["parameters"] = listed(given["params"])
+        document["parameters"] = key_values(given["params"])
     made = client.entity("PUT", TRIGGERS, name, body=document, overwrite=True)
     if feed is not None and given["params"]:
         _ask_feed(client, feed, "UPDATE", name, given["params"])
@@ -91,13 +91,13 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
 @connected
 def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) -> None:
     """Fire the trigger NAME."""
-    told = client.entity("POST", TRIGGERS, name, body=params)
+    answer = client.entity("POST", TRIGGERS, name, body=params)
     if as_json:
-        output.write_json(told)
-    elif told is None:
+        output.write_json(answer)
+    elif answer is None:
         output.done(f"{name} has no active rule: no action was invoked")
     else:
-        output.done(f"{name} is fired: activation {told['activationId']}")
+        output.done(f"{name} is fired: activation {answer['activationId']}")
 
 
 @trigger.command()
@@ -162,8 +162,8 @@ def _ask_feed(
         ApiError: the feed fails.
     """
     full = name if name.startswith("/") else f"/_/{name}"
-    asked = {**params, "lifecycleEvent": event, "triggerName": full, "authKey": client.auth}
-    _, answer = client.invoke(feed, asked, blocking=True, result=True)
+    body = {**params, "lifecycleEvent": event, "triggerName": full, "authKey": client.auth}
+    _, answer = client.invoke(feed, body, blocking=True, result=True)
     if not isinstance(answer, dict) or "error" in answer:
         text = answer.get("error") if isinstance(answer, dict) else answer
         raise ApiError(f"the feed {feed} refuses the trigger {name}: {text}")

@@ -37,14 +37,14 @@ def action(
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.
 
-    `action("pkg/name")` invokes the action of that name (`/namespace/pkg/name` in full). With
-    `code=` or `sequence=` it also says what the action is, and deploying the composition deploys it:
+    `action("pkg/name")` invokes the action of that name (`/namespace/pkg/name` in full). `code=` or
+    `sequence=` also defines the action, and deploying the composition deploys it:
     `action("hello", code="def main(p): ...", kind="python:3", limits={"timeout": 5000})`. With `function=`
-    it runs elsewhere, on the cloud that `kind` names, with that kind's options:
+    the action runs on the cloud that `kind` names, with the options of that kind:
     `action("charge", kind="aws:lambda", function="charge:live", region="eu-west-1")`.
 
-    `@action` on a function names an action after it. In a program that embeds the engine it runs
-    there, trusted; deployed to a server, its source runs in a worker.
+    `@action` on a function makes an action with the function's name. In a program that embeds the engine
+    the function runs in the program, trusted; after deployment to a server its source runs in a worker.
     """
     if callable(subject) and not isinstance(subject, (str, Composition)):
         return _action_function(subject, **options)
@@ -162,12 +162,12 @@ DYNAMIC: Final = define(Row(type="dynamic", name="dynamic", lower=_lower_dynamic
 def function(function: Callable[..., Any]) -> Composition:
     """An inline function, captured as source and run in a worker, never in the conductor.
 
-    It takes the value, or the value and the visible `let` variables, which it may set:
-    `lambda params, variables: ...`. What it returns is the result; None stands for the value it was
-    given, as it is then.
+    The function takes the value, or the value and the visible `let` variables, which it may set:
+    `lambda params, variables: ...`. Its return value is the result; a function that returns None has
+    its first argument, perhaps changed, as its result.
 
     Raises:
-        CaptureError: when it refers to what cannot travel; the text says what to do.
+        CaptureError: it refers to a name that cannot be sent to a worker; the text gives the remedy.
     """
     if isinstance(function, (str, Composition)) or not callable(function):
         raise CompositionError(f"function: must be a Python function, not {function!r}")

@@ -35,10 +35,10 @@ def parallel(*parts: Part, errors: str = "fail") -> Composition:
     """All parts at once on the input: `{"value": [their results, in order]}`.
 
     Args:
-        parts: the branches. Variables are theirs to read, and to change for themselves.
-        errors: `fail`, the first failure cancels the others and is the result; `wait`, all are
-            awaited and the first failure in order is; `collect`, a failure stands in the list as
-            `{"error": ...}` and the result is a success.
+        parts: the branches. Each has its own copy of the variables.
+        errors: `fail`: the first failure cancels the other branches and is the result; `wait`: all
+            branches end, and the first failure in their order is the result; `collect`: a failure
+            stands in the list as `{"error": ...}`, and the result is a success.
     """
     return build(PARALLEL, components=parts, errors=errors)
 
@@ -46,7 +46,7 @@ def parallel(*parts: Part, errors: str = "fail") -> Composition:
 def race(*parts: Part) -> Composition:
     """All parts at once on the input; the first to succeed is the result, the others are cancelled.
 
-    When all fail it fails with `AllFailed` and their errors, in order.
+    If all parts fail, it fails with `AllFailed` and their errors, in order.
     """
     return build(RACE, components=parts)
 
@@ -55,7 +55,7 @@ any = race  # as Composer calls it
 
 
 def _fork(a: Assembler, parts: Iterable[tuple[str, Composition]], **policy: Any) -> None:
-    """A fiber for each part; each begins at its label and ends at an End."""
+    """Emits a fork with a fiber for each part; a fiber begins at its label and ends at an End."""
     begun = [(a.label(), where, part) for where, part in parts]
     end = a.label()
     branches = tuple(branch for branch, _, _ in begun)
@@ -123,9 +123,9 @@ def map(
     """The parts in sequence for each item of a list, at once: `{"value": [results, in order]}`.
 
     Args:
-        parts: what runs for each item; an item that is not an object is passed as `{"value": item}`.
-        items: a path to the list, or a template that makes one; the field `value` when None.
-        concurrency: so many at a time; all when None.
+        parts: the parts that run for each item; an item that is not an object is passed as `{"value": item}`.
+        items: a path to the list, or a template that makes one; None for the field `value`.
+        concurrency: the number of items that run at the same time; None for all.
         errors: as for `parallel`.
     """
     return build(MAP, components=parts, items=items, concurrency=concurrency, errors=errors)
@@ -178,25 +178,25 @@ MAP: Final = define(
 )
 
 
-# --- tasks in an order of their own --------------------------------------------------------------
+# --- tasks with dependencies ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A node of a graph: what runs, and after which others."""
+    """A node of a graph: its composition, and the names of the tasks before it."""
 
     body: Composition
     after: tuple[str, ...]
 
 
 def graph(tasks: Mapping[str, Part | Task], *, errors: str = "fail") -> Composition:
-    """Named tasks, each started when the last of those it comes after is done.
+    """Named tasks, each started when all tasks that it depends on have ended.
 
     Args:
-        tasks: by name; `after([names], part)` for one that depends on others. It takes their results
-            as `{name: result}`; one that depends on none takes the input.
-        errors: `fail`, the first failure cancels the others; `wait`, what does not depend on it runs
-            to its end first.
+        tasks: by name; `after([names], part)` for a task that depends on others. Such a task takes their
+            results as `{name: result}`; a task without dependencies takes the input.
+        errors: `fail`: the first failure cancels the other tasks; `wait`: tasks that do not depend on
+            the failed one run to their end first.
 
     Returns:
         A composition whose result is `{name: result}` of all tasks.
@@ -223,7 +223,7 @@ def _take_tasks(values: Any) -> dict[str, Task]:
         for need in task.after:
             if need not in tasks:
                 known = ", ".join(tasks)
-                raise ValueError(f"has {name!r} after {need!r}, which is none of {known}")
+                raise ValueError(f"has {name!r} after {need!r}, which is not a task: use {known}")
     try:
         TopologicalSorter({name: task.after for name, task in tasks.items()}).prepare()
     except CycleError as error:
@@ -286,11 +286,11 @@ GRAPH: Final = define(
 )
 
 
-# --- on its own ----------------------------------------------------------------------------------
+# --- asynchronous --------------------------------------------------------------------------------
 
 
 def asynchronous(*parts: Part) -> Composition:
-    """Starts the parts in sequence as an execution of its own and does not wait for it.
+    """Starts the parts in sequence as a new execution and does not wait for its end.
 
     The result is `{"method": "async", "activationId": ..., "sessionId": ...}`.
     """

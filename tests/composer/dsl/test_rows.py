@@ -162,7 +162,7 @@ def test_without_a_word_about_its_effect_it_may_have_any():
 
     with pytest.raises(CompositionError, match="'silent' may have an effect: make it a step"):
         composer.saga(node)
-    with pytest.raises(CompositionError, match="'silent' cannot take part"):
+    with pytest.raises(CompositionError, match="'silent' cannot stand in a transaction"):
         composer.transaction(node)
 
 
