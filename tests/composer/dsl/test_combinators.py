@@ -1,4 +1,4 @@
-"""What each combinator takes, and how wrong use is refused: with its name and the argument's."""
+"""The arguments of each combinator; errors name the combinator and the argument."""
 
 from __future__ import annotations
 
