@@ -88,7 +88,7 @@ class Assembler:
         finally:
             self._inside.pop()
 
-    def stands_in(self, construct: str) -> bool:
+    def is_directly_inside(self, construct: str) -> bool:
         """True if the code stands in this construct, and in no other inside it."""
         return self._inside[-1:] == [construct]
 

@@ -32,13 +32,15 @@ _ADVICE = Advice(
 
 # Annotations are strings here. In a worker, which has only this source, `dataclass` cannot look their
 # names up in the module, so the source gives it the meanings of the special annotations.
-_SHOWN = '@lambda cls: setattr(cls, "__annotations__", {}) or cls'
+_FIELDS_DECORATOR = '@lambda cls: setattr(cls, "__annotations__", {}) or cls'
 _MEANINGS = (
     (typing.ClassVar, '__import__("typing").ClassVar'),
     (dataclasses.InitVar, '__import__("dataclasses").InitVar'),
     (dataclasses.KW_ONLY, '__import__("dataclasses").KW_ONLY'),
 )
-_HEAD = re.compile(r"\s*(\w+)\s*(?:\.\s*(\w+))?")  # as `dataclasses` itself reads an annotation
+_ANNOTATION_HEAD = re.compile(
+    r"\s*(\w+)\s*(?:\.\s*(\w+))?"
+)  # as `dataclasses` itself reads an annotation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def _source(place: _Place, node: ast.ClassDef) -> str:
     inside = [part for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
     for part in sorted(inside, key=lambda part: -part.lineno):
         if _dataclass_decorators(place, part):
-            line = lines[part.lineno - 1][: part.col_offset] + _shown(place, part)
+            line = lines[part.lineno - 1][: part.col_offset] + _fields_decorator(place, part)
             segment.insert(part.lineno - node.lineno, line)
     kept = [f"{margin}@{decorator}" for decorator in _dataclass_decorators(place, node)]
     opened = ["if True:"] if margin else []  # dedenting would change strings
@@ -136,7 +138,7 @@ def _dataclass_decorators(place: _Place, node: ast.ClassDef) -> list[str]:
     return [text for text in written if _meaning(place.scope, text) is dataclasses.dataclass]
 
 
-def _shown(place: _Place, node: ast.ClassDef) -> str:
+def _fields_decorator(place: _Place, node: ast.ClassDef) -> str:
     """A decorator that keeps of a dataclass's annotations only the names and kinds of its fields."""
     special = []
     for statement in node.body:
@@ -149,7 +151,7 @@ def _shown(place: _Place, node: ast.ClassDef) -> str:
             if known is meaning
         ]
     fields = "dict.fromkeys(cls.__annotations__)"
-    return _SHOWN.format(f"{fields} | {{{', '.join(special)}}}" if special else fields)
+    return _FIELDS_DECORATOR.format(f"{fields} | {{{', '.join(special)}}}" if special else fields)
 
 
 def _annotation(place: _Place, node: ast.expr) -> str:
@@ -161,7 +163,7 @@ def _annotation(place: _Place, node: ast.expr) -> str:
 
 def _meaning(scope: Scope, source: str) -> object:
     """The object that a decorator or an annotation names, without its arguments; None if unknown."""
-    found = _HEAD.match(source)
+    found = _ANNOTATION_HEAD.match(source)
     if found is None:
         return None
     value = scope.globals.get(found[1])

@@ -244,7 +244,7 @@ def _check_step(arguments: Mapping[str, Any]) -> Iterable[str]:
 
 def _lower_step(a: Assembler, node: Composition) -> None:
     args = node.arguments
-    if not a.stands_in("saga"):
+    if not a.is_directly_inside("saga"):
         raise CompositionError("step: a step must stand in a saga: saga(step(...), ...)")
     done, undo, end = a.label(), a.label(), a.label()
     undoes = args["undo"] is not None
