@@ -117,7 +117,7 @@ def _take_definition(value: Any) -> dict[str, JSON] | ActionFunction:
 
 DEFINITION: Final = Kind(
     _take_definition,
-    # A function of this process stands in JSON by its name alone.
+    # JSON has only the name of a function of this process.
     lambda value: None if isinstance(value, ActionFunction) else value,
 )
 

@@ -32,7 +32,7 @@ _ERRORS = Argument(choice("fail", "wait", "collect"), "fail")
 
 
 def parallel(*parts: Part, errors: str = "fail") -> Composition:
-    """All parts at once on the input: `{"value": [their results, in order]}`.
+    """All parts in parallel on the input: `{"value": [their results, in order]}`.
 
     Args:
         parts: the branches. Each has its own copy of the variables.
@@ -44,7 +44,7 @@ def parallel(*parts: Part, errors: str = "fail") -> Composition:
 
 
 def race(*parts: Part) -> Composition:
-    """All parts at once on the input; the first to succeed is the result, the others are cancelled.
+    """All parts in parallel on the input; the first success is the result, and the others are cancelled.
 
     If all parts fail, it fails with `AllFailed` and their errors, in order.
     """
@@ -120,7 +120,7 @@ def map(
     concurrency: int | None = None,
     errors: str = "fail",
 ) -> Composition:
-    """The parts in sequence for each item of a list, at once: `{"value": [results, in order]}`.
+    """The parts in sequence for each item of a list, in parallel: `{"value": [results, in order]}`.
 
     Args:
         parts: the parts that run for each item; an item that is not an object is passed as `{"value": item}`.
