@@ -49,7 +49,7 @@ def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> 
     if data is None:
         found = client.ask("GET", "executions", **query)
     else:
-        found = offline.listed(data, query)
+        found = offline.list_executions(data, query)
     if as_json:
         output.write_json(found)
         return
@@ -224,7 +224,7 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
     if data is None:
         _told(client.ask("POST", f"executions/{id}/cancel", terminate=True), as_json=as_json)
         return
-    ended = offline.terminated(data, id)
+    ended = offline.terminate(data, id)
     if as_json:
         output.write_json(ended)
     else:
