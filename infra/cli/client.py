@@ -57,7 +57,7 @@ class Client:
             base_url=url,
             auth=(user, key),
             timeout=WAIT_MS / 1000 + MARGIN_S,
-            verify=True if ca is None else _trusting(ca),
+            verify=True if ca is None else _tls_context(ca),
         )
 
     def __enter__(self) -> Self:
@@ -76,13 +76,13 @@ class Client:
         """
         return self._ask(method, f"{NAMESPACES}/_/{quote(path)}", body, query)[1]
 
-    def entity(
+    def ask_named(
         self, method: str, collection: str, name: str, *, body: Any = None, **query: Any
     ) -> Any:
         """Like `ask`, for a named resource: `name`, `package/name`, or in full `/namespace/name`."""
         return self._ask(method, _path(collection, name), body, query)[1]
 
-    def keyed(
+    def ask_entity(
         self, method: str, type: str, key: str, *, body: Any = None, **query: Any
     ) -> tuple[int, Any]:
         """Like `ask`, for an entity. Returns the status too: 202 if a call has not ended yet."""
@@ -90,8 +90,8 @@ class Client:
         return self._ask(method, path, body, query)
 
     def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
-        """Like `entity`, for an action."""
-        return self.entity(method, ACTIONS, name, body=body, **query)
+        """Like `ask_named`, for an action."""
+        return self.ask_named(method, ACTIONS, name, body=body, **query)
 
     def collection(self, collection: str, namespace: str | None, **query: Any) -> Any:
         """A page of a collection of a namespace (`/namespace`; the caller's own if None)."""
@@ -179,7 +179,7 @@ def _segment(text: str) -> str:
     return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
-def _trusting(ca: str) -> ssl.SSLContext:
+def _tls_context(ca: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:

@@ -90,7 +90,7 @@ def content(runtime: Exec) -> bytes:
     return base64.b64decode(code) if runtime.get("binary") else code.encode()
 
 
-def executed(path: Path, kind: str | None, main: str | None) -> Exec:
+def exec_of(path: Path, kind: str | None, main: str | None) -> Exec:
     """The `exec` of an action made from one file. The file's code is not run.
 
     Raises:
@@ -134,7 +134,7 @@ def read(path: Path, name: str | None = None) -> Contents:
     if not path.is_file():
         raise FileError(f"{path} does not exist or is not a file: check the path")
     if path.suffix in (".zip", ".js"):
-        return Contents(actions={name or path.stem: {"exec": executed(path, None, None)}})
+        return Contents(actions={name or path.stem: {"exec": exec_of(path, None, None)}})
     if is_machine(path):
         document: Document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
         return Contents(actions={name or path.name.removesuffix(MACHINE_SUFFIX): document})
@@ -183,7 +183,7 @@ def _composition(path: Path) -> Composition:
 
 
 def _python(path: Path, name: str | None) -> Contents:
-    module = _loaded(path)
+    module = _load_module(path)
     contents = Contents()
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
@@ -228,7 +228,7 @@ def _collect(composition: Composition, contents: Contents) -> None:
             contents.actions[name.removeprefix("/_/")] = definition
 
 
-def _loaded(path: Path) -> ModuleType:
+def _load_module(path: Path) -> ModuleType:
     # A file may be called as a module that is loaded, ours included: that module keeps its name.
     name = f"{path.stem} of {path.parent}" if path.stem in sys.modules else path.stem
     spec = importlib.util.spec_from_file_location(name, path)

@@ -82,14 +82,14 @@ def show(what: str, name: str | None, form: str, **server: str | None) -> None:
     elif path.suffix in (".py", ".json"):
         drawn = files.composition(path, name)
     else:
-        drawn = _deployed(what, **server)
+        drawn = _fetch(what, **server)
     try:
         print(composer.dot(drawn) if form == "dot" else composer.mermaid(drawn))
     except CompositionError as error:
         raise files.FileError(f"{what}: {error}") from error
 
 
-def _deployed(name: str, **server: str | None) -> Composition | str:
+def _fetch(name: str, **server: str | None) -> Composition | str:
     with connect(**server) as client:
         runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:

@@ -175,14 +175,14 @@ def values(pairs: Iterable[tuple[str, str]]) -> dict[str, JSON]:
 
 def _value(text: str) -> JSON:
     try:
-        return _loaded(text)
+        return _parse(text)
     except ValueError:
         return text
 
 
 def _object(file: Path, option: str) -> dict[str, JSON]:
     try:
-        document = _loaded(file.read_text("utf-8"))
+        document = _parse(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise click.UsageError(f"{option}: {_why(file, error)}") from error
     if not isinstance(document, dict):
@@ -190,7 +190,7 @@ def _object(file: Path, option: str) -> dict[str, JSON]:
     return {name: _sound(name, value) for name, value in document.items()}
 
 
-def _loaded(text: str) -> JSON:
+def _parse(text: str) -> JSON:
     try:
         value: JSON = json.loads(text, parse_constant=_no_constant)
     except RecursionError:

@@ -43,14 +43,14 @@ def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: 
         document["publish"] = given["shared"]
     if given.get("binding"):
         document["binding"] = given["binding"]
-    made = client.entity("PUT", PACKAGES, name, body=document, overwrite=overwrite)
+    made = client.ask_named("PUT", PACKAGES, name, body=document, overwrite=overwrite)
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
 def _annotations(client: Client, name: str) -> dict[str, Any]:
     """Annotations of a package, which `--hide` alone must keep."""
     try:
-        found = client.entity("GET", PACKAGES, name)
+        found = client.ask_named("GET", PACKAGES, name)
     except ApiError as error:
         if not error.is_missing:
             raise
@@ -113,7 +113,7 @@ def bind(client: Client, provider: str, name: str, **given: Any) -> None:
 @connected
 def get(client: Client, name: str, *, summary: bool, as_json: bool) -> None:
     """Show the package NAME."""
-    found = client.entity("GET", PACKAGES, name)
+    found = client.ask_named("GET", PACKAGES, name)
     if as_json:
         output.write_json(found)
     elif summary:
@@ -163,5 +163,5 @@ def list_(client: Client, namespace: str | None, *, as_json: bool, **page: int) 
 @connected
 def delete(client: Client, name: str, *, force: bool, as_json: bool) -> None:
     """Delete the package NAME."""
-    gone = client.entity("DELETE", PACKAGES, name, force=force)
+    gone = client.ask_named("DELETE", PACKAGES, name, force=force)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output
-from .namespaces import operated
+from .namespaces import as_operator
 from .options import as_json, connected
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def service() -> None:
 
 @service.command()
 @as_json
-@operated
+@as_operator
 def resume(client: Client, *, as_json: bool) -> None:
     """Resume a server that was started with `serve --paused`.
 

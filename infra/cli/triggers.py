@@ -49,12 +49,12 @@ def create(
     document = {"annotations": key_values(notes)}
     if feed is None:
         document["parameters"] = key_values(given["params"])
-    made = client.entity("PUT", TRIGGERS, name, body=document)
+    made = client.ask_named("PUT", TRIGGERS, name, body=document)
     if feed is not None:
         try:
             answer = _ask_feed(client, feed, "CREATE", name, given["params"])
         except ApiError:
-            client.entity("DELETE", TRIGGERS, name)
+            client.ask_named("DELETE", TRIGGERS, name)
             raise
         if "path" in answer:
             output.done(f"a POST to this URL fires the trigger: {client.url}{answer['path']}")
@@ -78,7 +78,7 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
     feed = _feed(client, name)
     if feed is None and given["params"]:
         document["parameters"] = key_values(given["params"])
-    made = client.entity("PUT", TRIGGERS, name, body=document, overwrite=True)
+    made = client.ask_named("PUT", TRIGGERS, name, body=document, overwrite=True)
     if feed is not None and given["params"]:
         _ask_feed(client, feed, "UPDATE", name, given["params"])
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
@@ -91,7 +91,7 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
 @connected
 def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) -> None:
     """Fire the trigger NAME."""
-    answer = client.entity("POST", TRIGGERS, name, body=params)
+    answer = client.ask_named("POST", TRIGGERS, name, body=params)
     if as_json:
         output.write_json(answer)
     elif answer is None:
@@ -106,8 +106,8 @@ def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) ->
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
     """Show the trigger NAME and its feed."""
-    found = client.entity("GET", TRIGGERS, name)
-    feed = _noted(found).get("feed")
+    found = client.ask_named("GET", TRIGGERS, name)
+    feed = _annotations(found).get("feed")
     if feed is not None:
         found["feed"] = _ask_feed(client, feed, "READ", name, {})
     output.write_json(found) if as_json else output.document(found)
@@ -124,7 +124,12 @@ def list_(client: Client, *, as_json: bool, **page: int) -> None:
         output.write_json(found)
         return
     rows = [
-        (doc["name"], _noted(doc).get("feed", ""), doc["version"], output.instant(doc["updated"]))
+        (
+            doc["name"],
+            _annotations(doc).get("feed", ""),
+            doc["version"],
+            output.instant(doc["updated"]),
+        )
         for doc in found
     ]
     output.table(("trigger", "feed", "version", "updated"), rows, "no triggers")
@@ -139,13 +144,13 @@ def delete(client: Client, name: str, *, as_json: bool) -> None:
     feed = _feed(client, name)
     if feed is not None:
         _ask_feed(client, feed, "DELETE", name, {})
-    gone = client.entity("DELETE", TRIGGERS, name)
+    gone = client.ask_named("DELETE", TRIGGERS, name)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")
 
 
 def _feed(client: Client, name: str) -> str | None:
     try:
-        feed: str | None = _noted(client.entity("GET", TRIGGERS, name)).get("feed")
+        feed: str | None = _annotations(client.ask_named("GET", TRIGGERS, name)).get("feed")
     except ApiError as error:
         if not error.is_missing:
             raise
@@ -170,5 +175,5 @@ def _ask_feed(
     return answer
 
 
-def _noted(doc: dict[str, Any]) -> dict[str, Any]:
+def _annotations(doc: dict[str, Any]) -> dict[str, Any]:
     return {note["key"]: note["value"] for note in doc["annotations"]}

@@ -80,7 +80,7 @@ def _definition(
         return None
     if len(whats) > 1:
         raise CompositionError(f"action: give either '{whats[0]}' or '{whats[1]}'")
-    doc: dict[str, JSON] = {"exec": _executed(whats[0], options)}
+    doc: dict[str, JSON] = {"exec": _exec_of(whats[0], options)}
     if limits:
         doc["limits"] = limits
     if annotations:
@@ -88,7 +88,7 @@ def _definition(
     return doc
 
 
-def _executed(what: str, options: dict[str, Any]) -> dict[str, JSON]:
+def _exec_of(what: str, options: dict[str, Any]) -> dict[str, JSON]:
     if what == "function":
         if not isinstance(options.get("kind"), str):
             raise CompositionError(

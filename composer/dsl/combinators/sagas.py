@@ -55,12 +55,12 @@ def _check_saga(arguments: Mapping[str, Any]) -> Iterable[str]:
     passed, why = False, None
     for part in arguments["components"]:
         if why is None:
-            passed, why = _checked(part, passed, in_order=True)
+            passed, why = _check_part(part, passed, in_order=True)
     if why is not None:
         yield why
 
 
-def _checked(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
+def _check_part(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
     """Checks a part of a saga. True if the pivot has passed after the part; and the part's problem."""
     if node.row is CALL and node.arguments["read"]:
         return passed, None
@@ -68,7 +68,7 @@ def _checked(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, 
         what = node.arguments.get("name") or node.arguments.get("entity") or node.type
         return passed, f"{what!r} may have an effect: make it a step, step({what!r}, undo=...)"
     if node.row is STEP:
-        return _step_checked(node, passed, in_order=in_order)
+        return _check_step_in_saga(node, passed, in_order=in_order)
     if node.row.fails and passed:
         return (
             passed,
@@ -76,13 +76,15 @@ def _checked(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, 
         )
     here = in_order and node.row.in_order
     for _, child in node.children():
-        passed, why = _checked(child, passed, in_order=here)
+        passed, why = _check_part(child, passed, in_order=here)
         if why is not None:
             return passed, why
     return passed, None
 
 
-def _step_checked(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
+def _check_step_in_saga(
+    node: Composition, passed: bool, *, in_order: bool
+) -> tuple[bool, str | None]:
     if node.arguments["pivot"]:
         if passed:
             return (
@@ -115,7 +117,7 @@ def _lower_saga(a: Assembler, node: Composition) -> None:
     undo, group, stop, end = (a.label() for _ in range(4))
     if args["seconds"] is not None:
         a.emit(i.Limit, timeout_ms=max(1, round(args["seconds"] * 1000)))
-    tries = _tries(a, args["retry"])
+    has_attempts = _emit_attempts(a, args["retry"])
     a.emit(i.Enter, to=undo, all=isinstance(args["retry"], AlwaysRevertAll))
     with a.inside("saga"):
         lower_components(a, node)
@@ -129,13 +131,13 @@ def _lower_saga(a: Assembler, node: Composition) -> None:
     a.place(stop)
     a.emit(i.End)
     a.place(end)
-    if tries:
+    if has_attempts:
         a.emit(i.Settle)
     if args["seconds"] is not None:
         a.emit(i.Leave)
 
 
-def _tries(a: Assembler, policy: Any) -> bool:
+def _emit_attempts(a: Assembler, policy: Any) -> bool:
     """Emits the beginning of a saga's attempts. True if its policy has any."""
     match policy:
         case Times(attempts, delay):
@@ -257,7 +259,7 @@ def _lower_step(a: Assembler, node: Composition) -> None:
         pivot=args["pivot"],
     )
     with a.inside("step"):
-        policy = _policy(args)
+        policy = _step_policy(args)
         if policy is not None:
             a.emit(i.Attempt, policy=policy)
         if args["seconds"] is not None:
@@ -272,14 +274,14 @@ def _lower_step(a: Assembler, node: Composition) -> None:
         if undoes:
             a.emit(i.Jump, to=end)
             a.place(undo)
-            a.emit(i.Attempt, policy=_undoing(args))
+            a.emit(i.Attempt, policy=_undo_policy(args))
             lower(a, "undo", args["undo"])
             a.emit(i.Settle)
             a.emit(i.Compensated)
             a.place(end)
 
 
-def _policy(args: Any) -> RetryPolicy | None:
+def _step_policy(args: Any) -> RetryPolicy | None:
     """The retry policy of a step: a retriable one until it succeeds, a pivot until its outcome is known."""
     retries, delay_ms = args["retries"], round(args["delay"] * 1000)
     if args["retriable"]:
@@ -293,7 +295,7 @@ def _policy(args: Any) -> RetryPolicy | None:
     return replace(_FOREVER, retries=retries, delay_ms=delay_ms)
 
 
-def _undoing(args: Any) -> RetryPolicy:
+def _undo_policy(args: Any) -> RetryPolicy:
     delay_ms = round(args["undo_delay"] * 1000)
     return replace(
         _FOREVER, retries=args["undo_retries"], delay_ms=delay_ms, pause=True, stuck=True

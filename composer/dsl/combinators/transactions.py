@@ -257,7 +257,7 @@ def _check_transaction(arguments: Mapping[str, Any]) -> Iterable[str]:
                 )
 
 
-def _participating(a: Assembler, index: int, node: Composition) -> dict[str, Any]:
+def _participant(a: Assembler, index: int, node: Composition) -> dict[str, Any]:
     args = node.arguments
     if node.row is CALL:
         return {"index": index, "action": a.action(args["entity"]), **_request(node)}
@@ -274,7 +274,7 @@ def _lower_transaction(a: Assembler, node: Composition) -> None:
     a.emit(i.Attempt, policy=replace(_AFTER_CONFLICT, retries=args["retries"]))
     opening: dict[str, Any] = {"to": coordinate, "timeout_ms": round(args["seconds"] * 1000)}
     if _declared(parts):
-        calls = [_participating(a, index, part) for index, part in enumerate(parts)]
+        calls = [_participant(a, index, part) for index, part in enumerate(parts)]
         a.emit(i.Open, calls=Template.joined(calls), order="declared", **opening)
     else:
         a.emit(i.Open, order=args["conflict"], **opening)
