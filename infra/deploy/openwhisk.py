@@ -156,10 +156,10 @@ def _write_conductor(name: str, composition: Composition, archive: Path) -> None
 
 
 def _check(name: str, composition: Composition) -> None:
-    """Checks that a conductor action can run all parts of a composition.
+    """Checks that a conductor action can do all parts of a composition.
 
     Raises:
-        BundleError: naming the first part that it cannot run, and why.
+        BundleError: it cannot; the text names the first such part and the reason.
     """
     left = [("", composition)]
     while left:
