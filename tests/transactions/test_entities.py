@@ -810,14 +810,14 @@ class Bare:
 @pytest.mark.parametrize(
     ("cls", "complaint"),
     [
-        (Inheriting, "inherits from 'Base', which cannot travel to a worker: write what it has from"),
-        (InheritingEntity, "inherits from 'Account', which cannot travel"),
-        (Referring, "refers to 'thing', a object, which cannot travel to a worker: move it into the"),
-        (Calling, "refers to 'helper', a function, which cannot travel to a worker"),
+        (Inheriting, "inherits from 'Base', which cannot be sent to a worker: copy the inherited"),
+        (InheritingEntity, "inherits from 'Account', which cannot be sent"),
+        (Referring, "refers to 'thing', a object, which cannot be sent to a worker: move it into the"),
+        (Calling, "refers to 'helper', a function, which cannot be sent to a worker"),
         (Defaulting, "refers to 'thing', a object"),
         (MethodDecorated, "has no method that is written in it"),
-        (RaisingOurs, "refers to 'OverdrawnError', a type, which cannot travel"),
-        (Counting, "which is not its own and only its worker would see: keep it in an attribute of"),
+        (RaisingOurs, "refers to 'OverdrawnError', a type, which cannot be sent"),
+        (Counting, "which is defined outside, and only the worker would see the new value: keep it in an attribute of"),
         (Undefined, "uses 'undefined_name', which is not defined here. Define it in the module or"),
         (dataclass(MadeElsewhere), "is a dataclass, but not by a decorator: write @dataclass above"),
         (Bare, "the class 'Bare' has no method that is written in it"),
@@ -844,7 +844,9 @@ def test_a_variable_of_the_function_around_it_cannot_be_assigned():
             nonlocal total
             total += 1
 
-    with pytest.raises(CaptureError, match="assigns what is not its own: no binding for nonlocal"):
+    with pytest.raises(
+        CaptureError, match="assigns a variable that is defined outside: no binding for nonlocal"
+    ):
         capture_class(Local)
 
 

@@ -1,4 +1,4 @@
-"""How the command line finds its server and its credentials, and how it ends."""
+"""The server, the credentials and the exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_command_that_only_asks_a_server_loads_no_engine(arguments, tmp_path):
 
 
 def on_a_terminal(*arguments, **environment):
-    """What a command writes to a terminal, and its exit code."""
+    """The output of a command on a terminal, and its exit code."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [XINGQIAO, *arguments], stdin=follower, stdout=follower, stderr=follower,
