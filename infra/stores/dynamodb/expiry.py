@@ -1,8 +1,8 @@
-"""What is old enough is deleted from a DynamoDB table, a bounded piece at a time.
+"""Deletes old records from a DynamoDB table, a bounded number at a time.
 
-Activations and executions lie in lanes in order of their ids, which begin with their time, so that a piece
-is found without a search. Values go with what refers to them: an execution's when none of its activations
-is left.
+Activations and executions are in lanes in order of their ids, which begin with their time, so that the
+oldest are found without a search. An execution and its values are deleted when none of its activations is
+left.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOOKED_AT_ONCE = 1000
 
 
 async def expire(table: Table, batch: Batch, before_ms: int, count: int) -> None:
-    """Erases so much of what began, and ended, before an instant."""
+    """Deletes at most `count` records that began, and ended, before an instant."""
     digits = f"{max(before_ms, 0):0{SHARED_DIGITS}x}"
     gone = await _activations(table, batch, before_ms, digits, count)
     for item in gone:
@@ -47,7 +47,7 @@ async def expire(table: Table, batch: Batch, before_ms: int, count: int) -> None
 async def _activations(
     table: Table, batch: Batch, before_ms: int, digits: str, count: int
 ) -> list[Item]:
-    """The oldest that began before."""
+    """Returns the oldest activations that began before."""
     began = [Filter("started_ms", "<", before_ms)]
     low, high = "activation/", f"activation/{digits}"
     await together(
@@ -66,7 +66,7 @@ async def _activations(
 async def _executions(
     table: Table, batch: Batch, before_ms: int, digits: str, count: int
 ) -> list[str]:
-    """The oldest that ended before, and of whose activations none is left."""
+    """Returns the oldest executions that ended before, and have no activations left."""
     ended = [Filter("ended_ms", "<", before_ms)]
     low, high = "execution/", f"execution/{digits}"
     found = await together(
@@ -93,7 +93,7 @@ def _ended_before(item: Item, before_ms: int) -> bool:
 
 
 async def _kept(table: Table, batch: Batch, ids: Sequence[str]) -> set[str]:
-    """What the activations that lie beside some executions are of."""
+    """Returns the ids and causes of the activations that are stored near some executions."""
     by_lane: dict[int, list[str]] = {}
     for id in ids:
         by_lane.setdefault(lane(id), []).append(id[:SHARED_DIGITS])
@@ -114,7 +114,7 @@ async def _kept(table: Table, batch: Batch, ids: Sequence[str]) -> set[str]:
 
 
 async def _values(table: Table, batch: Batch, gone: set[str]) -> None:
-    """Erases the values of what is gone, but for those of executions that are left."""
+    """Deletes the values of deleted records, but not those of executions that are left."""
     by_lane: dict[int, list[str]] = {}
     for id in sorted(gone):
         by_lane.setdefault(lane(id), []).append(id)
