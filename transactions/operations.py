@@ -105,17 +105,25 @@ class ActiveRequest:
             return None
         call = self.calls.popleft()
         if call.read and state != self.state:
-            text = f"the operation {call.operation!r} is called to read, and changes the state"
+            text = (
+                f"the operation {call.operation!r} was called with read, but it changes the state"
+            )
             return refusal(BAD_OPERATION, text)
         limit = self.settings.state_bytes
         if state is not self.state and measured(state, limit) > limit:
-            return refusal(STATE_TOO_LARGE, f"the state would take more than {limit} bytes")
+            return refusal(
+                STATE_TOO_LARGE,
+                f"the new state takes more than {limit} bytes, the limit of the entity type",
+            )
         result = boxed(made.get("result", {}))
         if "error" in result:  # the caller would see a failure, and a failure has no effect
             return Failure(APPLICATION_ERROR, result["error"])
         self.room -= measured(result, self.room)
         if self.room < 0:
-            return refusal(BAD_OPERATION, "the results take more than a message may have")
+            return refusal(
+                BAD_OPERATION,
+                "the results take more than a message can hold: return less, or split the calls",
+            )
         self.state, self.schema = state, self.settings.version
         self.results.append(result)
         return None

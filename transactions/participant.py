@@ -224,7 +224,11 @@ class Participant:
         """Refuses requests whose end has come before they had an effect."""
         for other in filter(meant, self._under_way()):
             self._withdraw(other.id, now_ms)
-            self._refuse(other, refusal(ENDED, "it has been ended, or undone"), now_ms)
+            self._refuse(
+                other,
+                refusal(ENDED, "the transaction or operation was ended or undone meanwhile"),
+                now_ms,
+            )
 
     def _withdraw(self, id: str, now_ms: int) -> None:
         for owner, request in self._pending.waiting:

@@ -37,7 +37,9 @@ class Tombstones:
         if stone is None:
             return None
         if stone.answer is None:
-            return refusal(ENDED, "it has ended, or been undone, before this came")
+            return refusal(
+                ENDED, "the transaction or operation was ended or undone before this message came"
+            )
         return stone.answer
 
     def succeeded(self, of: str) -> bool:

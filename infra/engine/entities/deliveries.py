@@ -108,8 +108,8 @@ class Deliveries:
         try:
             effects = change()
         except Exception:
-            log.exception("an entity fails because of a bug: %s", box.name.strip())
-            self.fail(box, "The entity could not do it; the log says why.")
+            log.exception("entity %s fails because of a bug", box.name.strip())
+            self.fail(box, "The entity could not handle the request; the log has the cause.")
         else:
             self._carry_out(box, effects)
 

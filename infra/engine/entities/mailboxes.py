@@ -137,8 +137,8 @@ class Mailboxes:
         try:
             stored = read_entity(box.name, await self._documents(box.name))
         except Exception:
-            log.exception("an entity cannot be loaded")
-            self._deliveries.fail(box, "The entity could not be read; the log says why.")
+            log.exception("entity %s cannot be loaded", box.name.strip())
+            self._deliveries.fail(box, "The entity could not be read; the log has the cause.")
             return
         votes = self._doubts.votes_of(box.name)
         box.participant = Participant(stored.row, votes, stored.tombstones)
@@ -153,7 +153,7 @@ class Mailboxes:
             except UnavailableError as error:
                 if self._stopped:
                     raise
-                log.warning("the entity %s cannot be read; trying again: %s", name.strip(), error)
+                log.warning("entity %s cannot be read; trying again: %s", name.strip(), error)
                 await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work again soon
 
     async def _present(self, name: str) -> Mailbox:

@@ -154,7 +154,7 @@ async def test_a_mistake_of_ours_fails_the_call_and_harms_nobody(world, monkeypa
 
     box = world.engine.entities._boxes[name_of("/guest/counter", "k")]
     monkeypatch.setattr(type(box.participant), "receive", broken)
-    assert "could not do it" in str((await operate(world, "k"))["error"])
+    assert "could not handle the request" in str((await operate(world, "k"))["error"])
     monkeypatch.undo()
     assert await operate(world, "k") == {"total": 2}
 
