@@ -1,4 +1,4 @@
-"""Requests to an entity, and the effects that the entity asks of whoever runs it."""
+"""Requests to an entity, and the effects that the entity asks its caller for."""
 
 from __future__ import annotations
 

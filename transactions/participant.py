@@ -1,8 +1,8 @@
 """One entity, as a state machine over the messages it is sent: pure, so that it can be simulated.
 
-It performs one operation at a time. An answer and its writes belong together: whoever runs the entity
-commits both at once, so a message that is answered has had its effect, once. A transaction works on a
-copy of the state; `two_phase` has its votes and decisions.
+It performs one operation at a time. An answer and its writes belong together: the caller commits both
+at once, so a message that is answered has had its effect, once. A transaction works on a copy of the
+state; `two_phase` has its votes and decisions.
 
 Messages may be delivered once each (`Request.once`: a step of a composition in the same store, whose
 token is used up in the same commit). Other messages may be lost, late or doubled: for these the entity
@@ -178,7 +178,7 @@ class Participant:
     # --- messages that may come twice ----------------------------------------------------------
 
     def _known_token(self, request: Request, message: Operate, now_ms: int) -> bool:
-        """Answers an operation that was done before, and one that undoes what was not done."""
+        """Answers an operation that was done before, and one that undoes an operation that was not done."""
         known = self._tombstones.answer_of(message.token)
         if known is not None:
             self._effects.append(Answer(request, known))
@@ -285,14 +285,12 @@ class Participant:
     # --- the lock ------------------------------------------------------------------------------
 
     def _claim(self, request: Request, claim: Claim, now_ms: int) -> None:
-        match self._pending.ask(request, claim):
-            case "granted":
-                self._proceed(now_ms)
-            case "refused":
-                why = refusal(CONFLICT, "another transaction is under way here")
-                self._refuse(request, why, now_ms)
-            case "waits":
-                pass
+        status = self._pending.ask(request, claim)
+        if status == "granted":
+            self._proceed(now_ms)
+        elif status == "refused":
+            why = refusal(CONFLICT, "another transaction is under way here")
+            self._refuse(request, why, now_ms)
 
     def _grant(self, now_ms: int) -> None:
         self._pending.grant()
@@ -399,7 +397,8 @@ class Participant:
                 copy.answered(message, outcome)
                 self._effects.append(Answer(request, outcome))
                 self._proceed(now_ms)
-            case Operate() as message:
+            case message:
+                assert isinstance(message, Operate)  # noqa: S101  decisions perform nothing
                 before, row = self.row, active.row
                 if active.state is not before.state and not reads(message.call):
                     row = row.changed(active.state, active.schema, now_ms)

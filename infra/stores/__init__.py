@@ -5,7 +5,7 @@ from .errors import StoreError
 from .memory import MemoryStore
 from .offline import Files, OfflineStore
 from .places import document_place
-from .private import made_private
+from .private import make_private
 from .seal import Seal, SealError, is_sealed, key_bytes, new_key
 from .sealed import Change, Rewritable, SealedStore
 from .sqlite import FILE, SqliteStore
@@ -26,6 +26,6 @@ __all__ = [
     "document_place",
     "is_sealed",
     "key_bytes",
-    "made_private",
+    "make_private",
     "new_key",
 ]

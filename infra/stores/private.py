@@ -23,7 +23,7 @@ NAMES = (
 )
 
 
-def made_private(directory: Path) -> None:
+def make_private(directory: Path) -> None:
     """Removes the permissions of others from the service's files in a directory."""
     for name in NAMES:
         file = directory / name

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
-from .private import OWNERS, made_private
+from .private import OWNERS, make_private
 from .rewriting import rewrite
 from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
 
@@ -64,7 +64,7 @@ class SqliteStore:
         self._counted: CommitCount
         self._uncopied = 0  # rows inserted since the log was last copied
         self._copied = False  # all rows but those inserted meanwhile
-        self._cutting = False  # the log is being copied to free disk space
+        self._truncating = False  # the log is being copied to free disk space
         self._turn = asyncio.Lock()
         self._opened: ExitStack
 
@@ -94,7 +94,7 @@ class SqliteStore:
         """Waits a moment: a worker that a killed server was about to start holds the lock until it starts."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds keys
-            made_private(self._directory)
+            make_private(self._directory)
             lock = opening.enter_context((self._directory / "lock").open("w"))
             (self._directory / "lock").chmod(OWNERS)
         except OSError as error:
@@ -135,13 +135,13 @@ class SqliteStore:
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         async with self._turn:
-            refused = await self._put_all(writes)
+            refused = await self._insert_all(writes)
             rows = row_count(writes)
             self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
             if rows <= INLINE_ROWS:
-                self._end()
+                self._commit()
             else:
-                ending = asyncio.get_running_loop().run_in_executor(self._thread, self._end)
+                ending = asyncio.get_running_loop().run_in_executor(self._thread, self._commit)
                 try:
                     await asyncio.shield(ending)
                 except asyncio.CancelledError:  # the caller may give up; the commit does not
@@ -160,11 +160,11 @@ class SqliteStore:
         _checkpoint(self._copier)
         self._copied = True
 
-    async def _put_all(self, writes: Sequence[Write]) -> list[int]:
+    async def _insert_all(self, writes: Sequence[Write]) -> list[int]:
         """Inserts everything; the thread inserts large documents, such as code, because they take a while."""
         if document_bytes(writes) <= INLINE_BYTES:
-            return self._put(writes)
-        putting = asyncio.get_running_loop().run_in_executor(self._thread, self._put, writes)
+            return self._insert(writes)
+        putting = asyncio.get_running_loop().run_in_executor(self._thread, self._insert, writes)
         try:
             return await asyncio.shield(putting)
         except asyncio.CancelledError:
@@ -172,7 +172,7 @@ class SqliteStore:
             self._roll_back()
             raise
 
-    def _put(self, writes: Sequence[Write]) -> list[int]:
+    def _insert(self, writes: Sequence[Write]) -> list[int]:
         """Inserts everything, not yet committed. Returns the indexes of refused writes."""
         db = self._writer
         try:
@@ -183,35 +183,35 @@ class SqliteStore:
             self._counted.next()
         except sqlite3.Error as error:
             self._roll_back()
-            self._make_room()
+            self._free_space()
             raise failure(error, self._directory) from error
         except BaseException:
             self._roll_back()
             raise
         return refused
 
-    def _end(self) -> None:
+    def _commit(self) -> None:
         try:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            self._make_room()
+            self._free_space()
             raise failure(error, self._directory) from error
         self._counted.durable()
         if self._copied:  # the few rows inserted since are copied now: then the log starts over
             self._copied = False
             _checkpoint(self._writer)
 
-    def _make_room(self) -> None:
+    def _free_space(self) -> None:
         """Has the log copied and truncated: on a full disk it may be the log that takes the space."""
-        if not self._cutting:
-            self._cutting = True
-            self._copying.submit(self._cut)
+        if not self._truncating:
+            self._truncating = True
+            self._copying.submit(self._truncate_log)
 
-    def _cut(self) -> None:
+    def _truncate_log(self) -> None:
         with suppress(sqlite3.Error):  # there may be no space for the copy, either
             self._copier.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        self._cutting = False
+        self._truncating = False
 
     def _roll_back(self) -> None:
         if self._writer.in_transaction:  # a full disk has ended it
@@ -237,7 +237,7 @@ class SqliteStore:
     # --- reading -----------------------------------------------------------------------------
 
     @contextmanager
-    def _moment(self) -> Iterator[sqlite3.Connection]:
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """Reads within the block see one snapshot, whatever the thread commits meanwhile."""
         try:
             self._reader.execute("BEGIN")
@@ -255,7 +255,7 @@ class SqliteStore:
             raise failure(error, self._directory, "read") from error
 
     async def standing(self) -> Standing:
-        with self._moment() as db:
+        with self._snapshot() as db:
             active = db.execute("SELECT DISTINCT execution FROM fibers WHERE active").fetchall()
             timers = db.execute(
                 "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
@@ -268,7 +268,7 @@ class SqliteStore:
 
     async def load(self, execution: str) -> Saved | None:
         asked = (execution,)
-        with self._moment() as db:
+        with self._snapshot() as db:
             row = db.execute("SELECT * FROM executions WHERE id = ?", asked).fetchone()
             if row is None:
                 return None

@@ -27,8 +27,8 @@ from .items import (
     history_key,
     history_row,
     int_of,
+    items_of,
     key_of,
-    laid_out,
     piece_keys,
     status_row,
     value_key,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from ....actions import Document, Write
 
 
-def touched(writes: Iterable[Write]) -> list[Key]:
+def replaced_keys(writes: Iterable[Write]) -> list[Key]:
     """Returns the keys of the items that writes replace."""
-    return list(dict.fromkeys(key for write in writes for key in _touched(write)))
+    return list(dict.fromkeys(key for write in writes for key in _replaced_keys(write)))
 
 
-def _touched(write: Write) -> list[Key]:
+def _replaced_keys(write: Write) -> list[Key]:
     return [
         *(document_key(document.kind, document.key) for document in write.documents),
         *(execution_key(row.id) for row in write.executions),
@@ -57,7 +57,7 @@ def _touched(write: Write) -> list[Key]:
     ]
 
 
-def swept(writes: Iterable[Write]) -> list[Key]:
+def deleted_prefixes(writes: Iterable[Write]) -> list[Key]:
     """Returns partitions with the prefix of the sort keys of the items that are deleted there."""
     found: list[Key] = []
     for write in writes:
@@ -184,7 +184,7 @@ class Batch:
         for key, row in self._now.items():
             if row is None:
                 continue
-            changes |= {key_of(item): item for item in laid_out(row)}
+            changes |= {key_of(item): item for item in items_of(row)}
             was = (
                 {key_of(entry): entry for entry in entries(self._old[key])}
                 if key in self._old

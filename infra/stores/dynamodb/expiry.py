@@ -20,7 +20,7 @@ from .items import (
     lanes,
     text_of,
 )
-from .table import Filter, Span, together
+from .table import Filter, Span, gather
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ async def expire(table: Table, batch: Batch, before_ms: int, count: int) -> None
     for item in gone:
         batch.erase(item)
     ended = await _executions(table, batch, before_ms, digits, count)
-    await together(_read(table, batch, Span(execution_key(id)[0])) for id in ended)
+    await gather(_read(table, batch, Span(execution_key(id)[0])) for id in ended)
     for id in ended:
         batch.forget(id)
     await _values(table, batch, {*map(id_of, gone), *ended})
@@ -50,7 +50,7 @@ async def _activations(
     """Returns the oldest activations that began before."""
     began = [Filter("started_ms", "<", before_ms)]
     low, high = "activation/", f"activation/{digits}"
-    await together(
+    await gather(
         _read(table, batch, Span(pk, low=low, high=high, filters=began), count)
         for pk in lanes("activations")
     )
@@ -69,7 +69,7 @@ async def _executions(
     """Returns the oldest executions that ended before, and have no activations left."""
     ended = [Filter("ended_ms", "<", before_ms)]
     low, high = "execution/", f"execution/{digits}"
-    found = await together(
+    found = await gather(
         _first(table, Span(pk, low=low, high=high, filters=ended), count)
         for status in batch.statuses
         for pk in lanes(f"status/{status}")
@@ -97,7 +97,7 @@ async def _kept(table: Table, batch: Batch, ids: Sequence[str]) -> set[str]:
     by_lane: dict[int, list[str]] = {}
     for id in ids:
         by_lane.setdefault(lane(id), []).append(id[:SHARED_DIGITS])
-    await together(
+    await gather(
         _read(
             table,
             batch,
@@ -118,7 +118,7 @@ async def _values(table: Table, batch: Batch, gone: set[str]) -> None:
     by_lane: dict[int, list[str]] = {}
     for id in sorted(gone):
         by_lane.setdefault(lane(id), []).append(id)
-    found = await together(
+    found = await gather(
         table.first(Span(f"valued/{n}", low=f"execution/{ids[0]}", high=f"execution/{ids[-1]}"))
         for n, ids in by_lane.items()
     )
@@ -126,7 +126,7 @@ async def _values(table: Table, batch: Batch, gone: set[str]) -> None:
     rows = await table.get([execution_key(id) for id in valued], bodies=False)
     batch.read(rows.values())
     lost = [id for id in valued if batch.item(execution_key(id)) is None]
-    await together(_read(table, batch, Span(f"values/{id}")) for id in lost)
+    await gather(_read(table, batch, Span(f"values/{id}")) for id in lost)
     for id in lost:
         for item in batch.items(f"values/{id}"):
             batch.erase(item)

@@ -168,7 +168,7 @@ def attribute(value: Any) -> dict[str, Any]:
     return {"S": value} if type(value) is str else {"N": str(value)}
 
 
-def laid_out(row: Row) -> Iterator[Item]:
+def items_of(row: Row) -> Iterator[Item]:
     """Yields the item with its body; or with the number of pieces, and the pieces."""
     if len(row.body) <= PIECE_BYTES:
         yield {**row.item, "body": {"B": row.body}} if row.body else row.item

@@ -31,12 +31,12 @@ from .items import (
     split,
     text_of,
 )
-from .table import Span, UnmetError, together
+from .table import Span, UnmetError, gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .lease import Lease, Passed
+    from .lease import LastCommit, Lease
     from .table import Table
 
 JOURNAL = "journal"
@@ -64,14 +64,14 @@ class Journal:
     def __init__(self, table: Table, lease: Lease) -> None:
         self._table, self._lease = table, lease
 
-    async def commit(self, entry: Entry, before: str, passed: Passed) -> None:
+    async def commit(self, entry: Entry, before: str, now: LastCommit) -> None:
         """Makes changes, as the next commit after `before`.
 
         Raises:
             UnmetError: if another commit came between, or another server has the table.
             StoreError: if the commit fails now; the fence tells if it was made all the same.
         """
-        step = self._lease.step(before, passed)
+        step = self._lease.step(before, now)
         if entry.small:
             await self._table.transact([step, *self._writes(entry.changes)])
             return
@@ -81,7 +81,7 @@ class Journal:
             await self._table.transact([step, head, *map(self._put, pieces)])
         else:
             await self._table.put(_head(entry.commit, BEGUN, len(pieces)))
-            await together(map(self._table.put, pieces))
+            await gather(map(self._table.put, pieces))
             head = self._put(_head(entry.commit, DECIDED, len(pieces)))
             await self._table.transact([step, head])
         await self.finish(entry)
@@ -131,7 +131,7 @@ class Journal:
         await self._clear(commit, len(pieces))
 
     async def _clear(self, commit: str, pieces: int) -> None:
-        await together(self._table.delete(_piece(commit, number)) for number in range(pieces))
+        await gather(self._table.delete(_piece(commit, number)) for number in range(pieces))
         await self._table.delete((JOURNAL, commit))
 
     def _writes(self, changes: Changes) -> list[Any]:

@@ -27,7 +27,7 @@ FENCE: Key = ("lease", "fence")
 LIVES_MS = 20_000
 
 
-class Passed(NamedTuple):
+class LastCommit(NamedTuple):
     """The last commit that has passed the fence, and the number of its last activation."""
 
     commit: str
@@ -132,7 +132,7 @@ class Lease:
 
     # --- the fence ---------------------------------------------------------------------------
 
-    async def passed(self) -> Passed:
+    async def last_commit(self) -> LastCommit:
         """Returns the last commit that has passed the fence.
 
         Raises:
@@ -141,9 +141,9 @@ class Lease:
         fence = (await self._table.get([FENCE])).get(FENCE, {})
         if text_of(fence, "owner") != self._owner:
             raise self.lost()
-        return Passed(text_of(fence, "last") or "", int_of(fence, "number") or 0)
+        return LastCommit(text_of(fence, "last") or "", int_of(fence, "number") or 0)
 
-    def step(self, before: str, now: Passed) -> Any:
+    def step(self, before: str, now: LastCommit) -> Any:
         """Returns the write that passes the fence, as the next commit after `before`."""
         values = {":last": now.commit, ":number": now.number, ":before": before, ":me": self._owner}
         first = "attribute_not_exists(#last)" if not before else "#last = :before"

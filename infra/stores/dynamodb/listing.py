@@ -23,7 +23,7 @@ from .items import (
     piece_keys,
     time_text,
 )
-from .table import Filter, Span, together
+from .table import Filter, Span, gather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -60,7 +60,7 @@ class Listing:
         if query.id is not None or query.cause is not None or query.namespace is None:
             return len(await self._gathered(kind, query))
         return sum(
-            await together(self._table.count(span, self._gate) for span in _listed(kind, query))
+            await gather(self._table.count(span, self._gate) for span in _listed(kind, query))
         )
 
     async def rows(self, keys: Sequence[Key]) -> dict[Key, tuple[Item, bytes]]:
@@ -106,7 +106,7 @@ class Listing:
             spans = [Span(f"activations/{lane(query.cause)}", prefix=f"activation/{start}")]
         else:
             spans = [Span(pk) for pk in lanes("activations")]
-        found = await together(
+        found = await gather(
             self._table.first(span, bodies=False, gate=self._gate) for span in spans
         )
         return [item for items in found for item in items]
@@ -121,7 +121,7 @@ class Listing:
             return []
         filtered = any(span.filters for span in spans)
         size = PAGE if filtered else min(PAGE, enough)
-        found = await together(
+        found = await gather(
             self._table.first(span, enough, backward=True, size=size, gate=self._gate)
             for span in spans
         )

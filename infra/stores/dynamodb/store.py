@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ....actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
 from ..errors import StoreDoubtError, StoreError
 from ..read_write_lock import ReadWriteLock
-from .batch import Batch, swept, touched
+from .batch import Batch, deleted_prefixes, replaced_keys
 from .expiry import expire
 from .items import (
     AFTER_FIBERS,
@@ -41,10 +41,10 @@ from .items import (
     value_key,
 )
 from .journal import Entry, Journal
-from .lease import LIVES_MS, Lease, Passed
+from .lease import LIVES_MS, LastCommit, Lease
 from .listing import Listing
 from .rewriting import pages, rewritten
-from .table import Span, Table, UnmetError, connected, together
+from .table import Span, Table, UnmetError, connected, gather
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -63,13 +63,13 @@ RENEWAL_S = LIVES_MS / 1000 / 4  # between renewals of a lease
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _InDoubt:
     """A commit that may or may not have been made."""
 
     writes: Sequence[Write]
     refused: list[int]
     entry: Entry
-    passed: Passed
+    last: LastCommit
 
 
 class DynamoStore:
@@ -97,9 +97,9 @@ class DynamoStore:
         self._owner = secrets.token_hex(8)
         self._commits = 0
         self._lock = ReadWriteLock()
-        self._passed = Passed("", 0)
-        self._doubts: dict[str, _Doubt] = {}
-        self._settled: _Doubt | None = None  # it was made, though its caller saw an error
+        self._last = LastCommit("", 0)
+        self._doubts: dict[str, _InDoubt] = {}
+        self._recovered: _InDoubt | None = None  # it was made, though its caller saw an error
         self._statuses: set[str] = set()
         self.gone = asyncio.Event()  # another server has taken the table over
         self._opened: AsyncExitStack
@@ -126,7 +126,7 @@ class DynamoStore:
             self._journal = Journal(self._table, self._lease)
             self._listing = Listing(self._table, self._reading)
             await self._journal.recover()
-            self._passed = await self._lease.passed()
+            self._last = await self._lease.last_commit()
             self._statuses = set(await self._listing.statuses())
             await opening.enter_async_context(self._renewing())
             self._opened = opening.pop_all()
@@ -167,46 +167,47 @@ class DynamoStore:
                 return await self._committed(writes)
 
     async def _committed(self, writes: Sequence[Write]) -> list[int]:
-        await self._settle()
-        settled, self._settled = self._settled, None
-        if settled is not None and settled.writes == writes:
-            return settled.refused
-        batch = Batch(self._passed.number, self._statuses)
+        await self._resolve_doubts()
+        recovered, self._recovered = self._recovered, None
+        if recovered is not None and recovered.writes == writes:
+            return recovered.refused
+        batch = Batch(self._last.number, self._statuses)
         refused = await self._plan(batch, writes)
         changes = batch.changes()
         if changes:
             self._commits += 1
-            passed = Passed(f"{self._owner}.{self._commits}", batch.number)
-            entry = Entry(passed.commit, changes)
-            await self._put(_Doubt(writes, refused, entry, passed))
+            last = LastCommit(f"{self._owner}.{self._commits}", batch.number)
+            entry = Entry(last.commit, changes)
+            await self._put(_InDoubt(writes, refused, entry, last))
             self._statuses = batch.statuses
         return refused
 
     async def _plan(self, batch: Batch, writes: Sequence[Write]) -> list[int]:
         reading = [
-            self._table.first(Span(pk, prefix), bodies=False) for pk, prefix in swept(writes)
+            self._table.first(Span(pk, prefix), bodies=False)
+            for pk, prefix in deleted_prefixes(writes)
         ]
-        for items in await together(reading):
+        for items in await gather(reading):
             batch.read(items)
-        batch.read((await self._table.get(touched(writes), bodies=False)).values())
+        batch.read((await self._table.get(replaced_keys(writes), bodies=False)).values())
         refused = batch.write(writes)
         for index, write in enumerate(writes):
             if index not in refused and write.expired is not None:
                 await expire(self._table, batch, *write.expired)
         return refused
 
-    async def _put(self, doubt: _Doubt) -> None:
+    async def _put(self, doubt: _InDoubt) -> None:
         """Makes a commit. Until this succeeds, the commit is in doubt."""
         self._doubts[doubt.entry.commit] = doubt
         try:
-            await self._journal.commit(doubt.entry, self._passed.commit, doubt.passed)
+            await self._journal.commit(doubt.entry, self._last.commit, doubt.last)
         except UnmetError:
-            await self._settle()
-            if self._settled is not doubt:
+            await self._resolve_doubts()
+            if self._recovered is not doubt:
                 raise StoreError(
                     f"table {self._name}: an earlier commit was done meanwhile; trying again helps"
                 ) from None
-            self._settled = None
+            self._recovered = None
             return
         except StoreDoubtError:
             raise
@@ -215,19 +216,19 @@ class DynamoStore:
                 raise StoreDoubtError(str(error)) from error
             del self._doubts[doubt.entry.commit]  # every attempt was refused
             raise
-        self._passed = doubt.passed
+        self._last = doubt.last
         self._doubts.clear()
 
-    async def _settle(self) -> None:
+    async def _resolve_doubts(self) -> None:
         """Finds out how commits in doubt have ended, and finishes one that was decided."""
         if not self._doubts:
             return
-        passed = await self._lease.passed()
-        doubt = self._doubts.get(passed.commit)
+        last = await self._lease.last_commit()
+        doubt = self._doubts.get(last.commit)
         if doubt is None:  # none was made; one may be yet, unless the next comes before it
             return
         await self._journal.finish(doubt.entry)
-        self._passed, self._settled = doubt.passed, doubt
+        self._last, self._recovered = doubt.last, doubt
         self._doubts.clear()
 
     async def rewrite(self, change: Change) -> int:
@@ -250,12 +251,12 @@ class DynamoStore:
         self._lease.ensure()
         if self._doubts:
             async with self._lock.writing():
-                await self._settle()
+                await self._resolve_doubts()
         async with self._lock.reading():
             yield
 
     async def standing(self) -> Standing:
-        found = await together(
+        found = await gather(
             self._table.first(Span(pk), gate=self._reading) for pk in lanes("standing")
         )
         entries = [entry for items in found for entry in items]

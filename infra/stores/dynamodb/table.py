@@ -125,7 +125,7 @@ def _region() -> str | None:
     return os.environ.get("AWS_DEFAULT_REGION") or os.environ.get("AWS_REGION") or None
 
 
-async def together(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Awaits all at the same time; raises the first error when all have ended."""
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -174,7 +174,7 @@ class Table:
     async def get(self, keys: Sequence[Key], *, bodies: bool = True) -> dict[Key, Item]:
         """Returns the items under some keys, those that exist; a consistent read."""
         parts = [keys[at : at + READ_AT_ONCE] for at in range(0, len(keys), READ_AT_ONCE)]
-        found = await together(self._get(part, bodies) for part in parts)
+        found = await gather(self._get(part, bodies) for part in parts)
         return {key_of(item): item for items in found for item in items}
 
     async def _get(self, keys: Sequence[Key], bodies: bool) -> list[Item]:
@@ -190,7 +190,7 @@ class Table:
                 self.name
             ):  # not a single item: the table is overloaded
                 attempt += 1
-                await self._back_off(attempt, "it answers only a part of what is asked")
+                await self._back_off(attempt, "the table answers only a part of the request")
             asked = left
         return found
 
