@@ -651,6 +651,15 @@ def test_damage_is_told_once():
     assert (again.other, again.written("a")) == ([], ())
 
 
+def test_an_operators_decision_that_is_forgotten_is_compared_with_nothing():
+    entity = Entity(5).do("p", operations=[add(1)], **of("t", "prepare"))
+    entity.follow(entity.one.decide_by_hand(commits=True, by="me", reason="why", now_ms=NOW))
+
+    entity.one.forget("t")
+    entity.do("a", **of("t", "abort"))
+    assert (entity.other, entity.written("a"), entity.one.row.state) == ([], (), 6)
+
+
 def test_who_is_let_in_since_another_waits_no_more_keeps_waiting_no_more():
     entity = Entity(5).do("h", **LOOK, **of("h", "work", 1, deadline=DEADLINE + 9))
     entity.tell("w", operations=[add(1)], **of("w", "prepare"))
