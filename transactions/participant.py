@@ -154,7 +154,7 @@ class Participant:
 
     def decide_by_hand(self, *, commits: bool, by: str, reason: str, now_ms: int) -> list[Effect]:
         """Takes an operator's decision about the vote that waits for the coordinator's."""
-        prepared = self.prepared
+        prepared = self._commit.prepared
         assert prepared is not None  # noqa: S101  the caller looks
         save = self._commit.decide_by_hand(commits=commits, by=by, reason=reason, now_ms=now_ms)
         self._effects.append(save)
@@ -316,7 +316,7 @@ class Participant:
     # --- operations ----------------------------------------------------------------------------
 
     def _begin(self, request: Request, now_ms: int) -> None:
-        message, row = request.message, self.row
+        message, row = request.message, self._commit.row
         assert not isinstance(message, Decide)  # noqa: S101  decisions need no lock
         if (why := self._unfit(message)) is not None:
             if isinstance(message, Operate):
@@ -339,9 +339,9 @@ class Participant:
 
     def _unfit(self, message: Operate | Work | Prepare) -> Failure | None:
         """Returns the reason why the entity, as it is now, must not do this."""
-        flag = self.row.flag
+        flag = self._commit.row.flag
         if isinstance(message, Operate):
-            expected, version = message.expected_version, self.row.version
+            expected, version = message.expected_version, self._commit.row.version
             if expected is not None and expected != version:
                 text = f"the entity has version {version}, not {expected}: it has changed"
                 return refusal(VERSION_CONFLICT, text)
@@ -399,7 +399,7 @@ class Participant:
                 self._proceed(now_ms)
             case message:
                 assert isinstance(message, Operate)  # noqa: S101  decisions perform nothing
-                before, row = self.row, active.row
+                before, row = self._commit.row, active.row
                 if active.state is not before.state and not reads(message.call):
                     row = row.changed(active.state, active.schema, now_ms)
                 self._commit.row = row

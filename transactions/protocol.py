@@ -5,11 +5,11 @@ An operation outside transactions:
     {"key", "operation", "params"?, "read"?, "expected_version"?, "by"?, "token"?, "undoes"?}
 
 In a transaction, with `"transaction": {"id", "kind", "deadline", "started"?, "number"?, "order"?,
-"coordinator"?, "epoch"?}` beside the key, by kind:
+"coordinator"?, "epoch"?}` and the key, by kind:
 
     work            one operation, or "operations", on the transaction's own copy; `number` counts
                     these messages here from 1
-    prepare         vote; with "operations" they are run first, else so many (`number`) must have been
+    prepare         vote; performs "operations" first, or requires `number` messages of work before
     prepare_commit  the same, and a yes is the decision: for a transaction's last or only participant
     commit, abort   the decision; answered with {"done": kind} however often it comes
 
@@ -19,7 +19,7 @@ A vote is `{"vote": "yes" | "read" | "committed" | "no", "results"?, "reason"?, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from ..composer import Error
 
@@ -41,7 +41,7 @@ class MessageError(Error):
 
 Order: TypeAlias = Literal["declared", "wait", "nowait"]
 """The order in which a transaction takes its locks: by key, by age, or without waiting."""
-_ORDERS: tuple[Order, ...] = get_args(Order)
+_ORDERS: dict[str, Order] = {"declared": "declared", "wait": "wait", "nowait": "nowait"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _transaction(about: dict[str, JSON]) -> Transaction:
     )
     if not _is_name(id):
         raise MessageError(f"'transaction.id' must be {_NAME}, not {id!r:.80}")
-    order = next((order for order in _ORDERS if order == given), None)
+    order = _ORDERS.get(given) if type(given) is str else None
     if order is None:
         raise MessageError(
             f"'transaction.order' must be declared, wait or nowait, not {given!r:.80}"

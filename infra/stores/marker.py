@@ -29,7 +29,7 @@ _BODY = struct.Struct(f"<4sB3xQ8s{ID_BYTES}s")  # magic, synchronous, number, bo
 _SUM = struct.Struct("<I")
 _MAGIC = b"XQC1"
 _FULL, _NORMAL = 0, 1
-_BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: drawn anew at each start of the machine
+_BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: changes at each boot
 
 
 class Mark(NamedTuple):

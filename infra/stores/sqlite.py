@@ -103,7 +103,7 @@ class SqliteStore:
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  nobody tells when it is let go
+            await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  there is no event when the lock is released
         raise StoreError(
             f"a server is using {self._directory}: stop it first, or give "
             "another directory with --data"
@@ -150,7 +150,7 @@ class SqliteStore:
         return refused
 
     def _count(self, rows: int) -> None:
-        """Has the log copied when it has grown enough; it goes on growing meanwhile."""
+        """Has the log copied when it has grown enough."""
         self._uncopied += rows
         if self._uncopied >= CHECKPOINT_ROWS:
             self._uncopied = 0

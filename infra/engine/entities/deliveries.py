@@ -194,7 +194,7 @@ class Deliveries:
         """Keeps the entity in memory until its writes are committed."""
         if documents:
             box.uncommitted += 1
-            self._tick.gathering.alone = False  # its writes stay, whatever else fails
+            self._tick.gathering.alone = False  # its writes are never withdrawn
             self._tick.gathering.effects.append(partial(self._committed, box))
 
     @staticmethod

@@ -26,7 +26,7 @@ ASK_MS, ASK_AT_MOST_MS = 1_000, 60_000  # between inquiries about a decision
 
 
 class Doubts:
-    """Keeps votes until their transactions end, and asks for decisions that do not come.
+    """Keeps votes until their transactions end, and asks coordinators for overdue decisions.
 
     Args:
         parts: of the engine.
@@ -65,7 +65,7 @@ class Doubts:
                 self.ask_later(name, id)
 
     def stop(self) -> None:
-        """Begins no more inquiries."""
+        """Stops the inquiries."""
         self._timers.stop()
 
     def votes_of(self, name: str) -> Iterable[Prepared]:

@@ -71,7 +71,7 @@ class Batch:
 
     Args:
         number: of the last activation that was written.
-        statuses: of executions, as far as the table has them.
+        statuses: of executions, those in the table.
     """
 
     def __init__(self, number: int, statuses: Iterable[str]) -> None:
@@ -130,7 +130,7 @@ class Batch:
         self._now[key_of(item)] = None
 
     def forget(self, execution: str) -> None:
-        """Deletes an execution with its fibers and its history, as far as they were read."""
+        """Deletes an execution, and those of its fibers and history items that were read."""
         self._sweep(execution_key(execution)[0], "")
 
     def _fits(self, document: Document) -> bool:

@@ -1,4 +1,4 @@
-"""Changes of a DynamoDB table, all or nothing, however many there are.
+"""Commits of any size to a DynamoDB table, all or nothing.
 
 A transaction takes 100 writes and 4 MB. A larger commit is first written to a journal, in pieces. One
 transaction decides it, with the fence and, if they fit, all pieces. Then its changes are made: in any order
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 JOURNAL = "journal"
 BEGUN, DECIDED, DONE = "begun", "decided", "done"
-MOST_WRITES = 99  # of a transaction, beside the fence's
+MOST_WRITES = 99  # in a transaction, with one more for the fence
 MOST_BYTES = 2_900_000  # DynamoDB takes 4 MB, and a body travels as Base64
 
 

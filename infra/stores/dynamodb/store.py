@@ -205,7 +205,7 @@ class DynamoStore:
             await self._resolve_doubts()
             if self._recovered is not doubt:
                 raise StoreError(
-                    f"table {self._name}: an earlier commit was done meanwhile; trying again helps"
+                    f"table {self._name}: an earlier commit was made in the meantime; try again"
                 ) from None
             self._recovered = None
             return
