@@ -18,7 +18,7 @@ from ...actions import (
 from ...composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
 from ...transactions import Row
 from . import costs, stored_values
-from .entities.mailboxes import STATE, name_of, parts_of
+from .entities.documents import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
     from ...actions import Document

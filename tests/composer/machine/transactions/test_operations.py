@@ -8,7 +8,7 @@ from xingqiao import composer as c
 from xingqiao.composer import CompositionError, Failure, Success, call, path, transaction
 from xingqiao.composer.machine.transactions.coordinator import MAX_PARTICIPANTS
 from xingqiao.composer.testing import Fail, Never, Simulation, Slow, simulate
-from xingqiao.transactions import Answer, Participant, Request, Row, Run, key_of, parsed
+from xingqiao.transactions import Answer, Participant, Perform, Request, Row, key_of, parsed
 
 ACCOUNT = "/_/account"
 
@@ -27,8 +27,8 @@ class Bank:
         self.messages.append((key, about["kind"] if about else params["operation"]))
         entity = self.entities.setdefault(key, Participant())
         effects = entity.receive(Request(f"{len(self.messages)}", parsed(params)), now_ms)
-        while effects and isinstance(effects[0], Run):
-            effects = entity.ran(self.operate(effects[0]), now_ms)
+        while effects and isinstance(effects[0], Perform):
+            effects = entity.performed(self.operate(effects[0]), now_ms)
         found = [effect for effect in effects if isinstance(effect, Answer)]
         if not found:
             return Never()
@@ -152,7 +152,7 @@ def test_an_answer_that_is_lost_is_asked_for_again():
         return result
 
     for entity in bank.entities.values():
-        entity.ran  # noqa: B018  it is the real one
+        entity.performed  # noqa: B018  it is the real one
     bank_of = Request.__init__
 
     def remembered(self, id, message, once=True):
