@@ -1,1 +1,1 @@
-"""How fast Xingqiao is, beside the floor of the machine it runs on. `python -m benchmarks --help`."""
+"""Measures the speed of Xingqiao, beside the floor of the machine that runs it. `python -m benchmarks --help`."""

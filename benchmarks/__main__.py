@@ -1,4 +1,4 @@
-"""Workloads: `python -m benchmarks [--json] [--smoke] [NAME ...]`; `--help` names them."""
+"""Runs workloads: `python -m benchmarks [--json] [--smoke] [NAME ...]`; `--help` lists their names."""
 
 from __future__ import annotations
 
@@ -33,14 +33,18 @@ SMOKE = 0.01
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(WORKLOADS))
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument(
-        "--smoke", action="store_true", help="so little that it only shows it works"
+        "names", nargs="*", metavar="NAME", help=f"Workload [default: all]: {', '.join(WORKLOADS)}."
+    )
+    parser.add_argument("--json", action="store_true", help="Print one JSON object per line.")
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="Run a hundredth of each workload, as a test of the workload itself.",
     )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(WORKLOADS):
-        parser.error(f"there is no {unknown.pop()!r}, only {', '.join(WORKLOADS)}")
+        parser.error(f"unknown workload {unknown.pop()!r}: use {', '.join(WORKLOADS)}")
     scale = SMOKE if arguments.smoke else 1.0
     reached = floor()
     if not arguments.json:

@@ -1,4 +1,4 @@
-"""What one namespace's bombs cost another, which invokes an action of one step, one call after the other."""
+"""The cost of one namespace's bombs for another namespace, which makes one call after another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BOMBS = {
 
 
 def bystanders(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Each bomb alone, three times at once, on a server of its own."""
+    """Runs each bomb three times at once, on a server of its own."""
     for name, bomb in BOMBS.items():
         yield _beside(floor, name, bomb, max(0.5, 10 * scale))
 
@@ -43,13 +43,13 @@ async def _beside(
     async with server() as started:
         auth = _namespace(started)
         async with Connection(started.url, ":".join(auth)) as connection:
-            quiet = await _asked(connection, seconds / 2)
+            quiet = await _durations(connection, seconds / 2)
             with started.client() as client:
                 body = {"exec": {"kind": "composition", "composition": bomb.to_json()}}
                 client.put_action("bomb", body, overwrite=True)
                 for _ in range(3):
                     client.ask("POST", "actions/bomb")
-            beside = await _asked(connection, seconds)
+            beside = await _durations(connection, seconds)
         megabytes = round(started.resident())
     quiet_ms, beside_ms = percentile(quiet, 0.5), percentile(beside, 0.5)
     return Figure(
@@ -75,8 +75,8 @@ def _namespace(started: Server) -> tuple[str, str]:
     return user, key
 
 
-async def _asked(connection: Connection, seconds: float) -> list[float]:
-    """How long each call took, in ms."""
+async def _durations(connection: Connection, seconds: float) -> list[float]:
+    """The duration of each call, in ms."""
     took: list[float] = []
     until = time.perf_counter() + seconds
     while time.perf_counter() < until or not took:

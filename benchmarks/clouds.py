@@ -1,4 +1,4 @@
-"""Steps that run elsewhere: what the platform adds to a request that costs next to nothing."""
+"""Steps that run elsewhere: the time that the platform adds to a request to a trivial function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xingqiao import composer
 from xingqiao.infra.service import Embedded, open_service
 from xingqiao.infra.settings import Settings
 
-from .figures import Figure, loaded, percentile
+from .figures import Figure, percentile, run_load
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,7 +27,7 @@ _ANSWER = (
 
 @asynccontextmanager
 async def _function() -> AsyncIterator[str]:
-    """A function on HTTP that costs as little as can be, in this process. Its URL."""
+    """Serves a trivial function over HTTP, in this process. Yields its URL."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -48,7 +48,7 @@ async def _function() -> AsyncIterator[str]:
 
 
 def clouds(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Five steps that are HTTP functions; and the same requests by httpx alone, durable nowhere."""
+    """Runs five steps that are HTTP functions, and the same requests with httpx alone, without a store."""
     for concurrency in (1, 32):
         count = max(concurrency, int((400 if concurrency == 1 else 2_000) * scale))
         yield _by_httpx(floor, concurrency, count)
@@ -80,8 +80,8 @@ async def _by_platform(floor: dict[str, float], concurrency: int, count: int) ->
 async def _measured(
     name: str, once: Any, concurrency: int, count: int, floor: dict[str, float]
 ) -> Figure:
-    await loaded(once, concurrency, max(concurrency, count // 10))
-    took, seconds = await loaded(once, concurrency, count)
+    await run_load(once, concurrency, max(concurrency, count // 10))
+    took, seconds = await run_load(once, concurrency, count)
     return Figure(
         workload=name,
         runtime="http",

@@ -14,7 +14,7 @@ from xingqiao.composer import path
 from xingqiao.infra.service import Embedded, open_service
 from xingqiao.infra.settings import Settings
 
-from .figures import Figure, loaded, percentile
+from .figures import Figure, percentile, run_load
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -28,13 +28,13 @@ MEGABYTE = 1 << 20
 
 @composer.action
 def nothing(params: dict[str, Any]) -> dict[str, Any]:
-    """A step that takes no time of its own."""
+    """A step that takes no time."""
     return params
 
 
 @composer.action
 async def never(params: dict[str, Any]) -> dict[str, Any]:
-    """A step that is under way for as long as this runs."""
+    """A step that ends after the benchmark."""
     await asyncio.Event().wait()
     return params
 
@@ -55,7 +55,7 @@ async def engine(directory: str, runtime: str = "inline") -> AsyncIterator[Embed
 async def run(
     name: str, composition: Composition, shape: dict[str, Any], params: dict[str, Any] | None = None
 ) -> Figure:
-    """Measures one composition. `shape`: runtime, n, concurrency, count, steps, floor."""
+    """Measures one composition. `shape` holds runtime, n, concurrency, count, steps and floor."""
     runtime, concurrency, count = shape["runtime"], shape["concurrency"], shape["count"]
     with tempfile.TemporaryDirectory() as directory:
         async with engine(directory, runtime) as embedded:
@@ -64,8 +64,8 @@ async def run(
             async def once() -> None:
                 await embedded.invoke("measured", params)
 
-            await loaded(once, concurrency, max(concurrency, count // 10))
-            took, seconds = await loaded(once, concurrency, count)
+            await run_load(once, concurrency, max(concurrency, count // 10))
+            took, seconds = await run_load(once, concurrency, count)
     return Figure(
         workload=name,
         runtime=runtime,
@@ -80,7 +80,7 @@ async def run(
 
 
 def sequences(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """A sequence of 1, 5 and 50 steps, alone and 32 at once; and of 10,000, in which a step costs the same."""
+    """Runs sequences of 1, 5 and 50 steps, alone and 32 at once; and of 10,000, where a step costs the same."""
     for runtime in ("inline", "python:3"):
         for n in (1, 5, 50):
             for concurrency in (1, 32):
@@ -95,7 +95,7 @@ def sequences(floor: dict[str, float], scale: float) -> Iterator[Any]:
 
 
 def fanouts(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """A fork of 10 to 10,000 branches, joined."""
+    """Runs a fork of 10 to 10,000 branches, and their join."""
     for runtime in ("inline", "python:3"):
         for n in (10, 100, 1_000, 10_000):
             if runtime != "inline" and n > 1_000:
@@ -107,7 +107,7 @@ def fanouts(floor: dict[str, float], scale: float) -> Iterator[Any]:
 
 
 def payloads(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """256 KiB through five steps."""
+    """Passes 256 KiB through five steps."""
     for runtime in ("inline", "python:3"):
         shape = _shape(runtime, 5, 1, max(5, int(100 * scale)), 5, floor)
         parts = composer.sequence(*["nothing"] * 5)
@@ -124,7 +124,7 @@ def _shape(  # noqa: PLR0913, PLR0917  a shape has as many sides
 
 
 def waiting(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Executions that wait for a timer: what they take of memory, and what they cost the others."""
+    """Measures executions that wait for a timer: their memory, and their cost for other executions."""
     yield _waiting(floor, int(100_000 * scale))
 
 
@@ -137,12 +137,12 @@ async def _waiting(floor: dict[str, float], n: int) -> Figure:
             async def once() -> None:
                 await embedded.invoke("measured")
 
-            await loaded(once, 32, 500)
-            before, _ = await loaded(once, 1, 300)
+            await run_load(once, 32, 500)
+            before, _ = await run_load(once, 1, 300)
             resident = _resident()
-            await loaded(lambda: embedded.start("long"), 256, n)
+            await run_load(lambda: embedded.start("long"), 256, n)
             grown = (_resident() - resident) / MEGABYTE
-            took, seconds = await loaded(once, 1, 300)
+            took, seconds = await run_load(once, 1, 300)
     return Figure(
         workload="waiting", runtime="inline", n=n, concurrency=1,
         p50_ms=percentile(took, 0.5), p99_ms=percentile(took, 0.99),
@@ -152,6 +152,6 @@ async def _waiting(floor: dict[str, float], n: int) -> Figure:
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has now."""
+    """The resident memory of this process, in bytes."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * resource.getpagesize()

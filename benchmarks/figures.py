@@ -1,4 +1,4 @@
-"""What is measured, and how it is written down."""
+"""The figures of a workload, and their output as JSON and as a table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Figure:
     """One row of the table.
 
-    n: steps, branches, or executions, as the workload has it.
-    floor: commits a second of this machine at the same durability, one at a time and 50 rows together.
+    n: the number of steps, branches or executions, as the workload defines it.
+    floor: commits per second of this machine at the same durability, of one row and of 50 rows.
     """
 
     workload: str
@@ -32,7 +32,7 @@ class Figure:
     more: dict[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
-        """As one line of JSON."""
+        """The figure as one line of JSON."""
         doc = asdict(self)
         return json.dumps({**doc, **doc.pop("more")})
 
@@ -44,7 +44,7 @@ HEADER = (
 
 
 def row(figure: Figure) -> str:
-    """As a row of a Markdown table."""
+    """A figure as a row of a Markdown table."""
     more = ", ".join(f"{name} {value}" for name, value in figure.more.items())
     return (
         f"| {figure.workload} | {figure.runtime} | {figure.n:,} | {figure.concurrency} "
@@ -54,15 +54,15 @@ def row(figure: Figure) -> str:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value below which so large a share of them lies."""
+    """The value below which this share of the values lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-async def loaded(
+async def run_load(
     once: Callable[[], Awaitable[object]], concurrency: int, count: int
 ) -> tuple[list[float], float]:
-    """Does something so many times, so many at once. Returns each duration in ms, and all in s."""
+    """Runs an operation `count` times, `concurrency` at a time. Returns each duration in ms, and the total in s."""
     took: list[float] = []
     left = iter(range(count))
 

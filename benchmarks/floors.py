@@ -1,4 +1,4 @@
-"""The floor: what the machine's disk and SQLite allow anybody, measured in the same run."""
+"""The floor: the limit that the machine's disk and SQLite set for every program, measured in the same run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BATCH = 50
 
 
 def floor() -> dict[str, float]:
-    """Commits a second of one row, and rows a second at 50 a commit, both synced (WAL, FULL)."""
+    """Measures commits of one row per second, and rows per second with 50 per commit, both synced (WAL, FULL)."""
     with tempfile.TemporaryDirectory() as directory:
         return {
             "commits_per_s": round(_rate(Path(directory) / "one", 1)),

@@ -1,4 +1,4 @@
-"""A client that costs as little as can be: one connection, requests written by hand, answers cut at a length."""
+"""A minimal HTTP client: one connection, requests written by hand, responses of a known length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 class Connection:
-    """A kept connection to a server; one request at a time."""
+    """A persistent connection to a server; one request at a time."""
 
     def __init__(self, url: str, auth: str) -> None:
         place = urlsplit(url)
@@ -27,11 +27,11 @@ class Connection:
         await self._writer.wait_closed()
 
     async def post(self, path: str, body: bytes = b"{}") -> tuple[int, bytes]:
-        """Posts JSON. Returns the status and the body of the answer."""
+        """Posts JSON. Returns the status and the body of the response."""
         return await self._ask("POST", path, body)
 
     async def get(self, path: str) -> tuple[int, bytes]:
-        """Gets. Returns the status and the body of the answer."""
+        """Gets a path. Returns the status and the body of the response."""
         return await self._ask("GET", path, b"")
 
     async def _ask(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:

@@ -1,4 +1,4 @@
-"""What OpenWhisk's own things cost: sequences, conductor actions, cold starts, lists of activations."""
+"""The cost of OpenWhisk's own features: sequences, conductor actions, cold starts, lists of activations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xingqiao.composer import Name
 from xingqiao.infra.service import Embedded, open_service
 from xingqiao.infra.settings import Settings
 
-from .figures import Figure, loaded, percentile
+from .figures import Figure, percentile, run_load
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -53,7 +53,7 @@ def _code(kind: str, text: str) -> dict[str, Any]:
 
 
 def sequences(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """A sequence of five, and a conductor action that names five, over warm workers."""
+    """Runs a sequence of five actions, and a conductor action that names five, in warm workers."""
     for kind in CODE:
         for workload in ("sequence of 5", "conductor action of 5"):
             for concurrency in (1, 32):
@@ -75,8 +75,8 @@ async def _led(floor: dict[str, float], workload: str, kind: str, shape: tuple[i
         async def once() -> None:
             await embedded.invoke("led")
 
-        await loaded(once, concurrency, max(concurrency * 2, count // 5))
-        took, seconds = await loaded(once, concurrency, count)
+        await run_load(once, concurrency, max(concurrency * 2, count // 5))
+        took, seconds = await run_load(once, concurrency, count)
     middle = percentile(took, 0.5)
     return Figure(
         workload=workload, runtime=kind, n=PARTS, concurrency=concurrency, p50_ms=middle,
@@ -87,7 +87,7 @@ async def _led(floor: dict[str, float], workload: str, kind: str, shape: tuple[i
 
 
 def colds(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Actions that have never run: with a worker started for them, and with one that waits."""
+    """Runs actions for the first time: in a worker started for them, and in a worker that waits."""
     for kind in CODE:
         for prewarmed in (0, 1):
             yield _cold(floor, kind, prewarmed, max(3, int(20 * scale)))
@@ -97,7 +97,7 @@ async def _cold(floor: dict[str, float], kind: str, prewarmed: int, count: int) 
     took = []
     async with platform(workers=2 * count + 2, prewarmed=prewarmed) as embedded:
         await embedded.put("first", _code(kind, CODE[kind]))
-        await embedded.invoke("first")  # the kind is in use from now on
+        await embedded.invoke("first")  # from now on the kind is in use
         for number in range(count):
             await embedded.put(f"cold{number}", _code(kind, f"{CODE[kind]}\n// {number}\n"
                                if kind == "nodejs:20" else f"{CODE[kind]}\n# {number}\n"))  # fmt: skip
@@ -114,7 +114,7 @@ async def _cold(floor: dict[str, float], kind: str, prewarmed: int, count: int) 
 
 
 def lists(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """200 of many activations, by each filter."""
+    """Lists 200 of many activations, by each filter."""
     yield _listed(floor, max(300, int(10_000 * scale)))
 
 
@@ -127,7 +127,7 @@ async def _listed(floor: dict[str, float], n: int) -> Figure:
             for name in ("even", "odd"):
                 await embedded.run(name)
 
-        await loaded(once, 32, n // 2)
+        await run_load(once, 32, n // 2)
         records, took = embedded.engine.records, {}
         for title, query in {
             "all": {},
@@ -137,9 +137,9 @@ async def _listed(floor: dict[str, float], n: int) -> Figure:
             "since": {"since_ms": int(time.time() * 1000) - 60_000},
             "nothing": {"name": "nobody", "kind": "sequence"},
         }.items():
-            asked = Query(namespace="guest", limit=200, **query)  # type: ignore[arg-type]
+            request = Query(namespace="guest", limit=200, **query)  # type: ignore[arg-type]
             began = time.perf_counter()
-            await records.activations(asked, whole=False)
+            await records.activations(request, whole=False)
             took[title] = round((time.perf_counter() - began) * 1000, 1)
     slowest = max(took.values())
     return Figure(

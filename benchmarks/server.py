@@ -1,4 +1,4 @@
-"""Workloads on a real server over HTTP: starts, and what it does after kill -9."""
+"""Workloads on a real server over HTTP: starts of executions, and recovery after kill -9."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xingqiao import composer
 from xingqiao.infra.cli.client import Client
 
 from .engine import MEGABYTE, NOTHING_DOC
-from .figures import Figure, loaded, percentile
+from .figures import Figure, percentile, run_load
 from .http import Connection
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Server:
         return Client(self.url, AUTH)
 
     def resident(self) -> float:
-        """Megabytes that it has, without its workers."""
+        """The resident memory of the server without its workers, in megabytes."""
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGESIZE") / MEGABYTE
 
@@ -91,7 +91,7 @@ def _composition(composition: composer.Composition) -> dict[str, Any]:
 
 
 def starts(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Compositions of one step over HTTP: waited for (blocking) and only accepted."""
+    """Starts compositions of one step over HTTP, blocking and not blocking."""
     for concurrency in (1, 32):
         yield _start(floor, "start", concurrency, int(8_000 * scale), blocking=True)
     yield _start(floor, "accept", 32, int(8_000 * scale), blocking=False)
@@ -114,8 +114,8 @@ async def _start(
             assert status == (200 if blocking else 202), status
             free.append(connection)
 
-        await loaded(once, concurrency, max(concurrency, count // 10))
-        took, seconds = await loaded(once, concurrency, count)
+        await run_load(once, concurrency, max(concurrency, count // 10))
+        took, seconds = await run_load(once, concurrency, count)
         for connection in connections:
             await connection.__aexit__()
     return Figure(
@@ -127,7 +127,7 @@ async def _start(
 
 
 def recoveries(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """What happens after kill -9, with executions of ten steps under way, and the next start."""
+    """Kills a server that runs executions of ten steps, starts it again, and measures the recovery."""
     yield _recovery(floor, max(10, int(100 * scale)), 0.1)
     yield _recovery(floor, max(500, int(1_000 * scale)), 0.01)
 
@@ -149,7 +149,7 @@ async def _recovery(floor: dict[str, float], n: int, seconds: float) -> Figure:
         async with second.connection() as connection:
             served_s = time.time() - began
             first_s = await _first_step(connection, began)
-            while await _running(connection):  # noqa: ASYNC110  it is another process that ends
+            while await _running(connection):  # noqa: ASYNC110  another process ends
                 await asyncio.sleep(0.2)
             all_s = time.time() - began
         await second.stop()
@@ -162,7 +162,7 @@ async def _recovery(floor: dict[str, float], n: int, seconds: float) -> Figure:
 
 
 async def _first_step(connection: Connection, began: float) -> float:
-    """Seconds from the start to the first step that has begun since then and is done."""
+    """Seconds from the start of the server to the start of the first step that has run since."""
     since = int(began * 1000)
     while True:
         _, body = await connection.get(f"{API}/activations?since={since}&limit=200")

@@ -1,4 +1,4 @@
-"""State machines over Step Functions' API: this server and moto's, asked by the same client in the same run."""
+"""State machines over Step Functions' API: this server and moto's, with the same client in the same run."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ WORK = {  # machine, input, states of an execution, executions of ours, of moto
 
 
 class Api:
-    """One connection to a Step Functions endpoint; it signs by itself, which takes botocore ten times as long."""
+    """One connection to a Step Functions endpoint. It signs by itself, ten times as fast as botocore."""
 
     def __init__(self, url: str) -> None:
         self._host = urllib.parse.urlsplit(url).netloc
@@ -80,7 +80,7 @@ class Api:
         return content
 
     def _signed(self, operation: str, body: str) -> dict[str, str]:
-        """Signature Version 4 of what botocore would send."""
+        """Signature Version 4 of the request that botocore would send."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         scope = f"{stamp[:8]}/us-east-1/states/aws4_request"
         headers = {
@@ -128,10 +128,10 @@ def _moto() -> Iterator[str]:
 
 
 def _configure(port: int) -> None:
-    """Has moto run state machines, which it does not unless it is asked to."""
+    """Tells moto to run state machines, which it does not do by default."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    asked = json.dumps({"stepfunctions": {"execute_state_machine": True}})
-    connection.request("POST", "/moto-api/config", asked, {"Content-Type": "application/json"})
+    body = json.dumps({"stepfunctions": {"execute_state_machine": True}})
+    connection.request("POST", "/moto-api/config", body, {"Content-Type": "application/json"})
     if connection.getresponse().status >= http.HTTPStatus.BAD_REQUEST:
         raise RuntimeError("moto does not run state machines")
     connection.close()
@@ -150,7 +150,7 @@ def _process(command: list[Any]) -> Iterator[subprocess.Popen[str]]:
 
 
 def states(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Executions of two machines, and the recorded corpus, by each server."""
+    """Runs executions of two machines, and the recorded corpus, on each server."""
     for name in WORK:
         for server in ("moto", "ours"):
             yield _executions(floor, name, server, scale)
@@ -202,11 +202,11 @@ async def _executions(floor: dict[str, float], name: str, server: str, scale: fl
 
 
 def _run(url: str, arn: str, given: Any, count: int) -> list[float]:
-    """Executions, one after the other: how long each took, from its start to its end as a client sees it."""
+    """Runs executions one after another. Returns the duration of each, as a client sees it."""
     api, took = Api(url), []
     for _ in range(count):
         began = time.perf_counter()
-        name = uuid.uuid4().hex  # which moto needs
+        name = uuid.uuid4().hex  # moto needs a name
         started = api("StartExecution", stateMachineArn=arn, input=json.dumps(given), name=name)
         run = started["executionArn"]
         pause = 0.0005
@@ -218,7 +218,7 @@ def _run(url: str, arn: str, given: Any, count: int) -> list[float]:
 
 
 async def _corpus(floor: dict[str, float], server: str, scale: float) -> Figure:
-    """The recordings' own checker, whose client is boto3: much of its time is the client's."""
+    """Runs the recordings' own checker; much of its time is spent in its client, boto3."""
 
     def measured() -> tuple[float, str]:
         with _served(server) as url:

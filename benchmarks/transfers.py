@@ -1,9 +1,9 @@
-"""Entities, and what spans them: YCSB with a transfer of two keys, by two-phase commit and by saga.
+"""Entities and transfers between them: YCSB with a transfer of two keys, by two-phase commit and by saga.
 
 The workload of "Distributed Transactions on Serverless Stateful Functions" (de Heus et al., DEBS 2021):
-accounts, of which so large a share of operations is a transfer from one to another and the others read
-or write one; keys uniform or zipfian. Anomalies are counted as YCSB+T does: how far all the money is
-from what there was, by operation.
+on accounts, a given share of the operations are transfers from one account to another, and the others
+read or write one account; keys are uniform or zipfian. Anomalies are counted as in YCSB+T: the change of
+the total balance, per operation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xingqiao import composer as c
 from xingqiao.composer import Failure, Name, path
 
-from .figures import Figure, loaded, percentile
+from .figures import Figure, percentile, run_load
 from .platform import platform
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ TRANSFERS = {
 
 
 class Keys:
-    """Draws keys, uniformly or as Zipf has them."""
+    """Draws keys, uniformly or by a Zipf distribution."""
 
     def __init__(self, count: int, skewed: bool) -> None:
         self._count, self._chance = count, random.Random(7)
@@ -88,7 +88,7 @@ class Keys:
 
 
 async def prepared(embedded: Embedded) -> None:
-    """Makes the entity type and the transfers."""
+    """Deploys the entity type and the transfers."""
     embedded.engine.register(Name.parse("/guest/account"), account, {"entity": True})
     for name, composition in TRANSFERS.items():
         await embedded.deploy(name.replace(" ", "_"), composition)
@@ -98,7 +98,7 @@ async def prepared(embedded: Embedded) -> None:
 
 
 def transfers(floor: dict[str, float], scale: float) -> Iterator[Any]:
-    """Single operations; each kind of transfer alone; then mixes, by accounts, keys and shares."""
+    """Measures single operations, each kind of transfer alone, and mixes by accounts, keys and shares."""
     yield _operations(floor, "an entity's operation", "account", max(64, int(6_000 * scale)))
     yield _operations(floor, "entity calls of a composition", "many", max(64, int(1_500 * scale)))
     for kind in TRANSFERS:
@@ -124,8 +124,8 @@ async def _operations(floor: dict[str, float], workload: str, name: str, count: 
                 params = {"k": key}
             await embedded.invoke(name, params)
 
-        await loaded(once, CONCURRENCY, count // 4)
-        took, seconds = await loaded(once, CONCURRENCY, count)
+        await run_load(once, CONCURRENCY, count // 4)
+        took, seconds = await run_load(once, CONCURRENCY, count)
     calls = 1 if name == "account" else CALLS
     return _figure(
         floor, workload, (took, seconds), calls, {"operations/s": round(calls * count / seconds)}
@@ -133,15 +133,15 @@ async def _operations(floor: dict[str, float], workload: str, name: str, count: 
 
 
 async def _alone(floor: dict[str, float], kind: str, count: int) -> Figure:
-    """One after the other: what one costs in messages and in commits, and beside the floor."""
+    """Measures one operation after another: its messages, its commits, and its share of the floor."""
     async with platform() as embedded:
         await prepared(embedded)
         keys = Keys(1_000, skewed=False)
         once = _transfer(embedded, kind, keys, [], [])
-        await loaded(once, 1, count // 4)
+        await run_load(once, 1, count // 4)
         counters, before = embedded.engine.counters, embedded.engine.gauges()["commits"]
         steps = counters.steps
-        took, seconds = await loaded(once, 1, count)
+        took, seconds = await run_load(once, 1, count)
         commits = embedded.engine.gauges()["commits"] - before
         more = {
             "messages": round((counters.steps - steps) / count, 1),
@@ -183,15 +183,15 @@ async def _mixed(
                 await transfer()
                 return
             key, began = keys.one(), time.perf_counter()
-            asked = {"operation": "read", "read": True}
+            request = {"operation": "read", "read": True}
             if keys.chance() < 0.5:
-                asked = {"operation": "update", "params": {"value": key}}
-            await embedded.invoke("account", {"key": key, **asked})
+                request = {"operation": "update", "params": {"value": key}}
+            await embedded.invoke("account", {"key": key, **request})
             plain.append((time.perf_counter() - began) * 1000)
 
-        await loaded(once, CONCURRENCY, count // 4)
+        await run_load(once, CONCURRENCY, count // 4)
         moved.clear(), plain.clear(), failed.clear()
-        took, seconds = await loaded(once, CONCURRENCY, count)
+        took, seconds = await run_load(once, CONCURRENCY, count)
         there = await _money(embedded)
     more: dict[str, Any] = {
         "transfers/s": round(len(moved) / seconds),
@@ -205,7 +205,7 @@ async def _mixed(
 
 
 async def _money(embedded: Embedded) -> int:
-    """How much there is more than there was."""
+    """The increase of the total balance."""
     after, there = "", 0
     while True:
         page = await embedded.engine.records.entities(

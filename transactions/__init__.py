@@ -1,10 +1,10 @@
-"""Transactions across stateful functions: entities, and what they promise to coordinators. Pure.
+"""Transactions across stateful functions: entities, the participants of two-phase commits. Pure.
 
-`Participant` is an entity as a state machine over messages; whoever runs it (the engine, a simulator)
-commits what it answers together with what it has to write.
+`Participant` is an entity as a state machine over messages. The engine or a simulator runs it, and
+commits each answer together with its writes.
 """
 
-from .effects import Answer, Damage, Effect, Gone, Request, Run, Save, Write
+from .effects import Answer, Damage, Effect, Perform, Request, Save
 from .entities import EntityType, entity
 from .errors import (
     CONFLICT,
@@ -16,8 +16,8 @@ from .errors import (
     refusal,
 )
 from .participant import Participant
-from .protocol import MessageError, Operate, key_of, parsed
-from .records import Forgotten, Prepared, Row, Tombstone
+from .protocol import Decide, MessageError, Operate, Transaction, key_of, parsed
+from .records import DeletePrepared, DeleteTombstone, EntityWrite, Prepared, Row, Tombstone
 
 __all__ = [
     "CONFLICT",
@@ -28,20 +28,22 @@ __all__ = [
     "VERSION_CONFLICT",
     "Answer",
     "Damage",
+    "Decide",
+    "DeletePrepared",
+    "DeleteTombstone",
     "Effect",
     "EntityType",
-    "Forgotten",
-    "Gone",
+    "EntityWrite",
     "MessageError",
     "Operate",
     "Participant",
+    "Perform",
     "Prepared",
     "Request",
     "Row",
-    "Run",
     "Save",
     "Tombstone",
-    "Write",
+    "Transaction",
     "entity",
     "key_of",
     "parsed",

@@ -1,4 +1,4 @@
-"""What an entity is asked for, and what it asks for in turn."""
+"""Requests to an entity, and the effects that the entity asks its caller for."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .protocol import Operate
 if TYPE_CHECKING:
     from ..composer import JSON, Outcome
     from .protocol import Message
-    from .records import Forgotten, Prepared, Row, Tombstone
+    from .records import EntityWrite, Prepared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A message, with a name to cancel it by."""
+    """A message, with the id by which it is cancelled. `once`: it cannot be delivered twice."""
 
     id: str
     message: Message
@@ -23,13 +23,13 @@ class Request:
 
     @property
     def transaction(self) -> str:
-        """The id of the transaction that it is of; "" for none."""
+        """The id of the message's transaction; "" for none."""
         return "" if isinstance(self.message, Operate) else self.message.transaction.id
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Run an operation on a state; then call `ran`."""
+class Perform:
+    """Perform an operation on a state; then call `Participant.performed` with its outcome."""
 
     request: Request
     operation: str
@@ -39,34 +39,26 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer a request, and with it write what has changed."""
+    """Answer a request, and commit the writes together with the answer."""
 
     request: Request
     outcome: Outcome
-    writes: tuple[Write, ...] = ()
+    writes: tuple[EntityWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Write what has changed, though nobody is answered."""
+    """Commit the writes; there is no request to answer."""
 
-    writes: tuple[Write, ...]
+    writes: tuple[EntityWrite, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An operator has decided otherwise than the coordinator did."""
+    """Report that an operator's decision differs from the coordinator's."""
 
     prepared: Prepared
     committed: bool
 
 
-Write: TypeAlias = "Row | Prepared | Tombstone | Forgotten | Gone"
-Effect: TypeAlias = Run | Answer | Save | Damage
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """The record of what this transaction had prepared is to be deleted."""
-
-    transaction: str
+Effect: TypeAlias = Perform | Answer | Save | Damage

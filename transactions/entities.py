@@ -1,4 +1,4 @@
-"""Entity types: stateful functions as a user writes them, a class or functions.
+"""Entity types: stateful functions, written as a class or as functions.
 
 @entity
 @dataclass
@@ -49,9 +49,10 @@ Upgrade: TypeAlias = "Callable[[Any, int], Any]"
 
 @dataclass(frozen=True, slots=True)
 class EntityType(ActionFunction):
-    """A type of entities, as an action: `function` is its code, which is given messages.
+    """An entity type, as an action: `function` is its code, which takes messages.
 
-    type: the class; None when its operations are functions. Called, it makes an instance, for tests.
+    type: the class; None if its operations are functions. Calling the entity type makes an instance, for
+    tests.
     """
 
     _: KW_ONLY
@@ -71,10 +72,10 @@ class EntityType(ActionFunction):
         return self.type
 
     def executed(self) -> dict[str, JSON]:
-        """Its `exec`: the class or the functions, and what turns messages into calls of them.
+        """Returns the action's `exec`: the class or the functions, with the adapter that calls them.
 
         Raises:
-            CaptureError: when their source cannot travel.
+            CaptureError: if their source cannot be captured.
         """
         if self.type is not None:
             arguments = f"{self.name!r}, {self.type.__name__}"
@@ -86,7 +87,7 @@ class EntityType(ActionFunction):
 
 
 def _executed(source: str, make: str, arguments: str) -> dict[str, JSON]:
-    """`make` is what the adapter makes a `main` of, in a function so that names stay apart."""
+    """Puts the adapter into a function, apart from the user's names; its `make` returns `main`."""
     taken = {getattr(node, "id", getattr(node, "name", "")) for node in ast.walk(ast.parse(source))}
     main, made = (word if word not in taken else f"{word}_" for word in ("main", "adapter"))
     body = indent(f"{inspect.getsource(adapter)}\nreturn {make}\n", "    ")
@@ -110,26 +111,26 @@ def entity(
     limits: dict[str, JSON] | None = None,
 ) -> Callable[[Class], EntityType]: ...  # fmt: skip
 def entity(type: Any = None, /, **options: Any) -> Any:  # noqa: D417  options are one by one
-    """A type of entities: stateful functions, each with a key, that do one operation at a time.
+    """Defines an entity type: stateful functions, each with a key, that perform one operation at a time.
 
-    On a class its public methods are the operations: they are given the parameters by name, and what
-    they return is the result. The state is the fields of a dataclass, or the attributes of another
-    class; a new entity is made without arguments. An exception refuses: then nothing has changed.
-    With `operations` they are functions `(state, params) -> (state, result)`, of a state that is null
-    at first.
+    The operations of a class are its public methods: they take the parameters by name, and return the
+    result. The state is the fields of a dataclass, or the attributes of another class; a new entity is
+    made without arguments. An operation that raises an exception is refused, and changes nothing.
+    With `operations`, the operations are functions `(state, params) -> (state, result)`; the state of a
+    new entity is null.
 
     Args:
         type: the class.
-        name: of the action that the type is; the class's own by default.
-        version: of its state. State of an older one is turned into today's by the class's static
-            method `upgrade(state, version)`, or stays as it is when there is none.
-        state_bytes: what the state of one may take as JSON.
+        name: of the action that runs the entities; the class's name by default.
+        version: of the state. The class's static method `upgrade(state, version)` turns state of an older
+            version into the current one; without the method such a state stays as it is.
+        state_bytes: limit of one entity's state, as JSON.
         limits: of the action.
-        operations: by name, instead of a class.
-        upgrade: as the static method, beside `operations`.
+        operations: functions by name, instead of a class.
+        upgrade: a function `(state, version)`, beside `operations`.
 
     Raises:
-        CompositionError: when it cannot be one; the text says what to do.
+        CompositionError: if this cannot be an entity type; the text says what to do.
     """
     if type is None and "operations" not in options:
         return lambda cls: _of_class(cls, **options)
@@ -163,7 +164,7 @@ def _of_functions(  # noqa: PLR0913, PLR0917  an entity has as many sides
     title = f"entity: {name}"
     _check_operations(title, operations)
     if adapter.UPGRADE in operations:
-        raise CompositionError(f"{title}: 'upgrade' is no operation: give it as upgrade=")
+        raise CompositionError(f"{title}: 'upgrade' cannot be an operation: pass it as upgrade=")
     function = adapter.of_functions(name, operations, upgrade)
     annotations = _annotations(name, function, version, state_bytes)
     return EntityType(name, function, limits, annotations, operations=operations, upgrade=upgrade)
@@ -178,28 +179,28 @@ def _check_class(title: str, cls: Class) -> None:
         inspect.signature(cls).bind()
     except (TypeError, ValueError) as error:
         raise CompositionError(
-            f"{title}: a new one is made without arguments, so each needs a default: {error}"
+            f"{title}: a new entity is made without arguments, so each argument needs a default: {error}"
         ) from error
     if not is_dataclass(cls) and not cls.__dictoffset__:
-        raise CompositionError(f"{title}: it has __slots__ only: make it a dataclass")
+        raise CompositionError(f"{title}: the class has only __slots__: make it a dataclass")
 
 
 def _check_operations(title: str, operations: Operations) -> None:
     if not operations:
-        raise CompositionError(f"{title}: it has no operation: a public method, or a function")
+        raise CompositionError(f"{title}: there is no operation: add a public method or a function")
     for name, function in operations.items():
         kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
         if any(kind(function) for kind in kinds):
             raise CompositionError(
-                f"{title}: {name!r} is async or a generator: an operation computes, and others wait "
-                "for it; what takes time is another part of the composition"
+                f"{title}: {name!r} is async or a generator: an operation only computes, since others "
+                "wait for it: move slow work to another step of the composition"
             )
 
 
 def _annotations(
     name: str, function: Callable[..., Any], version: int, state_bytes: int
 ) -> dict[str, JSON]:
-    """Those of the action; whether they may be is for the action to say."""
+    """Returns the action's annotations; the action checks them."""
     annotations: dict[str, JSON] = {"entity": {"version": version, "bytes": state_bytes}}
     try:
         action = Action(Name.parse(name), Inline(function), annotations=annotations)

@@ -1,10 +1,10 @@
 """The lock of one entity: shared to read, exclusive to write, granted in order of arrival.
 
-Deadlocks cannot be. A *plain* operation holds nothing while it waits. *Declared* transactions take
-their locks in the order of the keys, so they cannot wait for each other in a circle. Those that ask
-as they go wait only for younger ones (wait-die), so neither can they. And a declared one never waits
-for one of the others: then no circle goes through both. Whoever may not wait is refused, keeps its age
-and tries again; it grows older than the others in time.
+Deadlocks are impossible. A *plain* operation holds no lock while it waits. *Declared* transactions
+take their locks in the order of the keys, so they cannot wait for each other in a circle. Transactions
+that take locks as they go wait only for younger ones (wait-die), so neither can they. A declared
+transaction never waits for one of these, so no circle goes through both. A transaction that may not
+wait is refused, keeps its age and tries again; in time it is older than the others.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from .protocol import Order, Transaction
 
-Answer: TypeAlias = Literal["granted", "waits", "refused"]
+LockStatus: TypeAlias = Literal["granted", "waits", "refused"]
 Age: TypeAlias = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who wants the lock, and how. `order` None is a plain operation's, whose owner is itself."""
+    """A request for the lock. `order` None: a plain operation, which is its own owner."""
 
     owner: str
     exclusive: bool
@@ -33,7 +33,7 @@ class Claim:
 
 
 class Lock:
-    """Who holds the entity, and who waits for it."""
+    """The claims that hold the entity, and the claims that wait for it."""
 
     __slots__ = ("_held", "_waiting")
 
@@ -43,11 +43,11 @@ class Lock:
 
     @property
     def free(self) -> bool:
-        """Whether nobody has it and nobody wants it."""
+        """True if no claim holds the lock or waits for it."""
         return not (self._held or self._waiting)
 
     def holds(self, owner: str, *, exclusive: bool = False) -> bool:
-        """Whether it is this one's, to write with `exclusive`."""
+        """True if the owner holds the lock; with `exclusive`, if it may write."""
         claim = self._held.get(owner)
         return claim is not None and (claim.exclusive or not exclusive)
 
@@ -57,10 +57,10 @@ class Lock:
 
     @property
     def waiting(self) -> Iterator[Claim]:
-        """Who waits, the first to come first."""
+        """The waiting claims, in order of arrival."""
         return iter(self._waiting)
 
-    def ask(self, claim: Claim) -> Answer:
+    def ask(self, claim: Claim) -> LockStatus:
         """Grants the claim, lets it wait its turn, or refuses it."""
         if self.holds(claim.owner, exclusive=claim.exclusive):
             return "granted"
@@ -79,16 +79,16 @@ class Lock:
         return "waits"
 
     def take(self, claim: Claim) -> None:
-        """Gives it what it held before a crash."""
+        """Gives the lock to a claim that held it before."""
         self._held[claim.owner] = claim
 
     def release(self, owner: str) -> None:
-        """It is not this one's any more, nor does it wait."""
+        """Withdraws the owner's claims, held and waiting."""
         self._held.pop(owner, None)
         self._waiting = deque(claim for claim in self._waiting if claim.owner != owner)
 
     def granted(self) -> list[Claim]:
-        """Grants it to those who wait, as far as it goes. Returns them."""
+        """Grants the lock to waiting claims, in order, until one must wait. Returns the claims."""
         found = []
         while self._waiting and self._compatible(self._waiting[0]):
             claim = self._waiting.popleft()
@@ -104,12 +104,12 @@ class Lock:
 
 
 def claim_of(transaction: Transaction, *, exclusive: bool) -> Claim:
-    """A transaction's claim."""
+    """Returns a transaction's claim."""
     return Claim(transaction.id, exclusive, transaction.order, transaction.age)
 
 
 def _may_wait(claim: Claim, ahead: list[Claim]) -> bool:
-    """Whether no circle can come of it; see above."""
+    """True if waiting cannot close a circle; see above."""
     by_age = [other for other in ahead if other.order in ("wait", "nowait")]
     match claim.order:
         case None:

@@ -1,15 +1,15 @@
 """Messages to an entity, read from the parameters that its action is invoked with.
 
-An operation of its own accord:
+An operation outside transactions:
 
     {"key", "operation", "params"?, "read"?, "expected_version"?, "by"?, "token"?, "undoes"?}
 
 In a transaction, with `"transaction": {"id", "kind", "deadline", "started"?, "number"?, "order"?,
-"coordinator"?, "epoch"?}` beside the key, by kind:
+"coordinator"?, "epoch"?}` and the key, by kind:
 
     work            one operation, or "operations", on the transaction's own copy; `number` counts
                     these messages here from 1
-    prepare         vote; with "operations" they are run first, else so many (`number`) must have been
+    prepare         vote; performs "operations" first, or requires `number` messages of work before
     prepare_commit  the same, and a yes is the decision: for a transaction's last or only participant
     commit, abort   the decision; answered with {"done": kind} however often it comes
 
@@ -19,7 +19,7 @@ A vote is `{"vote": "yes" | "read" | "committed" | "no", "results"?, "reason"?, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 from ..composer import Error
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from ..composer import JSON
 
-UPGRADE = "upgrade"  # the operation that turns state of an older version into today's
+UPGRADE = "upgrade"  # the operation that turns state of an older version into the current one
 MAX_KEY = 512  # characters of an entity's key
 _NAME = f"a string of 1 to {MAX_KEY} printable characters"
-MAX_OPERATIONS = 1_000  # of one transaction on one entity
-MAX_LOCK_MS = 600_000  # that a transaction may hold a lock it has not prepared
+MAX_OPERATIONS = 1_000  # in one message
+MAX_LOCK_MS = 600_000  # until the deadline of a transaction: it holds no unprepared lock for longer
 
 
 class MessageError(Error):
@@ -40,12 +40,13 @@ class MessageError(Error):
 
 
 Order: TypeAlias = Literal["declared", "wait", "nowait"]
-"""How a transaction takes its locks: in the order of the keys, by age, or at once or not at all."""
+"""The order in which a transaction takes its locks: by key, by age, or without waiting."""
+_ORDERS: dict[str, Order] = {"declared": "declared", "wait": "wait", "nowait": "nowait"}
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One operation, with its parameters; `read` when it leaves the state as it is."""
+    """One operation, with its parameters; `read` if it leaves the state as it is."""
 
     operation: str
     params: JSON
@@ -54,11 +55,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """Whose message it is. `started_ms` is kept when it is tried again: the older goes first.
+    """The transaction of a message.
 
-    After `deadline_ms` it can prepare no more, and its locks are let go of where it has not.
-
-    `coordinator` says who knows the decision, for a participant that has been left in doubt.
+    A transaction that is retried keeps `started_ms`: the older transaction has precedence. After
+    `deadline_ms` it cannot prepare, and participants that have not prepared release their locks.
+    A participant in doubt asks `coordinator` for the decision.
     """
 
     id: str
@@ -69,21 +70,31 @@ class Transaction:
     epoch: int = 0
 
     def past(self, now_ms: int) -> bool:
-        """Whether it can prepare no more."""
+        """True if the transaction is too late to prepare."""
         return self.deadline_ms <= now_ms
 
     @property
     def age(self) -> tuple[int, str]:
-        """Of two transactions the older has the lesser one."""
+        """The older of two transactions has the lesser age."""
         return self.started_ms, self.id
+
+    def to_json(self) -> JSON:
+        return [
+            self.id, self.started_ms, self.deadline_ms, self.order, self.coordinator, self.epoch
+        ]  # fmt: skip
+
+    @classmethod
+    def from_json(cls, doc: Any) -> Transaction:
+        """Reads what `to_json` has written."""
+        return cls(*doc)
 
 
 @dataclass(frozen=True, slots=True)
 class Operate:
-    """An operation of its own accord, by `by` if that may hold the entity's flag.
+    """An operation outside transactions; `by` is the holder of the entity's flag, if it is one.
 
-    `token` is the same each time that the same operation is asked for; what is to undo another names
-    that one's: if that has not come, it never will have.
+    `token` identifies the operation when it is requested again. `undoes` is the token of the operation
+    to undo: if that operation has not come yet, it is refused when it comes.
     """
 
     call: Call
@@ -95,7 +106,7 @@ class Operate:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """`several` when its answer is a list of results, as a declared transaction's is."""
+    """Operations on the transaction's copy. `several`: the answer is a list of results."""
 
     transaction: Transaction
     number: int
@@ -106,7 +117,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """`calls` None: those that it has worked, `number` of them."""
+    """A request to vote. `calls` None: `number` messages of work must have come before."""
 
     transaction: Transaction
     number: int
@@ -117,6 +128,8 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
+    """The coordinator's decision."""
+
     transaction: Transaction
     commits: bool
 
@@ -125,33 +138,31 @@ Message: TypeAlias = Operate | Work | Prepare | Decide
 
 
 def key_of(params: Mapping[str, JSON]) -> str:
-    """The key of the entity that is meant.
+    """Returns the key of the entity that a message is for.
 
     Raises:
-        MessageError: when it is missing or no key.
+        MessageError: if the key is missing or malformed.
     """
     key = params.get("key")
     if not _is_name(key):
         raise MessageError(f"'key' must be {_NAME}, not {key!r:.80}")
-    assert isinstance(key, str)  # noqa: S101  or it would be no name
     return key
 
 
-def _is_name(value: JSON) -> bool:
+def _is_name(value: JSON) -> TypeGuard[str]:
     return type(value) is str and 0 < len(value) <= MAX_KEY and value.isprintable()
 
 
 def parsed(params: Mapping[str, JSON]) -> Message:
-    """The message that an entity's action is invoked with.
+    """Reads the message that an entity's action is invoked with.
 
     Raises:
-        MessageError: naming the field that is wrong.
+        MessageError: if a field is wrong; the text names it.
     """
     about = params.get("transaction")
     if about is None:
-        version = params.get("expected_version")
-        if version is not None:
-            _number(version, "expected_version", 0)
+        given = params.get("expected_version")
+        version = None if given is None else _number(given, "expected_version", 0)
         names = [_text(params.get(name), name) for name in ("by", "token", "undoes")]
         return Operate(_call(params), version, *names)
     if not isinstance(about, dict):
@@ -178,26 +189,33 @@ def parsed(params: Mapping[str, JSON]) -> Message:
 
 
 def _transaction(about: dict[str, JSON]) -> Transaction:
-    id, order = about.get("id"), about.get("order", "declared")
+    id, given, coordinator = (
+        about.get("id"),
+        about.get("order", "declared"),
+        about.get("coordinator"),
+    )
     if not _is_name(id):
         raise MessageError(f"'transaction.id' must be {_NAME}, not {id!r:.80}")
-    assert isinstance(id, str)  # noqa: S101  or it would be no name
-    if order not in ("declared", "wait", "nowait"):
+    order = _ORDERS.get(given) if type(given) is str else None
+    if order is None:
         raise MessageError(
-            f"'transaction.order' must be declared, wait or nowait, not {order!r:.80}"
+            f"'transaction.order' must be declared, wait or nowait, not {given!r:.80}"
         )
     deadline = _number(about.get("deadline"), "transaction.deadline", 0)
     started = _number(about.get("started", 0), "transaction.started", 0)
     epoch = _number(about.get("epoch", 0), "transaction.epoch", 0)
-    return Transaction(id, started, deadline, order, about.get("coordinator"), epoch)
+    known = coordinator if isinstance(coordinator, str) else None
+    return Transaction(id, started, deadline, order, known, epoch)
 
 
 def _call(params: Mapping[str, JSON]) -> Call:
     operation, given = params.get("operation"), params.get("params")
     if type(operation) is not str or not operation:
-        raise MessageError(f"'operation' must be the name of one, not {operation!r:.80}")
+        raise MessageError(f"'operation' must be the name of an operation, not {operation!r:.80}")
     if operation == UPGRADE:
-        raise MessageError(f"'operation' must not be {UPGRADE!r}: that is asked for when it is due")
+        raise MessageError(
+            f"'operation' must not be {UPGRADE!r}: the server calls it when it is due"
+        )
     if given is None:
         given = {}
     if type(given) is not dict:
@@ -211,9 +229,10 @@ def _calls(params: Mapping[str, JSON]) -> tuple[Call, ...] | None:
         return None
     if type(given) is not list or not 0 < len(given) <= MAX_OPERATIONS:
         raise MessageError(f"'operations' must be a list of 1 to {MAX_OPERATIONS} operations")
-    if not all(type(item) is dict for item in given):
+    objects = [item for item in given if type(item) is dict]
+    if len(objects) < len(given):
         raise MessageError("'operations' must be objects: {'operation', 'params'?, 'read'?}")
-    return tuple(map(_call, given))
+    return tuple(map(_call, objects))
 
 
 def _text(value: JSON, field: str) -> str | None:

@@ -1,22 +1,26 @@
-"""What is stored of an entity: its row, what it has prepared, and the transactions that ended here."""
+"""The stored records of an entity: its row, its votes of yes, and tombstones of what ended here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..composer import Failure, Success
 from .protocol import Transaction
 
 if TYPE_CHECKING:
-    from ..composer import JSON
+    from ..composer import JSON, Outcome
+
+Stored: TypeAlias = Any
+"""JSON that a `to_json` of this module has written, read back from a store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """An entity's state, None for none.
 
-    `version` counts what has been written, `schema` is the version of its type that has written it,
-    `flag` is who has locked it for longer than one operation: a semantic lock.
+    `version` counts the writes, `schema` is the version of the entity type that wrote the state, and
+    `flag` names the holder of a semantic lock, which outlasts one operation.
     """
 
     state: JSON = None
@@ -27,11 +31,11 @@ class Row:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing of it needs to be stored."""
+        """True if the row need not be stored."""
         return self.state is None and self.flag is None
 
     def changed(self, state: JSON, schema: int, now_ms: int) -> Row:
-        """The row with this state, of this version of the type."""
+        """Returns the row with this state, written by this version of the entity type."""
         if state is None and self.flag is None:
             return Row()
         return Row(state, self.version + 1, schema, now_ms, self.flag)
@@ -40,16 +44,16 @@ class Row:
         return [self.state, self.version, self.schema, self.changed_ms, self.flag]
 
     @classmethod
-    def from_json(cls, doc: JSON) -> Row:
+    def from_json(cls, doc: Stored) -> Row:
         return cls(*doc)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A vote of yes: the state after it, and who knows the decision.
+    """A vote of yes: the state that a commit will write, and the transaction that decides.
 
-    `heuristic` is what an operator has decided meanwhile, `by` whom and `why`; `damaged` when the
-    decision was another.
+    `heuristic` is an operator's decision, made `by` somebody and explained by `why`. `damaged`: the
+    coordinator decided otherwise.
     """
 
     transaction: Transaction
@@ -63,16 +67,12 @@ class Prepared:
     damaged: bool = False
 
     def applied(self, row: Row, now_ms: int) -> Row:
-        """The row after it, committed."""
+        """Returns the row after the commit."""
         return row.changed(self.state, self.schema, now_ms)
 
     def to_json(self) -> JSON:
-        owner = self.transaction
         return {
-            "transaction": [
-                owner.id, owner.started_ms, owner.deadline_ms, owner.order, owner.coordinator,
-                owner.epoch,
-            ],
+            "transaction": self.transaction.to_json(),
             "state": self.state,
             "schema": self.schema,
             "results": list(self.results),
@@ -81,12 +81,12 @@ class Prepared:
             "by": self.by,
             "why": self.why,
             "damaged": self.damaged,
-        }  # fmt: skip
+        }
 
     @classmethod
-    def from_json(cls, doc: JSON) -> Prepared:
+    def from_json(cls, doc: Stored) -> Prepared:
         return cls(
-            Transaction(*doc["transaction"]),
+            Transaction.from_json(doc["transaction"]),
             doc["state"],
             doc["schema"],
             tuple(doc["results"]),
@@ -100,25 +100,47 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What has been done here and may come again: a transaction that has ended, or an operation.
+    """A transaction or an operation that ended here and may be requested again.
 
-    `answer` is the operation's, as [code or None, value]; None for what must not be done any more.
+    `answer` is the operation's outcome, to be given again; None forbids the operation from now on.
     """
 
     of: str
     until_ms: int
-    answer: JSON = None
+    answer: Outcome | None = None
 
     def to_json(self) -> JSON:
-        return [self.of, self.until_ms, self.answer]
+        """Returns [of, until_ms, answer]: the answer is [code or None, value] or None."""
+        match self.answer:
+            case Success(value):
+                return [self.of, self.until_ms, [None, value]]
+            case Failure(code, error):
+                return [self.of, self.until_ms, [code, error]]
+            case _:
+                return [self.of, self.until_ms, None]
 
     @classmethod
-    def from_json(cls, doc: JSON) -> Tombstone:
-        return cls(*doc)
+    def from_json(cls, doc: Stored) -> Tombstone:
+        of, until_ms, answer = doc
+        if answer is None:
+            return cls(of, until_ms)
+        code, value = answer
+        return cls(of, until_ms, Success(value) if code is None else Failure(code, value))
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """A tombstone that is to be deleted."""
+class DeletePrepared:
+    """Delete the vote of this transaction."""
+
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTombstone:
+    """Delete the tombstone of this transaction or operation."""
 
     of: str
+
+
+EntityWrite: TypeAlias = Row | Prepared | Tombstone | DeletePrepared | DeleteTombstone
+"""A record of an entity that is stored or deleted."""

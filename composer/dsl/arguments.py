@@ -1,7 +1,7 @@
 """The kinds of argument a combinator can take: how each is checked, written as JSON, and read back.
 
-A kind's `take` returns the argument as it is kept, or raises ValueError with what it must be; whoever
-asks puts the combinator's and the argument's name in front.
+A kind's `take` returns the argument in the form in which it is kept, or raises ValueError with the form
+that it must have. `build` puts the names of the combinator and of the argument in front.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ REQUIRED: Any = object()
 class Kind:
     """One kind of argument. Without `write` and `read` it is kept as the JSON it is.
 
+    read: makes an argument of JSON whose shape nothing has checked; `take` checks the argument.
     parts: the compositions in an argument of this kind, each with where it stands, given the
         argument's name and value; None when there can be none.
     """
 
     take: Callable[[Any], Any]
     write: Callable[[Any], JSON] = lambda value: value
-    read: Callable[[JSON], Any] = lambda doc: doc
+    read: Callable[[Any], Any] = lambda doc: doc
     parts: Callable[[str, Any], Iterable[tuple[str, Any]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a combinator; `default` REQUIRED when it must be given."""
+    """One argument of a combinator; its `default` is REQUIRED if the argument must be given."""
 
     kind: Kind
     default: Any = REQUIRED
@@ -52,7 +53,7 @@ def _json(value: Any) -> JSON:
 
 
 def _plain(value: Any) -> JSON:
-    """A copy of its own, with lists for tuples."""
+    """A copy that shares nothing with the value, with lists for tuples."""
     if isinstance(value, dict):
         return {key: _plain(member) for key, member in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -62,7 +63,7 @@ def _name(value: Any) -> str:
     try:
         return str(Name.parse(value))
     except InvalidNameError as error:
-        raise ValueError(f"is no action name: {error}") from error
+        raise ValueError(f"is not an action name: {error}") from error
 
 
 def _variables(value: Any) -> dict[str, JSON]:
@@ -75,7 +76,7 @@ def _variables(value: Any) -> dict[str, JSON]:
 
 def _variable_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"has {name!r}, which cannot name a variable")
+        raise ValueError(f"has {name!r}, which is not a variable name: use letters, digits and '_'")
     return name
 
 
@@ -89,7 +90,7 @@ def _template(value: Any) -> Template:
     try:
         return value if isinstance(value, Template) else Template.of(value)
     except ExpressionError as error:
-        raise ValueError(f"is no template: {error}") from error
+        raise ValueError(f"is not a template: {error}") from error
 
 
 def _predicate(value: Any) -> Predicate:
@@ -156,7 +157,7 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def optional(kind: Kind) -> Kind:
-    """The same, or None."""
+    """The same kind, with None allowed."""
     below = kind.parts
     return Kind(
         lambda value: None if value is None else kind.take(value),

@@ -1,4 +1,4 @@
-"""Writes down a program: instructions, with labels for targets that are not known yet."""
+"""The assembler: collects a program's instructions, and resolves the labels that they jump to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Label:
 
 
 class Assembler:
-    """Collects instructions, with labels for targets that are not known yet."""
+    """Collects instructions, with labels for targets that are not placed yet."""
 
     def __init__(self, namespace: str) -> None:
         self.path = ""
@@ -45,7 +45,7 @@ class Assembler:
         """Appends an instruction; a target may be a Label, or a tuple of them.
 
         Raises:
-            CompositionError: when the program grows too large.
+            CompositionError: the program grows too large.
         """
         if len(self._code) >= MAX_INSTRUCTIONS:
             raise CompositionError(
@@ -73,28 +73,28 @@ class Assembler:
         return str(Name.parse(name).within(self._namespace))
 
     def function(self, runtime: dict[str, JSON]) -> str:
-        """Takes an inline function into the program. Returns its hash."""
+        """Adds an inline function to the program. Returns its hash."""
         text = json.dumps(runtime, sort_keys=True)
         digest = sha256(text.encode()).hexdigest()
         self._functions[digest] = runtime
         return digest
 
     @contextmanager
-    def inside(self, what: str) -> Iterator[None]:
-        """Notes what the code that follows stands in."""
-        self._inside.append(what)
+    def inside(self, construct: str) -> Iterator[None]:
+        """Marks the code that follows as the inside of a construct: a saga, or a step."""
+        self._inside.append(construct)
         try:
             yield
         finally:
             self._inside.pop()
 
-    def stands_in(self, what: str) -> bool:
-        """Whether this is the innermost of what the code stands in."""
-        return self._inside[-1:] == [what]
+    def is_directly_inside(self, construct: str) -> bool:
+        """True if the code stands in this construct, and in no other inside it."""
+        return self._inside[-1:] == [construct]
 
     @contextmanager
     def within(self, where: str) -> Iterator[None]:
-        """The code that follows is of a part, and `where` it stands in the one around it."""
+        """Extends `path` by `where`, the place of the part to which the code that follows belongs."""
         outer = self.path
         self.path = f"{outer}.{where}" if outer else where
         try:
@@ -103,7 +103,7 @@ class Assembler:
             self.path = outer
 
     def program(self, dialect: Dialect = PLAIN) -> Program:
-        """What has been collected, with its labels resolved: a program in this dialect."""
+        """The program of the instructions collected so far, in this dialect."""
         instructions = tuple(
             instruction(**{name: _resolved(value) for name, value in arguments.items()})
             for instruction, arguments in self._code

@@ -1,6 +1,6 @@
 """The canvas on which combinators are drawn: nodes, edges between them, and clusters of nodes.
 
-Combinators draw themselves on it; the views implement it and write the picture down.
+Combinators draw themselves on a canvas. The views implement it and write the picture down.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = Literal["step", "data", "choice", "bar", "point", "terminal"]
 Ends: TypeAlias = "list[tuple[str, str]]"
-"""Where the next part is to be joined on: nodes, each with the label of the edge that leaves it."""
+"""The loose ends of a picture: nodes, each with the label of the edge that will leave it."""
 
 
 class Canvas(Protocol):
@@ -20,13 +20,13 @@ class Canvas(Protocol):
 
     @property
     def size(self) -> int:
-        """How many nodes have been drawn."""
+        """The number of nodes drawn so far."""
 
     def node(self, label: str, shape: Shape, ends: Ends) -> str:
         """Draws a node and an edge to it from each of the ends. Returns its id."""
 
     def leaf(self, label: str, ends: Ends, shape: Shape = "step") -> Ends:
-        """Draws a node as `node` does. Returns it as the end that leads on."""
+        """Draws a node as `node` does. Returns the end that leads on from it."""
 
     def edge(self, start: str, end: str, label: str) -> None:
         """Draws an edge between two nodes."""

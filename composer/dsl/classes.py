@@ -1,7 +1,7 @@
-"""Classes: captured as source, as inline functions are, by the same rules.
+"""Classes: captured as source, by the same rules as inline functions.
 
-Of its decorators only `dataclass` travels along; what the module `dataclasses` exports is imported
-again. Another class of the user's does not travel, so it may not be a base.
+Of its decorators only `dataclass` is sent; names that the module `dataclasses` exports are imported
+again. Other classes of the user are not sent, so a base class must be a builtin.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ _ADVICE = Advice(
     foreign="move it into the class, make it a parameter, or import the module that it is in",
 )
 
-# Annotations are strings here, and `dataclass` would look for the module in vain where only this source
-# is: it is shown what they mean to it.
-_SHOWN = '@lambda cls: setattr(cls, "__annotations__", {}) or cls'
+# Annotations are strings here. In a worker, which has only this source, `dataclass` cannot look their
+# names up in the module, so the source gives it the meanings of the special annotations.
+_FIELDS_DECORATOR = '@lambda cls: setattr(cls, "__annotations__", {}) or cls'
 _MEANINGS = (
     (typing.ClassVar, '__import__("typing").ClassVar'),
     (dataclasses.InitVar, '__import__("dataclasses").InitVar'),
     (dataclasses.KW_ONLY, '__import__("dataclasses").KW_ONLY'),
 )
-_HEAD = re.compile(r"\s*(\w+)\s*(?:\.\s*(\w+))?")  # as `dataclasses` itself reads an annotation
+_ANNOTATION_HEAD = re.compile(
+    r"\s*(\w+)\s*(?:\.\s*(\w+))?"
+)  # as `dataclasses` itself reads an annotation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a class stands: the text of its module, and whether annotations in it are postponed."""
+    """The module of a class: its names, its text, and True if its annotations are postponed."""
 
     scope: Scope
     text: str
@@ -51,10 +53,10 @@ class _Place:
 
 
 def capture_class(cls: type[Any]) -> str:
-    """Source that defines the class where nothing else is, by its own name.
+    """Source that defines the class, under its own name, in a worker that has nothing else.
 
     Raises:
-        CaptureError: when its source cannot be read, or refers to what cannot travel.
+        CaptureError: its source cannot be read, or refers to a name that cannot be sent to a worker.
     """
     methods = list(_methods(cls))
     if not methods:
@@ -80,7 +82,7 @@ def capture_class(cls: type[Any]) -> str:
 
 
 def _methods(cls: type[Any]) -> Iterator[FunctionType]:
-    """The functions that are written in it."""
+    """The functions that are written in the class."""
     for member in vars(cls).values():
         parts: tuple[Any, ...] = (member,)
         if isinstance(member, property):
@@ -94,7 +96,7 @@ def _methods(cls: type[Any]) -> Iterator[FunctionType]:
 
 
 def _node(cls: type[Any], code: CodeType, text: str) -> ast.ClassDef | None:
-    """The smallest class of this name that this code of a method stands in."""
+    """The smallest class of this name that contains the code of this method."""
     found = [
         node
         for node in nodes(text)
@@ -109,12 +111,12 @@ def _check_bases(title: str, node: ast.ClassDef) -> None:
     for base in node.bases:
         if isinstance(base, ast.Name) and not hasattr(builtins, base.id):
             raise CaptureError(
-                f"{title} inherits from {base.id!r}, which cannot travel to a worker: write what it "
-                "has from there into the class itself"
+                f"{title} inherits from {base.id!r}, which cannot be sent to a worker: copy the inherited "
+                "members into the class itself"
             )
 
 
-# --- its source --------------------------------------------------------------------------------
+# --- source ------------------------------------------------------------------------------------
 
 
 def _source(place: _Place, node: ast.ClassDef) -> str:
@@ -124,10 +126,10 @@ def _source(place: _Place, node: ast.ClassDef) -> str:
     inside = [part for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
     for part in sorted(inside, key=lambda part: -part.lineno):
         if _dataclass_decorators(place, part):
-            line = lines[part.lineno - 1][: part.col_offset] + _shown(place, part)
+            line = lines[part.lineno - 1][: part.col_offset] + _fields_decorator(place, part)
             segment.insert(part.lineno - node.lineno, line)
     kept = [f"{margin}@{decorator}" for decorator in _dataclass_decorators(place, node)]
-    opened = ["if True:"] if margin else []  # it is indented, and strings in it keep their margin
+    opened = ["if True:"] if margin else []  # dedenting would change strings
     return "\n".join([*opened, *kept, *segment])
 
 
@@ -136,8 +138,8 @@ def _dataclass_decorators(place: _Place, node: ast.ClassDef) -> list[str]:
     return [text for text in written if _meaning(place.scope, text) is dataclasses.dataclass]
 
 
-def _shown(place: _Place, node: ast.ClassDef) -> str:
-    """A decorator by which a dataclass's annotations say what is a field, and no more."""
+def _fields_decorator(place: _Place, node: ast.ClassDef) -> str:
+    """A decorator that keeps of a dataclass's annotations only the names and kinds of its fields."""
     special = []
     for statement in node.body:
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
@@ -149,34 +151,34 @@ def _shown(place: _Place, node: ast.ClassDef) -> str:
             if known is meaning
         ]
     fields = "dict.fromkeys(cls.__annotations__)"
-    return _SHOWN.format(f"{fields} | {{{', '.join(special)}}}" if special else fields)
+    return _FIELDS_DECORATOR.format(f"{fields} | {{{', '.join(special)}}}" if special else fields)
 
 
 def _annotation(place: _Place, node: ast.expr) -> str:
-    """What `dataclass` has read: a string that is postponed is one in quotes."""
+    """The text of an annotation as `dataclass` reads it; postponing quotes a string once more."""
     if isinstance(node, ast.Constant) and type(node.value) is str and not place.postponed:
         return node.value
     return ast.get_source_segment(place.text, node) or ""
 
 
 def _meaning(scope: Scope, source: str) -> object:
-    """What a decorator or an annotation names, arguments apart; None when it cannot be told."""
-    found = _HEAD.match(source)
+    """The object that a decorator or an annotation names, without its arguments; None if unknown."""
+    found = _ANNOTATION_HEAD.match(source)
     if found is None:
         return None
     value = scope.globals.get(found[1])
     return value if found[2] is None else getattr(value, found[2], None)
 
 
-# --- what it refers to -------------------------------------------------------------------------
+# --- references --------------------------------------------------------------------------------
 
 
 def _preamble(scope: Scope, source: str) -> list[str]:
     try:
         code = compile(f"{FUTURE}\n{source}", scope.title, "exec", dont_inherit=True)
-    except SyntaxError as error:  # `nonlocal` is all that needs what stands around it
+    except SyntaxError as error:  # only `nonlocal` needs the code around the class
         raise CaptureError(
-            f"{scope.title} assigns what is not its own: {error.msg}: {_ADVICE.assigned}"
+            f"{scope.title} assigns a variable that is defined outside: {error.msg}: {_ADVICE.assigned}"
         ) from None
     found = list(references(code, frozenset()))
     exported = {

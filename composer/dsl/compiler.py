@@ -1,4 +1,4 @@
-"""From a composition to the program that the machine runs."""
+"""Compiles a composition to the program that the machine runs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def compile(composition: Composition, *, namespace: str = DEFAULT_NAMESPACE) -> Program:
-    """The program of a composition. Equal compositions give equal programs, with one hash.
+    """Compiles a composition. Equal compositions give equal programs, with one hash.
 
     Args:
-        composition: what to compile.
-        namespace: where actions are that are named without one.
+        composition: the composition.
+        namespace: the namespace of actions that are named without one.
 
     Raises:
-        CompositionError: when it is too large.
+        CompositionError: the composition is too large.
     """
     assembler = Assembler(namespace)
     composition.row.lower(assembler, composition)
     assembler.emit(End)
     program = assembler.program()
     if why := flaw(program.to_json(), depth=MADE_DEPTH):
-        raise CompositionError(f"the composition compiles to what cannot be written: {why}")
+        raise CompositionError(f"the program of the composition cannot be written: {why}")
     return program

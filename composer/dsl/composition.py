@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Lowering: TypeAlias = Callable[[Assembler, "Composition"], None]
     Drawing: TypeAlias = Callable[[Canvas, "Composition", Ends], Ends]
 
-MAX_NESTING = 60  # each takes up to three levels of JSON, of which there are `values.MAX_DEPTH`
+MAX_NESTING = 60  # each takes up to three levels of JSON, and `values.MAX_DEPTH` are allowed
 
 
 class Effect(Enum):
@@ -61,21 +61,22 @@ class InComposer:
 class Row:
     """A combinator.
 
-    type: its name in JSON, which is Composer's where Composer has it.
-    name: its constructor's name, which its errors begin with.
-    arguments: what it takes, by name.
+    type: its name in JSON; Composer's name if Composer has the combinator.
+    name: its constructor's name, with which its errors begin.
+    arguments: its arguments, by name.
     lower: emits its code, which takes the value, leaves its result as the value, and leaves the frames as
-        it found them. When it fails it does not come back.
-    check: what is wrong with its arguments together.
-    draw: draws it, given what leads to it; returns what leads on. None: its components, in a box.
-    title: its arguments in a few words, for drawings; its type when None.
-    effect: the effect that it may have by itself. A row that does not say may have any.
-    in_order: each of its parts runs once, one after the other, so a saga's pivot may stand among them.
-    fails: it always fails, so nothing may follow it.
+        it found them. Code that fails does not return.
+    check: the problems of its arguments together.
+    draw: draws it after the given ends; returns the ends that lead on. None: its components, in a box.
+    title: its arguments in a few words, for diagrams. None: its type.
+    effect: the effect that it may have by itself; any effect, by default.
+    in_order: True if each of its parts runs once, one after the other: a saga's pivot may be among them.
+    fails: True if it always fails: nothing may follow it.
     composer: its names in Composer's JSON.
+    unhosted: why an OpenWhisk conductor action cannot run it with these arguments; None when it can.
 
-    An export to another language is not in the row: it needs the machinery of that language, which finds
-    it in one table of its own, by row.
+    The export to another language is not in the row, because it needs the machinery of that language. Each
+    language has one table of exports, by row.
     """
 
     type: str
@@ -89,6 +90,7 @@ class Row:
     in_order: bool = False
     fails: bool = False
     composer: InComposer = InComposer()
+    unhosted: Callable[[Mapping[str, Any]], str | None] = lambda _: None
 
 
 _rows: dict[str, Row] = {}
@@ -97,10 +99,10 @@ ROWS: Final[Mapping[str, Row]] = MappingProxyType(_rows)
 
 
 def define(row: Row) -> Row:
-    """Enters a combinator into `ROWS`.
+    """Adds a combinator to `ROWS`.
 
     Raises:
-        ValueError: there is one of this type.
+        ValueError: there is a combinator of this type already.
     """
     if row.type in _rows:
         raise ValueError(f"there is a combinator {row.type!r} already")
@@ -110,7 +112,7 @@ def define(row: Row) -> Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
-    """A node of the tree. Build one with the functions of this package, never by hand."""
+    """A node of the tree. Build nodes with the functions of this package, never by hand."""
 
     row: Row
     arguments: Mapping[str, Any]
@@ -135,36 +137,36 @@ class Composition:
     # --- combinators that read better as methods ---------------------------------------------
 
     def then(self, *parts: Part) -> Composition:
-        """This, then the parts, each on the result of the one before."""
+        """This, then the parts, each on the result of the part before it."""
         first = self.arguments["components"] if self.type == "sequence" else (self,)
         return build(ROWS["sequence"], components=(*first, *parts))
 
     def catch(self, handler: Part, *, errors: str | list[str] = ()) -> Composition:  # type: ignore[assignment]
-        """This, and `handler` on its error: as `composer.do`."""
+        """This, and `handler` on its error, as `composer.do`."""
         return build(ROWS["try"], body=self, handler=handler, errors=errors)
 
     def ensure(self, finalizer: Part) -> Composition:
-        """This, and `finalizer` whatever happens: as `composer.ensure`."""
+        """This, and `finalizer` on its result or error, as `composer.ensure`."""
         return build(ROWS["finally"], body=self, finalizer=finalizer)
 
     def retry(self, count: int | None, **policy: Any) -> Composition:
-        """This, again when it fails: as `composer.retry`."""
+        """This, retried when it fails, as `composer.retry`."""
         return build(ROWS["retry"], count=count, components=(self,), **policy)
 
     def repeat(self, count: int) -> Composition:
-        """This, so many times: as `composer.repeat`."""
+        """This, `count` times, as `composer.repeat`."""
         return build(ROWS["repeat"], count=count, components=(self,))
 
     def timeout(self, seconds: float) -> Composition:
-        """This, within so many seconds: as `composer.timeout`."""
+        """This, with a timeout in seconds, as `composer.timeout`."""
         return build(ROWS["timeout"], seconds=seconds, components=(self,))
 
     def forward(self, take: Any, *, carry: Any = None, into: str | None = None) -> Composition:
-        """This, on a projection of its input: as `composer.forward`."""
+        """This, on a projection of its input, as `composer.forward`."""
         return build(ROWS["forward"], take=take, components=(self,), carry=carry, into=into)
 
     def asynchronous(self) -> Composition:
-        """This, without waiting for it: as `composer.asynchronous`."""
+        """This, without waiting for its end, as `composer.asynchronous`."""
         return build(ROWS["async"], components=(self,))
 
     # --- JSON --------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ class Composition:
         return doc
 
     def children(self) -> Iterator[tuple[str, Composition]]:
-        """The parts directly below, each with where it stands: `components[0]`, `handler`."""
+        """The parts directly below, each with its place: `components[0]`, `handler`."""
         return _parts(self.row, self.arguments)
 
     def walk(self) -> Iterator[Composition]:
@@ -194,7 +196,7 @@ class Composition:
             left.extend(child for _, child in reversed(list(node.children())))
 
     def definitions(self) -> Iterator[tuple[str, Any]]:
-        """The actions that it defines where it names them: an ActionFunction, or a document."""
+        """The actions that it defines inline, by name: an ActionFunction, or a document."""
         for node in self.walk():
             definition = node.arguments.get("action")
             if definition is not None:
@@ -208,10 +210,10 @@ Part = Any  # a Composition, an action's name, a Python function, a predicate, o
 
 
 def build(row: Row, **arguments: Any) -> Composition:
-    """A checked node.
+    """Makes a node from checked arguments.
 
     Raises:
-        CompositionError: naming the combinator and the argument, and what it must be.
+        CompositionError: an argument is wrong; the text names it, its combinator and the remedy.
     """
     if unknown := arguments.keys() - row.arguments.keys():
         raise CompositionError(
@@ -244,10 +246,10 @@ def _parts(row: Row, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Compos
 
 
 def as_part(value: Part) -> Composition:
-    """What may stand for a composition: one itself, an action's name, a function, None.
+    """Makes a composition of a composition, an action's name, a function, a path, a predicate or None.
 
     Raises:
-        ValueError: for anything else, with what it may be.
+        ValueError: the value is anything else.
     """
     if isinstance(value, Composition):
         return value

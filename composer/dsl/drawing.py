@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..values import JSON
     from .canvas import Canvas, Ends
     from .composition import Composition
 
-MAX_WORDS = 48  # characters of a label that a value has written
+MAX_LABEL = 48  # characters
+PredicateDoc: TypeAlias = "Mapping[str, Any]"
+"""A predicate, or an operand of one, as `Predicate.to_json` writes it."""
+
 _SIGNS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 
 
 def draw(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
-    """Draws a composition after the ends; returns what leads on from it."""
+    """Draws a composition after the ends. Returns the ends that lead on from it."""
     if node.row.draw is not None:
         return node.row.draw(canvas, node, ends)
     return canvas.cluster(title(node), lambda: draw_components(canvas, node, ends))
@@ -28,7 +33,7 @@ def draw_components(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
 
 
 def draw_data(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
-    """Draws a node by its title, as what works on data."""
+    """Draws a node that only works on data, as its title."""
     return canvas.leaf(title(node), ends, "data")
 
 
@@ -40,23 +45,24 @@ def title(node: Composition) -> str:
 def words(value: JSON) -> str:
     """A value, or a template's JSON, cut to a label's length."""
     if isinstance(value, dict) and "$path" in value:
-        name = value.get("$var")
-        return f"{name}{value['$path'][1:]}" if name else str(value["$path"])
+        place, variable = str(value["$path"]), value.get("$var")
+        return f"{variable}{place[1:]}" if variable else place
     if isinstance(value, dict):
         inner = ", ".join(f"{key}: {words(member)}" for key, member in value.items())
-        return _short("{" + inner + "}")
-    return _short(value if isinstance(value, str) else str(value))
+        return shortened("{" + inner + "}")
+    return shortened(str(value))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 1] + "…"
+def shortened(text: str) -> str:
+    """A text, cut to a label's length."""
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
-def predicate_words(doc: JSON) -> str:
+def predicate_words(doc: PredicateDoc) -> str:
     """A predicate's JSON, to read."""
     op = doc["op"]
     if op in _SIGNS:
-        right = doc["right"]
+        right: PredicateDoc = doc["right"]
         shown = repr(right["value"]) if "value" in right else _place(right)
         return f"{_place(doc['left'])} {_SIGNS[op]} {shown}"
     if op in ("and", "or"):
@@ -68,5 +74,5 @@ def predicate_words(doc: JSON) -> str:
     return f"{_place(doc['of'])} {tests[op]}"
 
 
-def _place(doc: JSON) -> str:
-    return words({f"${key}": value for key, value in doc.items()})
+def _place(selector: PredicateDoc) -> str:
+    return words({f"${key}": value for key, value in selector.items()})

@@ -1,7 +1,7 @@
 """Inline functions: captured as source while composing, run in a worker.
 
-A function travels alone. What it refers to must be a literal (carried along as a constant), a module
-(imported again where it runs) or a builtin name; anything else is refused here, with what to do.
+A function is sent to a worker alone. Each name that it refers to must be a literal (sent as a constant),
+a module (imported again in the worker) or a builtin; any other name is refused here, with the remedy.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 KIND = "python:3"
 MAX_ARGUMENTS = 2  # the value, and the variables
-FUTURE = "from __future__ import annotations"  # what annotations name stays here
+FUTURE = "from __future__ import annotations"  # the types in annotations are not sent
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
 class ActionFunction:
-    """A function that is an action: in-process where it is embedded, captured when deployed.
+    """A function that is an action: it runs in this process when embedded, in a worker when deployed.
 
-    It is still a function: calling it runs it.
+    The object can still be called as the function.
     """
 
     name: str
@@ -51,7 +51,7 @@ class ActionFunction:
         """The action as it is deployed to a server.
 
         Raises:
-            CaptureError: when its source cannot travel.
+            CaptureError: its source cannot be sent to a worker.
         """
         doc: dict[str, JSON] = {"exec": self.executed()}
         if self.limits:
@@ -61,17 +61,17 @@ class ActionFunction:
         return doc
 
     def executed(self) -> dict[str, JSON]:
-        """Its `exec`: the code that is run where it is deployed.
+        """Its `exec`: the code that a worker runs.
 
         Raises:
-            CaptureError: when its source cannot travel.
+            CaptureError: its source cannot be sent to a worker.
         """
         return capture(self.function)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about what cannot travel; `{name!r}` stands for it."""
+    """Remedies for names that cannot be sent to a worker; `{name!r}` stands for the name."""
 
     assigned: str
     undefined: str
@@ -80,9 +80,9 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean where a function or a class stands.
+    """The meaning of names at the place of a function or a class.
 
-    title: what errors call it.
+    title: the function or class, for errors.
     own: its own name, by which it may refer to itself.
     """
 
@@ -106,7 +106,7 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
     """The function as an action's `exec`: `{"kind": "python:3", "code": source, "main": name}`.
 
     Raises:
-        CaptureError: when its source cannot be read, or refers to what cannot travel.
+        CaptureError: its source cannot be read, or refers to a name that cannot be sent to a worker.
     """
     if not isinstance(function, FunctionType):
         raise CaptureError(_no_source(function))
@@ -115,7 +115,7 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
         raise CaptureError(f"{name} is a generator: a function of a composition returns its result")
     if function.__defaults__ or function.__kwdefaults__:
         raise CaptureError(
-            f"{name} has default values, which do not travel: put them inside the function, "
+            f"{name} has default values, which are not sent to a worker: put them inside the function, "
             "or declare them with composer.let"
         )
     if code.co_argcount > MAX_ARGUMENTS or code.co_kwonlyargcount:
@@ -136,7 +136,9 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
         if _is_annotated(node):
             preamble.insert(0, FUTURE)
         if node.col_offset:
-            preamble.append("if True:")  # it is indented, and strings in it keep their margin
+            preamble.append(
+                "if True:"
+            )  # the source is indented; dedenting would change its strings
     return {"kind": KIND, "code": "\n".join([*preamble, source, ""]), "main": main}
 
 
@@ -152,26 +154,26 @@ def _no_source(function: object) -> str:
             "wrap it, as in lambda params: ..."
         )
     return (
-        f"{function!r} is no plain function: use a def or a lambda "
-        "(a method or an object with state cannot travel to a worker)"
+        f"{function!r} is not a plain function: use a def or a lambda "
+        "(a method or an object with state cannot be sent to a worker)"
     )
 
 
-# --- what it refers to -------------------------------------------------------------------------
+# --- references --------------------------------------------------------------------------------
 
 
 def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines that define, where it runs, what it refers to here.
+    """Lines of code that define in a worker the names that a function refers to here.
 
     Raises:
-        CaptureError: naming what cannot travel.
+        CaptureError: a name cannot be sent to a worker; the text gives the name and the remedy.
     """
     lines = set()
     for verb, variable in found:
         if verb != "load":
             raise CaptureError(
-                f"{scope.title} assigns {variable!r}, which is not its own and only its worker "
-                f"would see: {scope.advice.assigned}"
+                f"{scope.title} assigns {variable!r}, which is defined outside, and only the worker "
+                f"would see the new value: {scope.advice.assigned}"
             )
         if variable == scope.own:
             continue
@@ -187,7 +189,7 @@ def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> list[str]:
     return sorted(lines)
 
 
-def _content(scope: Scope, variable: str) -> object:
+def _content(scope: Scope, variable: str) -> Any:
     try:
         return scope.cells[variable].cell_contents
     except ValueError:
@@ -200,8 +202,8 @@ _LOADS = {"LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
 
 
 def references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """What it, and all that is defined in it, loads from or assigns to outside; `free`: cells."""
-    bound = {"__name__", "__annotations__"}  # in a class body, what it has assigned itself
+    """The outer names that code, with all code inside it, loads or assigns; `free` are its cells."""
+    bound = {"__name__", "__annotations__"}  # and, in a class body, the names that it has assigned
     for instruction in dis.get_instructions(code):
         verb, _, where = instruction.opname.partition("_")
         variable = instruction.argval
@@ -222,26 +224,26 @@ def references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str]
 
 
 def _names(code: CodeType) -> set[str]:
-    """What it refers to outside of itself."""
+    """The outer names that code refers to."""
     return {variable for _, variable in references(code, frozenset())} | set(code.co_freevars)
 
 
-def _definition(scope: Scope, variable: str, value: object) -> str:
+def _definition(scope: Scope, variable: str, value: Any) -> str:
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {variable}"
     if flaw(value) is None:
         return f"{variable} = {value!r}"
     raise CaptureError(
-        f"{scope.title} refers to {variable!r}, a {type(value).__name__}, which cannot travel to a "
+        f"{scope.title} refers to {variable!r}, a {type(value).__name__}, which cannot be sent to a "
         f"worker: {scope.advice.foreign}"
     )
 
 
-# --- its source --------------------------------------------------------------------------------
+# --- source ------------------------------------------------------------------------------------
 
 
 def lines_of(function: FunctionType) -> list[str]:
-    """The file that it stands in."""
+    """The lines of the file that contains a function."""
     return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
 
@@ -254,7 +256,7 @@ def _segment(function: FunctionType, node: ast.Lambda | _Def) -> str:
 
 
 def _is_annotated(node: _Def) -> bool:
-    """Whether it, or a function defined in it, has annotations."""
+    """True if a function, or a function inside it, has annotations."""
     return any(
         getattr(part, "annotation", None) or getattr(part, "returns", None)
         for part in ast.walk(node)
@@ -270,11 +272,11 @@ def _source_node(function: FunctionType) -> ast.Lambda | _Def:
         for node in nodes("".join(lines_of(function)))
         if isinstance(node, wanted) and _first_line(node) == code.co_firstlineno
     ]
-    # What stands for the definition as a whole has no extent, or that of its first line.
+    # A position that stands for the whole definition has no extent, or that of its first line.
     places = [p for p in code.co_positions() if None not in p and (p[0], p[2]) != (p[1], p[3])]
     if places:
         found = [node for node in found if _encloses(node, places)]
-    elif len(found) > 1:  # Python 3.12 does not say where a constant stands
+    elif len(found) > 1:  # Python 3.12 gives no position for a constant
         found = [node for node in found if _compiles_to(node, code)]
     if not found:
         raise CaptureError(f"the source of {_title(function)} cannot be read: define it in a file")
@@ -297,7 +299,7 @@ def _first_line(node: ast.Lambda | _Def) -> int:
 
 
 def extent(node: Any) -> tuple[int, int]:
-    """How much it takes, to be compared: the one of two nodes that is in the other takes less."""
+    """The size of a node, to compare nodes: a node inside another node is smaller."""
     return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset
 
 
@@ -311,7 +313,7 @@ def _encloses(node: Any, places: list[Any]) -> bool:
 
 
 def _compiles_to(node: Any, code: CodeType) -> bool:
-    """Whether a lambda, where the same names are free, compiles to this code."""
+    """True if a lambda compiles to this code, with the same names free."""
     names = [ast.arg(name) for name in code.co_freevars]
     arguments = ast.arguments([], names, None, [], [], None, [])
     whole = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, node)))

@@ -1,4 +1,4 @@
-"""The grammar: compositions as arguments of other compositions, and compositions read from JSON."""
+"""The grammar: compositions as arguments of other compositions, and as JSON."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def parse(doc: JSON) -> Composition:
-    """The composition that `doc`, what `to_json` wrote, stands for.
+    """Reads a composition that `to_json` wrote.
 
     Raises:
-        CompositionError: naming the combinator and the argument that is wrong.
+        CompositionError: an argument is wrong; the text names it and its combinator.
     """
     if why := flaw(doc):
         raise CompositionError(f"a composition is JSON, but {why}")
@@ -25,12 +25,12 @@ def parse(doc: JSON) -> Composition:
 
 
 def read(doc: JSON) -> Composition:
-    """As `parse`, for a document that is known to be JSON."""
-    if not isinstance(doc, dict) or not isinstance(doc.get("type"), str):
+    """Reads a composition as `parse` does, from a document that is known to be JSON."""
+    if not isinstance(doc, dict) or not isinstance(type := doc.get("type"), str):
         raise CompositionError(f"a composition is an object with a 'type', not {doc!r:.200}")
-    row = ROWS.get(doc["type"])
+    row = ROWS.get(type)
     if row is None:
-        raise CompositionError(f"there is no combinator {doc['type']!r}")
+        raise CompositionError(f"there is no combinator {type!r}")
     arguments = {}
     for name, value in doc.items():
         if name in ("type", "path"):  # Composer labels its nodes with a path
@@ -68,10 +68,10 @@ COMPONENTS: Final = {"components": Argument(PARTS, ())}
 
 
 def one_part(combinator: str, value: Any) -> Composition:
-    """The composition that a value stands for, for a constructor that needs it before `build`.
+    """Makes a part of a value, for a constructor that needs the part before `build`.
 
     Raises:
-        CompositionError: naming the combinator.
+        CompositionError: the value cannot be a part; the text names the combinator.
     """
     try:
         return as_part(value)

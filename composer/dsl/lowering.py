@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def lower(a: Assembler, where: str, part: Composition) -> None:
-    """The code of a part; `where` it stands in the composition being lowered."""
+    """Emits the code of a part; `where` is the part's place in the composition that contains it."""
     with a.within(where):
         part.row.lower(a, part)
 
 
 def lower_components(a: Assembler, node: Composition) -> None:
-    """The code of a node's components, in sequence."""
+    """Emits the code of a node's components, in sequence."""
     for index, part in enumerate(node.arguments["components"]):
         lower(a, f"components[{index}]", part)
     if not node.arguments["components"]:

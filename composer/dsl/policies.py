@@ -1,7 +1,7 @@
-"""When a saga that has been undone is tried again: the retry controllers of OpenStack's TaskFlow.
+"""Retry policies of sagas, after the retry controllers of OpenStack's TaskFlow.
 
-A saga whose part fails is undone first. Then its policy decides: it is done again, or its failure goes
-on, to the saga that it stands in, which is undone in turn and asks its own.
+A saga with a failed part is undone first. Then its policy decides: the saga runs again, or its failure
+propagates to the saga around it, which is undone in turn and applies its own policy.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AlwaysRevert:
-    """It is undone, and its failure goes on: what a saga without a policy does."""
+    """The saga is undone, and its failure propagates: the policy of a saga without a policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlwaysRevertAll:
-    """It is undone, and so is every saga that it stands in, whatever their policies say."""
+    """The saga is undone, and so is every saga around it, despite their own policies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """It is tried so many times in all, each after so many seconds."""
+    """The saga runs at most `attempts` times in all, with `delay` seconds between two attempts."""
 
     attempts: int
     delay: float = 0
@@ -36,7 +36,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class ForEach:
-    """It is tried with one of these values after the other in the field `into` of its input."""
+    """The saga runs with one of these values after the other in the field `into` of its input."""
 
     values: tuple[Any, ...]
     into: str
@@ -44,7 +44,7 @@ class ForEach:
 
 @dataclass(frozen=True, slots=True)
 class ParameterizedForEach:
-    """As ForEach, with values that the input has: a path to a list of them."""
+    """Like ForEach, with the values of a list in the input; `values` is a path to the list."""
 
     values: Any
     into: str
@@ -54,10 +54,10 @@ Policy: TypeAlias = AlwaysRevert | AlwaysRevertAll | Times | ForEach | Parameter
 
 
 def take(value: Any) -> Policy | None:
-    """The policy, checked; values are copied.
+    """Checks a policy. Returns it with its values copied.
 
     Raises:
-        ValueError: with what it must be.
+        ValueError: the policy is wrong; the text says what it must be.
     """
     match value:
         case None | AlwaysRevert() | AlwaysRevertAll():
@@ -72,7 +72,7 @@ def take(value: Any) -> Policy | None:
             given = list(values)
             if not given or (why := flaw(given)):
                 raise ValueError(f"must have JSON values, at least one: {why if given else given}")
-            return ForEach(tuple(copied(given)), _field(into))
+            return ForEach(tuple(copied(value) for value in given), _field(into))
         case ParameterizedForEach(values, into):
             if not isinstance(values, (Selector, Template)):
                 raise ValueError(f"must have a path() to a list of values, not {values!r}")
@@ -92,6 +92,7 @@ def _field(into: Any) -> str:
 
 
 def write(policy: Policy | None) -> JSON:
+    """A policy as JSON; None for the default."""
     match policy:
         case None | AlwaysRevert():
             return None
@@ -105,7 +106,12 @@ def write(policy: Policy | None) -> JSON:
             return {"policy": "AlwaysRevertAll"}
 
 
-def read(doc: JSON) -> Policy | None:
+def read(doc: Any) -> Policy | None:
+    """Reads a policy that `write` wrote; `take` checks it.
+
+    Raises:
+        ValueError: it is not a policy.
+    """
     match doc:
         case None | {"policy": "AlwaysRevert"}:
             return None
@@ -118,4 +124,4 @@ def read(doc: JSON) -> Policy | None:
         case {"policy": "ParameterizedForEach", "values": values, "into": into}:
             return ParameterizedForEach(Template.from_json(values), into)
         case _:
-            raise ValueError(f"is no policy: {doc!r:.100}")
+            raise ValueError(f"is not a policy: {doc!r:.100}")

@@ -1,7 +1,7 @@
 """OpenWhisk Composer's JSON: the tree that its `compose` command writes and its deployments carry.
 
-Most of it is ours already. What differs: some combinators have two names there, and a branch of
-`parallel` or `map` that fails is a result like any other.
+Most of it is ours already. There are two differences: Composer has two names for some combinators, and
+the failure of a branch of `parallel` or `map` is a result like any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_composer(doc: JSON) -> Composition:
-    """The composition that Composer's tree, as written or lowered, stands for.
+    """Reads Composer's tree, as `compose` writes it or after Composer has lowered it.
 
     Raises:
         CompositionError: naming the combinator and the argument that is wrong.
@@ -30,7 +30,7 @@ def read_composer(doc: JSON) -> Composition:
 
 
 def forks(doc: JSON) -> bool:
-    """Whether a tree has branches that run at the same time."""
+    """True if a tree has branches that run at the same time."""
     return _forks(doc, _known())
 
 
@@ -54,9 +54,9 @@ def _forks(doc: JSON, known: dict[str, Row]) -> bool:
 def _ours(node: JSON, known: dict[str, Row]) -> JSON:
     if isinstance(node, list):
         return [_ours(item, known) for item in node]
-    if not isinstance(node, dict) or not isinstance(node.get("type"), str):
+    if not isinstance(node, dict) or not isinstance(type := node.get("type"), str):
         return node
-    row = known.get(node["type"])
+    row = known.get(type)
     if row is None:
         return node  # it is refused when it is parsed
     made = {
@@ -69,6 +69,6 @@ def _ours(node: JSON, known: dict[str, Row]) -> JSON:
 
 
 def _is_data(row: Row | None, argument: str) -> bool:
-    """Whether there are no compositions in an argument: what looks like one there is none."""
+    """True if an argument holds no compositions: objects in it with a `type` are data."""
     known = None if row is None else row.arguments.get(argument)
     return known is not None and known.kind.parts is None

@@ -1,12 +1,13 @@
-"""Drawings of a composition or a state machine: as DOT (Graphviz) or Mermaid, nested parts as clusters."""
+"""Diagrams of compositions and state machines, as DOT (Graphviz) or Mermaid; nested parts are clusters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..dsl.drawing import draw
-from .drawing import Sketch, as_dot, as_mermaid
 from .machine_diagram import machine_sketch
+from .notations import as_dot, as_mermaid
+from .sketch import Sketch
 
 if TYPE_CHECKING:
     from ..dsl.composition import Composition

@@ -1,17 +1,15 @@
-"""A history, to read: one line for what took time or went wrong, indented by how deep it is forked."""
+"""Timelines: a history as lines to read, one for each step or failure, indented by the depth of its fork."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..machine import history
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ..values import JSON
+    from collections.abc import Callable, Iterable, Mapping
 
 Tone: TypeAlias = Literal["plain", "good", "bad", "wait"]
 
@@ -20,7 +18,7 @@ SHOWN = 72  # characters of a value
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: milliseconds since the start, what it is about, how long it took, what came of it."""
+    """One line: milliseconds since the start, the step, its duration, and its result or error."""
 
     at_ms: int
     depth: int
@@ -30,43 +28,53 @@ class Line:
     note: str = ""
 
 
-def timeline(entries: Iterable[dict[str, JSON]]) -> list[Line]:
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The part of a line that an entry alone decides."""
+
+    tone: Tone
+    label: str
+    note: str = ""
+
+
+EntryDoc: TypeAlias = "Mapping[str, Any]"
+"""A history entry as `Entry.to_json` wrote it, with its value in place."""
+
+
+def timeline(entries: Iterable[EntryDoc]) -> list[Line]:
     """The lines of a history, given as `Entry.to_json` wrote it, with values in place."""
-    told: list[tuple[int, Line]] = []  # by the number of the entry that it begins with
-    begun: dict[tuple[str, int], tuple[int, dict[str, JSON]]] = {}
+    lines: list[tuple[int, Line]] = []  # by the number of the entry that the line begins with
+    open_entries: dict[tuple[str, int], tuple[int, EntryDoc]] = {}
     start_ms, left = 0, "under way"
     for number, entry in enumerate(entries):
         if number == 0:
             start_ms = entry["at"]
         place = entry["fiber"], entry["turn"]
         if entry["type"] in _BEGINNINGS:
-            begun[place] = number, entry
-        elif entry["type"] in _TOLD:
-            _, first = begun.get(place, (number, {}))
-            tone, label, note = _TOLD[entry["type"]](entry, first)
+            open_entries[place] = number, entry
+        elif entry["type"] in _DESCRIPTIONS:
+            _, first = open_entries.get(place, (number, {}))
+            described = _DESCRIPTIONS[entry["type"]](entry, first)
             at, took_ms, order = entry["at"], None, number
             if first and entry["type"] not in _OPEN_ENDED:
-                order, first = begun.pop(place)
+                order, first = open_entries.pop(place)
                 at, took_ms = first["at"], entry["at"] - first["at"]
-            line = Line(at - start_ms, _depth(entry), tone, label, took_ms, note)
-            told.append((order, line))
+            lines.append((order, _line(described, entry, at - start_ms, took_ms)))
         if entry["type"] in _ENDINGS:
             left = "cancelled"
-    for number, first in begun.values():
-        line = Line(first["at"] - start_ms, _depth(first), "wait", _step(first), None, left)
-        told.append((number, line))
-    return [line for _, line in sorted(told, key=lambda pair: (pair[1].at_ms, pair[0]))]
+    for number, first in open_entries.values():
+        described = Description("wait", _step(first), left)
+        lines.append((number, _line(described, first, first["at"] - start_ms, None)))
+    return [line for _, line in sorted(lines, key=lambda pair: (pair[1].at_ms, pair[0]))]
 
 
-def _depth(entry: dict[str, JSON]) -> int:
-    return str(entry["fiber"]).count("/")
+def _line(described: Description, entry: EntryDoc, at_ms: int, took_ms: int | None) -> Line:
+    depth = str(entry["fiber"]).count("/")
+    return Line(at_ms, depth, described.tone, described.label, took_ms, described.note)
 
 
-Told: TypeAlias = "tuple[Tone, str, str]"
-
-
-def _step(first: dict[str, JSON]) -> str:
-    """What a step runs: an action, without its namespace, or a function, by its place."""
+def _step(first: EntryDoc) -> str:
+    """The label of a step: its action without the namespace, or its function by its place."""
     if "action" in first:
         name = str(first["action"]).removeprefix("/").partition("/")[2]
         return f"{first['message']} {name} {first['key']}" if "message" in first else name
@@ -79,8 +87,8 @@ def _step(first: dict[str, JSON]) -> str:
     return f"λ {first.get('path', '')}".rstrip()
 
 
-def _where(entry: dict[str, JSON]) -> str:
-    """Which cloud it ran on, what that calls it, and what it bills; "" for what ran here."""
+def _cloud(entry: EntryDoc) -> str:
+    """The cloud that ran a step, with its request id and its bill; "" for a step that ran here."""
     remote = entry.get("remote")
     if not isinstance(remote, dict):
         return ""
@@ -96,12 +104,12 @@ def _where(entry: dict[str, JSON]) -> str:
     return f"[{', '.join(parts)}] "
 
 
-def _value(entry: dict[str, JSON]) -> str:
+def _value(entry: EntryDoc) -> str:
     text = json.dumps(entry.get("value"), ensure_ascii=False)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-def _error(entry: dict[str, JSON]) -> str:
+def _error(entry: EntryDoc) -> str:
     code = entry.get("code", "")
     value = entry.get("value")
     if isinstance(value, dict) and isinstance(value.get("message"), str):
@@ -128,34 +136,32 @@ _OPEN_ENDED = _ENDINGS | {
     history.TRANSACTION_ABORTED,
 }
 
-_TOLD: dict[str, Callable[[dict[str, JSON], dict[str, JSON]], Told]] = {
-    history.EXECUTION_STARTED: lambda e, _: ("plain", "started", _value(e)),
-    history.EXECUTION_SUCCEEDED: lambda e, _: ("good", "succeeded", _value(e)),
-    history.EXECUTION_FAILED: lambda e, _: ("bad", "failed", _error(e)),
-    history.EXECUTION_CANCELLED: lambda _, __: ("bad", "cancelled", ""),
-    history.EXECUTION_REDRIVEN: lambda _, __: ("wait", "redriven", ""),
-    history.CANCEL_REQUESTED: lambda _, __: ("wait", "cancel requested", ""),
-    history.STEP_ACCEPTED: lambda _, first: ("wait", _step(first), "will answer later"),
-    history.STEP_SUCCEEDED: lambda e, first: ("good", _step(first), _where(e) + _value(e)),
-    history.STEP_FAILED: lambda e, first: ("bad", _step(first), _where(e) + _error(e)),
-    history.STEP_CANCELLED: lambda _, first: ("bad", _step(first), "cancelled"),
-    history.RETRY_SCHEDULED: lambda e, _: (
-        "wait", f"attempt {e['attempt']} in {e['delay_ms']} ms", "",
-    ),
-    history.TIMER_FIRED: lambda _, first: ("wait", _step(first) if first else "waited", ""),
-    history.TIMED_OUT: lambda e, _: ("bad", f"timeout of {e['timeout_ms'] / 1000:g} s", ""),
-    history.JOINED: lambda e, first: ("bad" if "code" in e else "good", _step(first), e.get("code", "")),
-    history.BRANCH_FAILED: lambda e, _: ("bad", "branch failed", _error(e)),
-    history.SPAWNED: lambda e, _: ("plain", f"started {e['activation']}", e["path"]),
-    history.PAUSED: lambda e, _: ("wait", f"paused after {e['attempts']} attempts", _error(e)),
-    history.RESUMED: lambda _, __: ("plain", "resumed", ""),
-    history.PIVOT_PASSED: lambda e, _: ("plain", "pivot passed", e["path"]),
-    history.COMPENSATION_STARTED: lambda e, _: ("bad", f"undoing {e['steps']}", ""),
-    history.STEP_UNDONE: lambda e, _: ("plain", "undone", e["path"]),
-    history.COMPENSATED: lambda _, __: ("plain", "all undone", ""),
-    history.STUCK: lambda e, _: ("bad", "stuck", _error(e)),
-    history.RESOLVED: lambda e, _: ("plain", f"resolved: {e['how']}", e.get("reason", "")),
-    history.TRANSACTION_STARTED: lambda e, _: ("plain", "transaction", e["transaction"]),
-    history.TRANSACTION_COMMITTED: lambda e, _: ("good", "committed", e["transaction"]),
-    history.TRANSACTION_ABORTED: lambda e, _: ("bad", "aborted", _error(e)),
+_DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
+    history.EXECUTION_STARTED: lambda e, _: Description("plain", "started", _value(e)),
+    history.EXECUTION_SUCCEEDED: lambda e, _: Description("good", "succeeded", _value(e)),
+    history.EXECUTION_FAILED: lambda e, _: Description("bad", "failed", _error(e)),
+    history.EXECUTION_CANCELLED: lambda _, __: Description("bad", "cancelled"),
+    history.EXECUTION_REDRIVEN: lambda _, __: Description("wait", "redriven"),
+    history.CANCEL_REQUESTED: lambda _, __: Description("wait", "cancel requested"),
+    history.STEP_ACCEPTED: lambda _, first: Description("wait", _step(first), "will answer later"),
+    history.STEP_SUCCEEDED: lambda e, first: Description("good", _step(first), _cloud(e) + _value(e)),
+    history.STEP_FAILED: lambda e, first: Description("bad", _step(first), _cloud(e) + _error(e)),
+    history.STEP_CANCELLED: lambda _, first: Description("bad", _step(first), "cancelled"),
+    history.RETRY_SCHEDULED: lambda e, _: Description("wait", f"attempt {e['attempt']} in {e['delay_ms']} ms"),
+    history.TIMER_FIRED: lambda _, first: Description("wait", _step(first) if first else "waited"),
+    history.TIMED_OUT: lambda e, _: Description("bad", f"timeout of {e['timeout_ms'] / 1000:g} s"),
+    history.JOINED: lambda e, first: Description("bad" if "code" in e else "good", _step(first), e.get("code", "")),
+    history.BRANCH_FAILED: lambda e, _: Description("bad", "branch failed", _error(e)),
+    history.SPAWNED: lambda e, _: Description("plain", f"started {e['activation']}", e["path"]),
+    history.PAUSED: lambda e, _: Description("wait", f"paused after {e['attempts']} attempts", _error(e)),
+    history.RESUMED: lambda _, __: Description("plain", "resumed"),
+    history.PIVOT_PASSED: lambda e, _: Description("plain", "pivot passed", e["path"]),
+    history.COMPENSATION_STARTED: lambda e, _: Description("bad", f"undoing {e['steps']}"),
+    history.STEP_UNDONE: lambda e, _: Description("plain", "undone", e["path"]),
+    history.COMPENSATED: lambda _, __: Description("plain", "all undone"),
+    history.STUCK: lambda e, _: Description("bad", "stuck", _error(e)),
+    history.RESOLVED: lambda e, _: Description("plain", f"resolved: {e['how']}", e.get("reason", "")),
+    history.TRANSACTION_STARTED: lambda e, _: Description("plain", "transaction", e["transaction"]),
+    history.TRANSACTION_COMMITTED: lambda e, _: Description("good", "committed", e["transaction"]),
+    history.TRANSACTION_ABORTED: lambda e, _: Description("bad", "aborted", _error(e)),
 }  # fmt: skip

@@ -10,7 +10,16 @@ import click
 
 from . import files, output
 from .client import FAILED, TIMED_OUT, ApiError
-from .options import FILE, as_json, connected, connected_by_host, listed, noted, pages, parameters
+from .options import (
+    FILE,
+    annotated,
+    as_json,
+    connected,
+    connected_by_host,
+    key_values,
+    pages,
+    parameters,
+)
 
 if TYPE_CHECKING:
     from .client import Client
@@ -102,16 +111,17 @@ def invoke(  # noqa: PLR0913  its options
         id = answer["activationId"]
         output.write_json(answer) if as_json else output.done(f"{name} is invoked: activation {id}")
         return 0
-    record = _ended(client, name, params, token)
+    record = _wait_for_end(client, name, params, token)
     shown = record["response"]["result"] if result else record
     output.write_json(shown) if as_json else output.document(shown)
     if record["response"]["success"]:
         return 0
-    notes = {note["key"]: note["value"] for note in record["annotations"]}
-    return TIMED_OUT if notes.get("timeout") else FAILED
+    return TIMED_OUT if output.notes(record).get("timeout") else FAILED
 
 
-def _ended(client: Client, name: str, params: dict[str, Any], token: str | None) -> dict[str, Any]:
+def _wait_for_end(
+    client: Client, name: str, params: dict[str, Any], token: str | None
+) -> dict[str, Any]:
     """Invokes an action and waits for its end without a limit. Returns the activation record."""
     began = time.monotonic()
     with output.waiting(f"{name} ...") as tell:
@@ -242,7 +252,7 @@ def _definition(command: Any) -> Any:
         click.option("--del-annotation", multiple=True, help="Annotation to remove. Repeatable."),
         click.option("--docker", hidden=True),
         click.option("--native", is_flag=True, hidden=True),
-        noted,
+        annotated,
         as_json,
         parameters,
     )
@@ -310,12 +320,12 @@ def _document(client: Client, file: str | None, given: dict[str, Any]) -> dict[s
         copied = client.ask_action("GET", file)
         document = {key: copied[key] for key in ("exec", "parameters", "annotations", "limits")}
     elif file is not None:
-        document = {"exec": _executed(file, given)}
+        document = {"exec": _exec_of(file, given)}
     if given["params"]:
-        document["parameters"] = listed(given["params"])
+        document["parameters"] = key_values(given["params"])
     notes = {**_web(given), **given["notes"]}
     if notes:
-        document["annotations"] = [*document.get("annotations", []), *listed(notes)]
+        document["annotations"] = [*document.get("annotations", []), *key_values(notes)]
     if given["del_annotation"]:
         document["delAnnotations"] = list(given["del_annotation"])
     limits = {name: given[name] for name in LIMITS if given[name] is not None}
@@ -337,12 +347,12 @@ def _web(given: dict[str, Any]) -> dict[str, Any]:
     return notes
 
 
-def _executed(file: str, given: dict[str, Any]) -> dict[str, Any]:
+def _exec_of(file: str, given: dict[str, Any]) -> dict[str, Any]:
     if given["sequence"]:
         names = [name.strip() for name in file.split(",") if name.strip()]
         components = [name if name.startswith("/") else f"/_/{name}" for name in names]
         return {"kind": "sequence", "components": components}
-    return files.executed(Path(file), given["kind"], given["main"])
+    return files.exec_of(Path(file), given["kind"], given["main"])
 
 
 @action.command()

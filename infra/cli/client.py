@@ -70,7 +70,7 @@ class Client:
             base_url=url,
             auth=(user, key),
             timeout=WAIT_MS / 1000 + MARGIN_S,
-            verify=True if ca is None else _trusting(ca),
+            verify=True if ca is None else _tls_context(ca),
         )
 
     def __enter__(self) -> Self:
@@ -89,13 +89,13 @@ class Client:
         """
         return self._ask(method, f"{NAMESPACES}/_/{quote(path)}", body, query)[1]
 
-    def entity(
+    def ask_named(
         self, method: str, collection: str, name: str, *, body: Any = None, **query: Any
     ) -> Any:
         """Like `ask`, for a named resource: `name`, `package/name`, or in full `/namespace/name`."""
         return self._ask(method, _path(collection, name), body, query)[1]
 
-    def keyed(
+    def ask_entity(
         self, method: str, type: str, key: str, *, body: Any = None, **query: Any
     ) -> tuple[int, Any]:
         """Like `ask`, for an entity. Returns the status too: 202 if a call has not ended yet."""
@@ -103,8 +103,8 @@ class Client:
         return self._ask(method, path, body, query)
 
     def ask_action(self, method: str, name: str, *, body: Any = None, **query: Any) -> Any:
-        """Like `entity`, for an action."""
-        return self.entity(method, ACTIONS, name, body=body, **query)
+        """Like `ask_named`, for an action."""
+        return self.ask_named(method, ACTIONS, name, body=body, **query)
 
     def collection(self, collection: str, namespace: str | None, **query: Any) -> Any:
         """A page of a collection of a namespace (`/namespace`; the caller's own if None)."""
@@ -127,10 +127,10 @@ class Client:
         query: dict[str, Any],
         headers: dict[str, str] | None = None,
     ) -> tuple[int, Any]:
-        asked = {name: str(value).lower() if isinstance(value, bool) else value
+        given = {name: str(value).lower() if isinstance(value, bool) else value
                  for name, value in query.items() if value is not None}  # fmt: skip
         try:
-            response = self._http.request(method, path, json=body, params=asked, headers=headers)
+            response = self._http.request(method, path, json=body, params=given, headers=headers)
         except httpx.HTTPError as error:
             why = str(error).rstrip(".")
             late = isinstance(error, httpx.TimeoutException)
@@ -205,7 +205,7 @@ def _segment(text: str) -> str:
     return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
-def _trusting(ca: str) -> ssl.SSLContext:
+def _tls_context(ca: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
@@ -222,10 +222,10 @@ def connect(
     """
     if auth and auth_file:
         raise ApiError("--auth and --auth-file are both given: remove one of them")
-    told = wskprops.read()
-    url = url or os.environ.get("XINGQIAO_URL") or _host(told.get("APIHOST")) or URL
+    properties = wskprops.read()
+    url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
     auth = auth or credentials_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
-    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or told.get("AUTH")
+    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or properties.get("AUTH")
     ca = ca or os.environ.get("XINGQIAO_CA") or None
     if not auth:
         raise ApiError(
@@ -249,8 +249,8 @@ def credentials_in(file: str | None) -> str | None:
     try:
         return Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise ApiError(f"the credentials file {file} cannot be read: {told}") from error
+        why = getattr(error, "strerror", None) or error
+        raise ApiError(f"the credentials file {file} cannot be read: {why}") from error
 
 
 def _host(apihost: str | None) -> str | None:

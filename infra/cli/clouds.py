@@ -49,16 +49,16 @@ def check(client: Client, names: tuple[str, ...], *, as_json: bool) -> int:
     NAMES are actions whose functions run on a cloud [default: all such actions of the namespace]. The
     exit code is 1 if a function cannot be reached.
     """
-    asked = names or _remote(client)
+    wanted = names or _remote(client)
     found = []
-    for name in asked:
+    for name in wanted:
         answer = client.send("POST", "/api/v1/namespaces/_/adapters/check", {"action": name})
         found.append({"action": name, **answer})
         if not as_json:
             _tell(name, answer)
     if as_json:
         output.write_json(found)
-    elif not asked:
+    elif not wanted:
         output.console().print("no action runs on a cloud")
     return 0 if all(answer["ok"] for answer in found) else 1
 
@@ -121,11 +121,11 @@ def set_(client: Client, name: str, file: Path | None) -> None:
         text = click.prompt(f"Secret '{name}'", hide_input=True)
     else:
         text = sys.stdin.read()
-    client.ask("PUT", f"secrets/{name}", body=_meant(text.strip()))
+    client.ask("PUT", f"secrets/{name}", body=_secret(text.strip()))
     output.done(f"secret '{name}' is set")
 
 
-def _meant(text: str) -> Any:
+def _secret(text: str) -> Any:
     if not text:
         raise click.UsageError("the secret is empty: give a text id:key or a JSON object")
     if not text.startswith("{"):

@@ -46,7 +46,7 @@ def list_(client: Client, type: str | None, *, as_json: bool, **query: Any) -> N
     if type is None:
         _list_types(client, query, as_json=as_json)
         return
-    page = client.entity("GET", ENTITIES, f"{type}/keys", **query)
+    page = client.ask_named("GET", ENTITIES, f"{type}/keys", **query)
     if as_json:
         output.write_json(page)
         return
@@ -91,7 +91,7 @@ def _type(doc: dict[str, Any]) -> str:
 @connected
 def get(client: Client, type: str, key: str, *, as_json: bool) -> None:
     """Show the entity KEY of TYPE without waiting for calls."""
-    _, found = client.keyed("GET", type, key)
+    _, found = client.ask_entity("GET", type, key)
     output.write_json(found) if as_json else output.document(found)
 
 
@@ -136,7 +136,7 @@ def call(client: Client, *, place: Place, body: dict[str, Any], as_json: bool) -
 
     The exit code is 1 if the operation fails.
     """
-    succeeded, result = _ended(client, "POST", place, body)
+    succeeded, result = _wait_for_end(client, "POST", place, body)
     output.write_json(result) if as_json else output.document(result)
     return 0 if succeeded else 1
 
@@ -165,9 +165,9 @@ def signal(
 
     A signal for later is an execution: `xingqiao execution cancel ID` cancels it.
     """
-    _, answer = client.keyed("POST", *place, body=body, signal=True, **when)
-    told = f"{_shown(place)} is signalled: activation {answer['activationId']}"
-    output.write_json(answer) if as_json else output.done(told)
+    _, answer = client.ask_entity("POST", *place, body=body, signal=True, **when)
+    text = f"{_shown(place)} is signalled: activation {answer['activationId']}"
+    output.write_json(answer) if as_json else output.done(text)
 
 
 @entity.command()
@@ -181,7 +181,7 @@ def delete(client: Client, type: str, key: str, *, as_json: bool) -> int:
     The exit code is 1 if the entity is locked.
     """
     place = (type, key)
-    deleted, result = _ended(client, "DELETE", place, None)
+    deleted, result = _wait_for_end(client, "DELETE", place, None)
     if as_json:
         output.write_json(result)
     elif deleted:
@@ -191,10 +191,10 @@ def delete(client: Client, type: str, key: str, *, as_json: bool) -> int:
     return 0 if deleted else 1
 
 
-def _ended(client: Client, method: str, place: Place, body: Any) -> tuple[bool, Any]:
+def _wait_for_end(client: Client, method: str, place: Place, body: Any) -> tuple[bool, Any]:
     """Waits for the end of a call without a limit. Returns True if it succeeded, and its result."""
     with output.waiting(f"{_shown(place)} ..."):
-        status, answer = client.keyed(method, *place, body=body)
+        status, answer = client.ask_entity(method, *place, body=body)
         while status == ACCEPTED:
             record = client.activation(answer["activationId"], wait_ms=WAIT_MS)
             if record is not None:

@@ -56,7 +56,7 @@ def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> 
     if data is None:
         found = client.ask("GET", "executions", **query)
     else:
-        found = offline.listed(data, query)
+        found = offline.list_executions(data, query)
     if as_json:
         output.write_json(found)
         return
@@ -154,7 +154,7 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
         output.write_json(found)
         return
     rows = [
-        (share["cloud"], share["steps"], _ms(share["billed"]), _ms(share["took"]), _untold(share))
+        (share["cloud"], share["steps"], _ms(share["billed"]), _ms(share["took"]), _unbilled(share))
         for share in found["clouds"]
     ]
     conducted = _ms(found["conductor"])
@@ -164,7 +164,7 @@ def cost(client: Client, id: str, prices: Path | None, *, as_json: bool) -> None
     _show_money(found["money"])
 
 
-def _pricing(file: Path | None) -> Callable[[list[JSON]], JSON] | None:
+def _pricing(file: Path | None) -> Callable[[list[dict[str, Any]]], JSON] | None:
     """Returns the function that puts the prices of a file on the steps of an execution."""
     if file is None:
         return None
@@ -194,15 +194,15 @@ def _show_money(money: dict[str, Any]) -> None:
 
 
 def _notes(step: dict[str, Any]) -> str:
-    told = [f"unknown: {text}" for text in step["unknown"]]
-    return "; ".join([*told, *(f"assumed: {text}" for text in step["assumed"])])
+    notes = [f"unknown: {text}" for text in step["unknown"]]
+    return "; ".join([*notes, *(f"assumed: {text}" for text in step["assumed"])])
 
 
 def _ms(value: float) -> str:
     return f"{value:,.3f} ms" if value < 1 else f"{value:,.0f} ms"
 
 
-def _untold(share: dict[str, Any]) -> str:
+def _unbilled(share: dict[str, Any]) -> str:
     count = share["untold"]
     steps = "1 step" if count == 1 else f"{count} steps"
     return f"{steps} without a reported bill: local time counted" if count else ""
@@ -231,7 +231,7 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
     if data is None:
         _told(client.ask("POST", f"executions/{id}/cancel", terminate=True), as_json=as_json)
         return
-    ended = offline.terminated(data, id)
+    ended = offline.terminate(data, id)
     if as_json:
         output.write_json(ended)
     else:

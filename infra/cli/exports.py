@@ -42,8 +42,8 @@ def export(file: Path, to: str, resource: str | None, name: str | None) -> None:
         raise click.UsageError(
             f"--resource: the pattern {resource!r} must contain {PLACE}, the place of an action's name"
         )
-    output.document(asl.export(composition, resource=partial(_named, resource)))
+    output.document(asl.export(composition, resource=partial(_resource, resource)))
 
 
-def _named(pattern: str, action: str) -> str:
+def _resource(pattern: str, action: str) -> str:
     return pattern.replace(PLACE, Name.parse(action).name)

@@ -8,7 +8,7 @@ import json
 import sys
 import zipfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ... import composer
 from ...actions import MACHINE, NODE, PYTHON
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from ...composer import JSON
-
-
 MACHINE_SUFFIX = ".asl.json"
 _KINDS = {".py": PYTHON, ".js": NODE, ".mjs": NODE, ".cjs": NODE}
+Document: TypeAlias = "dict[str, Any]"
+"""An action as it is deployed (`exec`, and perhaps `limits` and `annotations`), as we or the DSL made it."""
+Exec: TypeAlias = "dict[str, Any]"
+"""The `exec` of such a document."""
 
 
 class FileError(Error):
@@ -38,23 +39,23 @@ class Contents:
     compositions: compositions, by name; the last is the main one.
     """
 
-    actions: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    actions: dict[str, Document] = field(default_factory=dict)
     functions: dict[str, ActionFunction] = field(default_factory=dict)
     compositions: dict[str, Composition] = field(default_factory=dict)
 
-    def documents(self) -> dict[str, dict[str, JSON]]:
+    def documents(self) -> dict[str, Document]:
         """Documents of all definitions by name, in the order of deployment.
 
         Raises:
             CaptureError: the source of a function cannot be captured.
         """
-        compositions = {
+        compositions: dict[str, Document] = {
             name: {"exec": {"kind": "composition", "composition": composition.to_json()}}
             for name, composition in self.compositions.items()
         }
         return {**self.actions_alone(), **compositions}
 
-    def actions_alone(self) -> dict[str, dict[str, JSON]]:
+    def actions_alone(self) -> dict[str, Document]:
         """Documents of the actions by name, without the compositions.
 
         Raises:
@@ -87,7 +88,7 @@ def composition(path: Path, name: str | None) -> Composition:
     return read(path).main(path, name)[1]
 
 
-def content(runtime: dict[str, JSON]) -> bytes:
+def content(runtime: Exec) -> bytes:
     """Content of the file that an action was made from, restored from its `exec`."""
     if runtime["kind"] == MACHINE:
         return str(runtime["definition"]).encode()
@@ -98,7 +99,7 @@ def content(runtime: dict[str, JSON]) -> bytes:
     return base64.b64decode(code) if runtime.get("binary") else code.encode()
 
 
-def executed(path: Path, kind: str | None, main: str | None) -> dict[str, JSON]:
+def exec_of(path: Path, kind: str | None, main: str | None) -> Exec:
     """The `exec` of an action made from one file. The file's code is not run.
 
     Raises:
@@ -113,7 +114,7 @@ def executed(path: Path, kind: str | None, main: str | None) -> dict[str, JSON]:
         code = base64.b64encode(content).decode() if binary else content.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path} cannot be read: {_why(error)}") from error
-    made: dict[str, JSON] = {"kind": kind or _kind(path), "code": code, "binary": binary}
+    made: Exec = {"kind": kind or _kind(path), "code": code, "binary": binary}
     return made if main is None else {**made, "main": main}
 
 
@@ -147,9 +148,9 @@ def read(path: Path, name: str | None = None) -> Contents:
     if not path.is_file():
         raise FileError(f"{path} does not exist or is not a file: check the path")
     if path.suffix in (".zip", ".js"):
-        return Contents(actions={name or path.stem: {"exec": executed(path, None, None)}})
+        return Contents(actions={name or path.stem: {"exec": exec_of(path, None, None)}})
     if is_machine(path):
-        document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
+        document: Document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
         return Contents(actions={name or path.name.removesuffix(MACHINE_SUFFIX): document})
     if path.suffix == ".json":
         return Contents(compositions={name or path.stem: _composition(path)})
@@ -196,7 +197,7 @@ def _composition(path: Path) -> Composition:
 
 
 def _python(path: Path, name: str | None) -> Contents:
-    module = _loaded(path)
+    module = _load_module(path)
     contents = Contents()
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
@@ -218,8 +219,8 @@ def _python(path: Path, name: str | None) -> Contents:
                 f"{path} defines nothing to deploy: add a composition, an @composer.action or a "
                 "function 'main'"
             )
-        document = {"exec": {"kind": "python:3", "code": path.read_text("utf-8")}}
-        contents.actions[name or path.stem] = document
+        code = path.read_text("utf-8")
+        contents.actions[name or path.stem] = {"exec": {"kind": "python:3", "code": code}}
     return contents
 
 
@@ -241,7 +242,7 @@ def _collect(composition: Composition, contents: Contents) -> None:
             contents.actions[name.removeprefix("/_/")] = definition
 
 
-def _loaded(path: Path) -> ModuleType:
+def _load_module(path: Path) -> ModuleType:
     # A file may be called as a module that is loaded, ours included: that module keeps its name.
     name = f"{path.stem} of {path.parent}" if path.stem in sys.modules else path.stem
     spec = importlib.util.spec_from_file_location(name, path)

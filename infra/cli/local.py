@@ -13,7 +13,7 @@ from ...actions import MACHINE
 from ...composer import CompositionError, Failure
 from . import files, output
 from .client import connect
-from .options import FILE, as_json, parameters, proving
+from .options import FILE, as_json, authenticated, parameters
 
 if TYPE_CHECKING:
     from ...composer import Composition
@@ -69,7 +69,7 @@ async def _run(
     help="URL of the server, for NAME "
     "[default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
 )
-@proving
+@authenticated
 def show(what: str, name: str | None, form: str, **server: str | None) -> None:
     """Draw a composition or a state machine.
 
@@ -82,14 +82,14 @@ def show(what: str, name: str | None, form: str, **server: str | None) -> None:
     elif path.suffix in (".py", ".json"):
         drawn = files.composition(path, name)
     else:
-        drawn = _deployed(what, **server)
+        drawn = _fetch(what, **server)
     try:
         print(composer.dot(drawn) if form == "dot" else composer.mermaid(drawn))
     except CompositionError as error:
         raise files.FileError(f"{what}: {error}") from error
 
 
-def _deployed(name: str, **server: str | None) -> Composition | str:
+def _fetch(name: str, **server: str | None) -> Composition | str:
     with connect(**server) as client:
         runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:

@@ -29,7 +29,7 @@ COMMANDS = {  # command: the module that defines it
     "activation": "activations",
     "execution": "executions",
     "entity": "entities",
-    "dead-letter": "letters",
+    "dead-letter": "dead_letters",
     "saga": "sagas",
     "transaction": "transactions",
     "adapter": "clouds",
@@ -44,7 +44,7 @@ COMMANDS = {  # command: the module that defines it
     "list": "namespaces",
     "api-host": "service",
     "service": "service",
-    "api": "refused",
+    "api": "unsupported",
 }
 NAMED = {
     "property": "property_",

@@ -12,7 +12,7 @@ import click
 from ..settings import OPERATOR_FILE
 from . import output
 from .client import ApiError, connect
-from .options import as_json, connected, trusting
+from .options import as_json, ca_option, connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ def namespace() -> None:
     """Manage namespaces: list, get, create, rotate, limit, delete."""
 
 
-def operated(command: Callable[..., Any]) -> Callable[..., Any]:
+def as_operator(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command a client with the operator's credentials."""
 
     @click.option(
@@ -54,7 +54,7 @@ def operated(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Data directory of the server, which holds the operator's credentials "
         "[default: XINGQIAO_DATA, then .xingqiao].",
     )
-    @trusting
+    @ca_option
     @wraps(command)
     def with_client(
         *args: Any,
@@ -76,9 +76,9 @@ def _credentials(data: Path | None) -> str:
     Raises:
         ApiError: the credentials are missing.
     """
-    told = os.environ.get("XINGQIAO_OPERATOR")
-    if told and data is None:
-        return told
+    given = os.environ.get("XINGQIAO_OPERATOR")
+    if given and data is None:
+        return given
     file = (data or Path(os.environ.get("XINGQIAO_DATA", ".xingqiao"))) / OPERATOR_FILE
     try:
         return file.read_text("utf-8").strip()
@@ -193,7 +193,7 @@ def get(client: Client, name: str | None, *, as_json: bool) -> None:
 @click.argument("name")
 @_limits
 @as_json
-@operated
+@as_operator
 def create(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -> None:
     """Create the namespace NAME and show its credentials once."""
     made = client.send("PUT", f"{OPERATED}/{name}", {"limits": limits})
@@ -203,7 +203,7 @@ def create(client: Client, name: str, limits: dict[str, int], *, as_json: bool) 
 @namespace.command()
 @click.argument("name")
 @as_json
-@operated
+@as_operator
 def rotate(client: Client, name: str, *, as_json: bool) -> None:
     """Replace the credentials of the namespace NAME.
 
@@ -224,7 +224,7 @@ def _show_credentials(made: dict[str, Any], *, as_json: bool) -> None:
 @click.argument("name")
 @_limits
 @as_json
-@operated
+@as_operator
 def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -> None:
     """Replace the limits of the namespace NAME.
 
@@ -242,7 +242,7 @@ def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -
     help="Delete without asking for confirmation.",
 )
 @as_json
-@operated
+@as_operator
 def delete(client: Client, name: str, *, as_json: bool) -> None:
     """Delete the namespace NAME and everything in it.
 

@@ -10,27 +10,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def listed(data: Path, query: dict[str, Any]) -> Any:
-    """Executions of all namespaces, in the form of the API's list of one namespace."""
-    return asyncio.run(_listed(data, query))
+def list_executions(data: Path, query: dict[str, Any]) -> Any:
+    """Lists the executions of all namespaces, in the form of the API's list of one namespace."""
+    return asyncio.run(_list_executions(data, query))
 
 
-def terminated(data: Path, id: str) -> dict[str, Any]:
+def terminate(data: Path, id: str) -> dict[str, Any]:
     """Ends an execution and all executions below it. Returns their number as `below`."""
-    return asyncio.run(_terminated(data, id))
+    return asyncio.run(_terminate(data, id))
 
 
-async def _listed(data: Path, query: dict[str, Any]) -> Any:
+async def _list_executions(data: Path, query: dict[str, Any]) -> Any:
     from ...actions import Query  # noqa: PLC0415  no other command needs the engine
     from ..service import open_at_rest  # noqa: PLC0415
 
     names = {"since": "since_ms", "upto": "upto_ms"}
-    asked = {names.get(name, name): value for name, value in query.items()}
+    fields = {names.get(name, name): value for name, value in query.items()}
     async with open_at_rest(_settings(data)) as engine:
-        return await engine.records.executions(Query(namespace=None, **asked))
+        return await engine.records.executions(Query(namespace=None, **fields))
 
 
-async def _terminated(data: Path, id: str) -> dict[str, Any]:
+async def _terminate(data: Path, id: str) -> dict[str, Any]:
     from ..service import open_at_rest  # noqa: PLC0415
 
     async with open_at_rest(_settings(data)) as engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -68,7 +68,7 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
         "server",
         help="URL of the server [default: XINGQIAO_URL, then .wskprops, then http://127.0.0.1:3233].",
     )
-    @proving
+    @authenticated
     @wraps(command)
     def with_client(
         *args: Any,
@@ -84,10 +84,10 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
     return with_client
 
 
-def proving(command: Callable[..., Any]) -> Callable[..., Any]:
+def authenticated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--auth`, `--auth-file` and `--ca`: credentials and trusted certificates."""
     for option in (
-        trusting,
+        ca_option,
         click.option(
             "--auth-file",
             metavar="FILE",
@@ -105,7 +105,7 @@ def proving(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-trusting = click.option(
+ca_option = click.option(
     "--ca",
     metavar="FILE",
     help="PEM file of the certificates to trust for https [default: XINGQIAO_CA, then the system's].",
@@ -135,7 +135,7 @@ def parameters(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_params  # fmt: skip
 
 
-def noted(command: Callable[..., Any]) -> Callable[..., Any]:
+def annotated(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `--annotation` and `--annotation-file`, and their annotations as `notes`."""
 
     @click.option(
@@ -163,7 +163,7 @@ def noted(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_notes
 
 
-def listed(values: dict[str, JSON]) -> list[dict[str, JSON]]:
+def key_values(values: dict[str, JSON]) -> list[dict[str, JSON]]:
     """Parameters or annotations in the form of the API: a list of `key` and `value`."""
     return [{"key": key, "value": value} for key, value in values.items()]
 
@@ -175,14 +175,14 @@ def values(pairs: Iterable[tuple[str, str]]) -> dict[str, JSON]:
 
 def _value(text: str) -> JSON:
     try:
-        return _loaded(text)
+        return _parse(text)
     except ValueError:
         return text
 
 
 def _object(file: Path, option: str) -> dict[str, JSON]:
     try:
-        document = _loaded(file.read_text("utf-8"))
+        document = _parse(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise click.UsageError(f"{option}: {_why(file, error)}") from error
     if not isinstance(document, dict):
@@ -190,13 +190,14 @@ def _object(file: Path, option: str) -> dict[str, JSON]:
     return {name: _sound(name, value) for name, value in document.items()}
 
 
-def _loaded(text: str) -> JSON:
+def _parse(text: str) -> JSON:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        value: JSON = json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise click.UsageError(
             "a parameter is nested too deeply: give a value with fewer levels"
         ) from None
+    return value
 
 
 def _why(file: Path, error: Exception) -> str:
@@ -205,7 +206,7 @@ def _why(file: Path, error: Exception) -> str:
     return f"{file} is not valid JSON: {error}"
 
 
-def _no_constant(name: str) -> JSON:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 

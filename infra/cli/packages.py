@@ -8,7 +8,7 @@ import click
 
 from . import output
 from .client import ApiError
-from .options import as_json, connected, listed, noted, pages, parameters
+from .options import annotated, as_json, connected, key_values, pages, parameters
 
 if TYPE_CHECKING:
     from .client import Client
@@ -32,25 +32,25 @@ def package() -> None:
 def _put(client: Client, name: str, *, overwrite: bool, as_json: bool, **given: Any) -> None:
     document: dict[str, Any] = {}
     if given["params"]:
-        document["parameters"] = listed(given["params"])
+        document["parameters"] = key_values(given["params"])
     notes = dict(given["notes"])
     if given.get("hide") is not None:
         kept = _annotations(client, name) if overwrite and not notes else {}
         notes = {**kept, **notes, "hide": given["hide"]}
     if notes:
-        document["annotations"] = listed(notes)
+        document["annotations"] = key_values(notes)
     if given.get("shared") is not None:
         document["publish"] = given["shared"]
     if given.get("binding"):
         document["binding"] = given["binding"]
-    made = client.entity("PUT", PACKAGES, name, body=document, overwrite=overwrite)
+    made = client.ask_named("PUT", PACKAGES, name, body=document, overwrite=overwrite)
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
 def _annotations(client: Client, name: str) -> dict[str, Any]:
     """Annotations of a package, which `--hide` alone must keep."""
     try:
-        found = client.entity("GET", PACKAGES, name)
+        found = client.ask_named("GET", PACKAGES, name)
     except ApiError as error:
         if not error.is_missing:
             raise
@@ -62,7 +62,7 @@ def _annotations(client: Client, name: str) -> dict[str, Any]:
 @click.argument("name")
 @SHARED
 @HIDDEN
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -78,7 +78,7 @@ def create(client: Client, name: str, **given: Any) -> None:
 @click.argument("name")
 @SHARED
 @HIDDEN
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -92,7 +92,7 @@ def update(client: Client, name: str, **given: Any) -> None:
 )
 @click.argument("provider")
 @click.argument("name")
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -113,7 +113,7 @@ def bind(client: Client, provider: str, name: str, **given: Any) -> None:
 @connected
 def get(client: Client, name: str, *, summary: bool, as_json: bool) -> None:
     """Show the package NAME."""
-    found = client.entity("GET", PACKAGES, name)
+    found = client.ask_named("GET", PACKAGES, name)
     if as_json:
         output.write_json(found)
     elif summary:
@@ -163,5 +163,5 @@ def list_(client: Client, namespace: str | None, *, as_json: bool, **page: int) 
 @connected
 def delete(client: Client, name: str, *, force: bool, as_json: bool) -> None:
     """Delete the package NAME."""
-    gone = client.entity("DELETE", PACKAGES, name, force=force)
+    gone = client.ask_named("DELETE", PACKAGES, name, force=force)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")

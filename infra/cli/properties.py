@@ -81,7 +81,7 @@ def unset(**given: bool) -> None:
 @as_json
 def get(*, everything: bool, as_json: bool, **given: bool) -> None:
     """Show properties."""
-    wanted = {NAMES[name] for name, asked in given.items() if asked}
+    wanted = {NAMES[name] for name, chosen in given.items() if chosen}
     if everything or not wanted:
         wanted = set(NAMES.values())
     found = {name: value for name, value in read().items() if name in wanted}

@@ -26,7 +26,7 @@ def rule() -> None:
 def _put(client: Client, names: tuple[str, str, str], *, overwrite: bool, as_json: bool) -> None:
     name, trigger, action = names
     document = {"trigger": _full(trigger), "action": _full(action)}
-    made = client.entity("PUT", RULES, name, body=document, overwrite=overwrite)
+    made = client.ask_named("PUT", RULES, name, body=document, overwrite=overwrite)
     output.write_json(made) if as_json else output.done(f"{made['name']} is {made['status']}")
 
 
@@ -57,7 +57,7 @@ def update(client: Client, name: str, trigger: str, action: str, *, as_json: boo
 
 
 def _switch(client: Client, name: str, status: str) -> None:
-    client.entity("POST", RULES, name, body={"status": status})
+    client.ask_named("POST", RULES, name, body={"status": status})
     output.done(f"{name} is {status}")
 
 
@@ -82,7 +82,7 @@ def disable(client: Client, name: str) -> None:
 @connected
 def status(client: Client, name: str) -> None:
     """Show whether the rule NAME is active."""
-    click.echo(client.entity("GET", RULES, name)["status"])
+    click.echo(client.ask_named("GET", RULES, name)["status"])
 
 
 @rule.command()
@@ -91,7 +91,7 @@ def status(client: Client, name: str) -> None:
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
     """Show the rule NAME."""
-    found = client.entity("GET", RULES, name)
+    found = client.ask_named("GET", RULES, name)
     output.write_json(found) if as_json else output.document(found)
 
 
@@ -124,5 +124,5 @@ def _shown(link: dict[str, Any]) -> str:
 @connected
 def delete(client: Client, name: str, *, disable: bool, as_json: bool) -> None:  # noqa: ARG001
     """Delete the rule NAME."""
-    gone = client.entity("DELETE", RULES, name)
+    gone = client.ask_named("DELETE", RULES, name)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")

@@ -78,10 +78,10 @@ def serve(**given: object) -> None:
     set_up_logs(settings.log)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         shown = given["auth"] is not None
-        runner.run(serve_until_stopped(settings, partial(_started, shown=shown)))
+        runner.run(serve_until_stopped(settings, partial(_announce, shown=shown)))
 
 
-def _started(url: str, credentials: str | None, *, shown: bool) -> None:
+def _announce(url: str, credentials: str | None, *, shown: bool) -> None:
     print(f"Xingqiao serves at {url}", flush=True)  # scripts wait for this line
     if shown:
         log.warning(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output
-from .namespaces import operated
+from .namespaces import as_operator
 from .options import as_json, connected
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 @connected
 def api_host(client: Client, *, as_json: bool) -> None:
     """Show the server's URL, version, kinds of actions and limits."""
-    told = client.get("/")
+    answer = client.get("/")
     if as_json:
-        output.write_json({"url": client.url, **told})
+        output.write_json({"url": client.url, **answer})
         return
-    kinds = [runtime["kind"] for family in told["runtimes"].values() for runtime in family]
+    kinds = [runtime["kind"] for family in answer["runtimes"].values() for runtime in family]
     rows = [
         ("url", client.url),
-        ("version", told["version"]),
+        ("version", answer["version"]),
         ("kinds", ", ".join(kinds)),
-        *((name.replace("_", " "), limit) for name, limit in told["limits"].items()),
+        *((name.replace("_", " "), limit) for name, limit in answer["limits"].items()),
     ]
     output.table(("", ""), rows, "")
 
@@ -40,16 +40,16 @@ def service() -> None:
 
 @service.command()
 @as_json
-@operated
+@as_operator
 def resume(client: Client, *, as_json: bool) -> None:
     """Resume a server that was started with `serve --paused`.
 
     The server then continues the executions that were under way. The operator's credentials are needed.
     """
-    told = client.send("POST", "/api/v1/operator/resume")
+    answer = client.send("POST", "/api/v1/operator/resume")
     if as_json:
-        output.write_json(told)
+        output.write_json(answer)
     else:
         output.done(
-            f"the server has resumed; {told['recovery_left']} executions are left to recover"
+            f"the server has resumed; {answer['recovery_left']} executions are left to recover"
         )

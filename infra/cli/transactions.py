@@ -47,9 +47,9 @@ def list_(client: Client, *, as_json: bool, **page: int) -> None:
 
 def _decide(client: Client, id: str, decision: str, reason: str, *, as_json: bool) -> None:
     body = {"decision": decision, "reason": reason}
-    told = client.ask("POST", f"transactions/{id}", body=body)
+    answer = client.ask("POST", f"transactions/{id}", body=body)
     said = f"{id} is {DONE[decision]} at all entities that were in doubt"
-    output.write_json(told) if as_json else output.done(said)
+    output.write_json(answer) if as_json else output.done(said)
 
 
 _WARNING = (
@@ -100,5 +100,5 @@ def forget(client: Client, id: str, *, as_json: bool) -> None:
 
     The transaction, and any damage from the decision, no longer appears in the list.
     """
-    told: Any = client.ask("DELETE", f"transactions/{id}")
-    output.write_json(told) if as_json else output.done(f"{id} is forgotten")
+    answer: Any = client.ask("DELETE", f"transactions/{id}")
+    output.write_json(answer) if as_json else output.done(f"{id} is forgotten")

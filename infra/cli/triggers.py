@@ -8,7 +8,7 @@ import click
 
 from . import output
 from .client import ApiError
-from .options import as_json, connected, listed, noted, pages, parameters
+from .options import annotated, as_json, connected, key_values, pages, parameters
 
 if TYPE_CHECKING:
     from .client import Client
@@ -34,7 +34,7 @@ def trigger() -> None:
     metavar="ACTION",
     help="Feed action, such as /whisk.system/alarms/alarm [default: none].",
 )
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -46,24 +46,24 @@ def create(
     With --feed the parameters go to the feed; otherwise they become defaults of the trigger.
     """
     notes = given["notes"] if feed is None else {**given["notes"], "feed": feed}
-    document = {"annotations": listed(notes)}
+    document = {"annotations": key_values(notes)}
     if feed is None:
-        document["parameters"] = listed(given["params"])
-    made = client.entity("PUT", TRIGGERS, name, body=document)
+        document["parameters"] = key_values(given["params"])
+    made = client.ask_named("PUT", TRIGGERS, name, body=document)
     if feed is not None:
         try:
-            told = _ask_feed(client, feed, "CREATE", name, given["params"])
+            answer = _ask_feed(client, feed, "CREATE", name, given["params"])
         except ApiError:
-            client.entity("DELETE", TRIGGERS, name)
+            client.ask_named("DELETE", TRIGGERS, name)
             raise
-        if "path" in told:
-            output.done(f"a POST to this URL fires the trigger: {client.url}{told['path']}")
+        if "path" in answer:
+            output.done(f"a POST to this URL fires the trigger: {client.url}{answer['path']}")
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 
 @trigger.command(epilog="\b\nExample:\n  xingqiao trigger update midnight -p cron '30 0 * * *'")
 @click.argument("name")
-@noted
+@annotated
 @parameters
 @as_json
 @connected
@@ -74,11 +74,11 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
     """
     document: dict[str, Any] = {}
     if given["notes"]:
-        document["annotations"] = listed(given["notes"])
+        document["annotations"] = key_values(given["notes"])
     feed = _feed(client, name)
     if feed is None and given["params"]:
-        document["parameters"] = listed(given["params"])
-    made = client.entity("PUT", TRIGGERS, name, body=document, overwrite=True)
+        document["parameters"] = key_values(given["params"])
+    made = client.ask_named("PUT", TRIGGERS, name, body=document, overwrite=True)
     if feed is not None and given["params"]:
         _ask_feed(client, feed, "UPDATE", name, given["params"])
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
@@ -91,13 +91,13 @@ def update(client: Client, name: str, *, as_json: bool, **given: dict[str, Any])
 @connected
 def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) -> None:
     """Fire the trigger NAME."""
-    told = client.entity("POST", TRIGGERS, name, body=params)
+    answer = client.ask_named("POST", TRIGGERS, name, body=params)
     if as_json:
-        output.write_json(told)
-    elif told is None:
+        output.write_json(answer)
+    elif answer is None:
         output.done(f"{name} has no active rule: no action was invoked")
     else:
-        output.done(f"{name} is fired: activation {told['activationId']}")
+        output.done(f"{name} is fired: activation {answer['activationId']}")
 
 
 @trigger.command()
@@ -106,8 +106,8 @@ def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) ->
 @connected
 def get(client: Client, name: str, *, as_json: bool) -> None:
     """Show the trigger NAME and its feed."""
-    found = client.entity("GET", TRIGGERS, name)
-    feed = _noted(found).get("feed")
+    found = client.ask_named("GET", TRIGGERS, name)
+    feed = _annotations(found).get("feed")
     if feed is not None:
         found["feed"] = _ask_feed(client, feed, "READ", name, {})
     output.write_json(found) if as_json else output.document(found)
@@ -124,7 +124,12 @@ def list_(client: Client, *, as_json: bool, **page: int) -> None:
         output.write_json(found)
         return
     rows = [
-        (doc["name"], _noted(doc).get("feed", ""), doc["version"], output.instant(doc["updated"]))
+        (
+            doc["name"],
+            _annotations(doc).get("feed", ""),
+            doc["version"],
+            output.instant(doc["updated"]),
+        )
         for doc in found
     ]
     output.table(("trigger", "feed", "version", "updated"), rows, "no triggers")
@@ -139,13 +144,13 @@ def delete(client: Client, name: str, *, as_json: bool) -> None:
     feed = _feed(client, name)
     if feed is not None:
         _ask_feed(client, feed, "DELETE", name, {})
-    gone = client.entity("DELETE", TRIGGERS, name)
+    gone = client.ask_named("DELETE", TRIGGERS, name)
     output.write_json(gone) if as_json else output.done(f"{name} is deleted")
 
 
 def _feed(client: Client, name: str) -> str | None:
     try:
-        feed: str | None = _noted(client.entity("GET", TRIGGERS, name)).get("feed")
+        feed: str | None = _annotations(client.ask_named("GET", TRIGGERS, name)).get("feed")
     except ApiError as error:
         if not error.is_missing:
             raise
@@ -162,13 +167,13 @@ def _ask_feed(
         ApiError: the feed fails.
     """
     full = name if name.startswith("/") else f"/_/{name}"
-    asked = {**params, "lifecycleEvent": event, "triggerName": full, "authKey": client.auth}
-    _, answer = client.invoke(feed, asked, blocking=True, result=True)
+    body = {**params, "lifecycleEvent": event, "triggerName": full, "authKey": client.auth}
+    _, answer = client.invoke(feed, body, blocking=True, result=True)
     if not isinstance(answer, dict) or "error" in answer:
         text = answer.get("error") if isinstance(answer, dict) else answer
         raise ApiError(f"the feed {feed} refuses the trigger {name}: {text}")
     return answer
 
 
-def _noted(doc: dict[str, Any]) -> dict[str, Any]:
+def _annotations(doc: dict[str, Any]) -> dict[str, Any]:
     return {note["key"]: note["value"] for note in doc["annotations"]}

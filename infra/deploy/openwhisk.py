@@ -27,25 +27,6 @@ KIND = "python:3.11"  # the least that `composer` runs on
 MAX_COMPONENTS = 50
 _ZIP = "UEsD"  # how base64 of one begins
 
-_ALONE = "a conductor action is one thread of control, and OpenWhisk joins no several"
-_CLOCK = "nothing wakes a conductor action up when an instant has come"
-_ENTITIES = "entities live on a server of Xingqiao only"
-_DURABLE = "it takes a store that outlives a crash, and a conductor action has none"
-_REFUSED = {
-    "parallel": _ALONE,
-    "map": _ALONE,
-    "race": _ALONE,
-    "graph": _ALONE,
-    "async": "a conductor action has no key to begin another execution with",
-    "wait": _CLOCK,
-    "timeout": _CLOCK,
-    "saga": _DURABLE,
-    "step": _DURABLE,
-    "transaction": _DURABLE,
-    "participant": _DURABLE,
-    "call": _ENTITIES,
-}
-
 _MAIN = '''\
 """{name}: a composition, as a conductor action of OpenWhisk. Made by `xingqiao bundle`."""
 
@@ -120,7 +101,7 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
 def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
     """Writes the file that an action is made of, if any; what the command says of it."""
     if any(note["key"] == "entity" for note in document.get("annotations", ())):
-        raise BundleError(f"action {name}: {_ENTITIES}")
+        raise BundleError(f"action {name}: entities exist only on a Xingqiao server")
     execution = document["exec"]
     if _is_sequence(document):
         return [",".join(execution["components"]), "--sequence"]
@@ -175,29 +156,16 @@ def _write_conductor(name: str, composition: Composition, archive: Path) -> None
 
 
 def _check(name: str, composition: Composition) -> None:
-    """Looks whether a conductor action can do all parts of a composition.
+    """Checks that a conductor action can do all parts of a composition.
 
     Raises:
-        BundleError: naming the first one that it cannot do, and why.
+        BundleError: it cannot; the text names the first such part and the reason.
     """
     left = [("", composition)]
     while left:
         where, part = left.pop()
-        if why := _refusal(part):
+        if why := part.row.unhosted(part.arguments):
             at = f", {where}" if where else ""
             raise BundleError(f"composition {name}{at}: OpenWhisk cannot run {part.type!r}: {why}")
         below = [(f"{where}.{place}" if where else place, node) for place, node in part.children()]
         left.extend(reversed(below))
-
-
-def _refusal(part: Composition) -> str | None:
-    """Why a conductor action cannot do this part, leaving aside those in it; None when it can."""
-    arguments = part.arguments
-    if part.type == "retry" and arguments["delay"]:
-        return f"a 'delay' cannot be waited for: {_CLOCK}"
-    if part.type == "retry" and arguments["on_exhausted"] == "pause":
-        return f"it cannot 'pause' for an operator: {_DURABLE}"
-    if part.type == "function":
-        kind = arguments["function"]["exec"]["kind"]
-        return None if kind.startswith("python") else f"it runs inline, in Python, and is {kind!r}"
-    return _REFUSED.get(part.type)

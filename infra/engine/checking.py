@@ -12,7 +12,7 @@ from ...actions import ActivationRow, ExecutionRow, Query, entity_from_json
 from ...composer import CONDUCTING, DIALECTS, Program
 from ...transactions import Prepared, Row, Tombstone
 from . import stored_values
-from .entities.mailboxes import PREPARED, STATE
+from .entities.documents import PREPARED, STATE
 from .programs import PROGRAM
 from .registry import DEFINITION
 

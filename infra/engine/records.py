@@ -31,7 +31,7 @@ from ...composer import (
 )
 from ...transactions import Row
 from . import costs, stored_values
-from .entities.mailboxes import STATE, name_of, parts_of
+from .entities.documents import STATE, name_of, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Container

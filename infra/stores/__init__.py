@@ -1,13 +1,13 @@
-"""Systems of record: SQLite in a directory, a DynamoDB table, and this process's memory; and how they are sealed."""
+"""Systems of record: SQLite in a directory, a DynamoDB table, and this process's memory; all can be sealed."""
 
 from .dynamodb import DynamoStore
 from .errors import StoreError
 from .memory import MemoryStore
 from .offline import Files, OfflineStore
 from .places import document_place
-from .private import made_private
+from .private import make_private
+from .seal import Seal, SealError, is_sealed, key_bytes, new_key
 from .sealed import Change, Rewritable, SealedStore
-from .sealing import Seal, SealError, is_sealed, key_bytes, new_key
 from .sqlite import FILE, SqliteStore
 
 __all__ = [
@@ -26,6 +26,6 @@ __all__ = [
     "document_place",
     "is_sealed",
     "key_bytes",
-    "made_private",
+    "make_private",
     "new_key",
 ]

@@ -1,4 +1,4 @@
-"""What keeps a store from working."""
+"""Errors of stores."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from ...actions import InDoubtError, UnavailableError
 
 
 class StoreError(UnavailableError):
-    """The store cannot be opened, or cannot be used now; the text says why and what to do."""
+    """The store cannot be opened or used now; the text says why and what to do."""
 
 
 class StoreDoubtError(StoreError, InDoubtError):
-    """The store cannot be used now, and whether it has done what it was asked for is not known."""
+    """The store failed, and may or may not have made the change."""

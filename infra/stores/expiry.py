@@ -1,7 +1,8 @@
-"""What is old enough is deleted from a SQLite file, a bounded piece at a time.
+"""Deletes old records from a SQLite file, a bounded number at a time.
 
-Activations lie in order of their ends, executions in order of their beginnings, so that a piece is found
-without a search. Values go with what refers to them: an execution's when none of its activations is left.
+Activations are in order of their ends, executions in order of their starts, so that the
+oldest are found without a search. An execution and its values are deleted when none of its
+activations is left.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlite3
 
-DIGITS = 12  # of an execution's id, that are its time
+DIGITS = 12  # of an execution's id are its time
 
 _ACTIVATIONS = """
     DELETE FROM activations WHERE started_ms < :before AND rowid IN (
@@ -35,7 +36,7 @@ _VALUES = """
 
 
 def expire(db: sqlite3.Connection, before_ms: int, count: int) -> None:
-    """Deletes so much of what began, and ended, before an instant."""
+    """Deletes at most `count` records that began, and ended, before an instant."""
     bounds = {"before": before_ms, "digits": f"{before_ms:0{DIGITS}x}", "count": count}
     activations = db.execute(_ACTIVATIONS, bounds).fetchall()
     executions = db.execute(_EXECUTIONS, bounds).fetchall()

@@ -1,13 +1,13 @@
-"""How many commits a database must hold: a file beside it that tells when some are missing.
+"""A file beside a SQLite database that holds the number of its commits, to detect lost ones.
 
-SQLite takes a database whose write-ahead log is gone or damaged for one that never had those commits, and
-an empty file for a new one. So each commit is numbered, in its own transaction, and the number is written
-here once the commit is durable. A database that holds fewer has lost some; one that holds more is what a
-crash between the two leaves, and is whole.
+SQLite cannot tell a database whose write-ahead log is missing or damaged from one that never had those
+commits, nor an empty file from a new one. So each commit is numbered, in its own transaction, and the
+number is written here once the commit is durable. A database with fewer commits has lost some. A database
+with more is whole: the server stopped between the commit and this file.
 
-With `synchronous=NORMAL` the last commits before a power failure may go, as SQLite says; the marker may
-have reached the disk before them. That is expected if the machine has started again since, and a fault if
-only the process has.
+With `synchronous=NORMAL` SQLite may lose the last commits in a power failure, and the marker may have
+reached the disk before them. This is expected if the machine has restarted since, and an error if only
+the process has.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BODY = struct.Struct(f"<4sB3xQ8s{ID_BYTES}s")  # magic, synchronous, number, bo
 _SUM = struct.Struct("<I")
 _MAGIC = b"XQC1"
 _FULL, _NORMAL = 0, 1
-_BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: drawn anew at each start of the machine
+_BOOT = Path("/proc/sys/kernel/random/boot_id")  # Linux: changes at each boot
 
 
 class Mark(NamedTuple):
-    """What a marker says: so many commits of a database, made durable in this way, since this boot."""
+    """The content of a marker: the number of commits, the database, the mode, and the boot."""
 
     number: int
     database: bytes
@@ -42,19 +42,19 @@ class Mark(NamedTuple):
 
     @property
     def may_be_ahead(self) -> bool:
-        """Whether a power failure may have taken commits that it counts."""
+        """True if a power failure may have lost commits that the marker counts."""
         return not self.full and self.boot != boot()
 
 
 def boot() -> bytes:
-    """What tells this start of the machine from every other; nothing where that is not known."""
+    """Returns an id of this boot of the machine; zeros if there is none."""
     with suppress(OSError):
         return blake2b(_BOOT.read_bytes(), digest_size=8).digest()
     return bytes(8)
 
 
 def read(directory: Path) -> Mark | None:
-    """The marker of a directory; None when there is none, or when it is no marker."""
+    """Reads the marker of a directory; None if it is missing or damaged."""
     try:
         text = (directory / FILE).read_bytes()[: _BODY.size + _SUM.size]
     except FileNotFoundError:
@@ -74,7 +74,7 @@ class Marker:
     Args:
         directory: of the database.
         database: its own id, 16 bytes.
-        full: whether each commit is on the disk when it returns.
+        full: if each commit is on the disk when it returns.
     """
 
     def __init__(self, directory: Path, database: bytes, *, full: bool) -> None:
@@ -83,7 +83,7 @@ class Marker:
         self._fd = -1
 
     def __enter__(self) -> Self:
-        """Opens the file, making it if there is none; it is on the disk before it is relied on."""
+        """Opens the file, or creates it."""
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         return self
 
@@ -96,7 +96,7 @@ class Marker:
         os.close(self._fd)
 
     def write(self, number: int) -> None:
-        """So many commits are durable. It costs a microsecond: the file is not waited for."""
+        """Writes the number of durable commits, without a wait for the disk: about a microsecond."""
         body = _BODY.pack(_MAGIC, self._how, number, self._boot, self._database)
         with suppress(OSError):  # an older number is true, too
             os.pwrite(self._fd, body + _SUM.pack(zlib.crc32(body)), 0)

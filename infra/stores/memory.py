@@ -1,4 +1,4 @@
-"""The store in this process's memory: for tests, and for runs that nobody needs to remember."""
+"""The store in this process's memory: for tests, and for executions that need no record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A `Store` that is gone with its process."""
+    """A `Store` that ends with its process."""
 
     def __init__(self) -> None:
         self._executions: dict[str, ExecutionRow] = {}
@@ -29,7 +29,7 @@ class MemoryStore:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Keeps what it has, for whoever opens it again in this process."""
+        """Keeps its rows: it may be opened again in this process."""
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         refused = []

@@ -1,4 +1,4 @@
-"""A SQLite store that no server has open: what its files lack, and its rows, to be read only."""
+"""A SQLite store that no server has open: checks its files, and reads its rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from . import marker
-from .counting import accept, missing
+from .commit_count import accept, missing
 from .errors import StoreError
 from .sqlite import FILE, SqliteStore, schemas
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAULTS_SHOWN = 20  # of the pages of a file
+FAULTS_SHOWN = 20  # of a file's pages
 
 
 @dataclass(slots=True)
 class Files:
-    """What the files of a store are like. `readable` tells whether rows can be looked at."""
+    """The condition of a store's files. `readable`: the rows can be read."""
 
     commits: int = 0
     missing: int = 0
@@ -30,18 +30,18 @@ class Files:
 
 
 class OfflineStore(SqliteStore):
-    """The rows of a store that no server has open, and `files`, what these are like.
+    """A store that no server has open, and `files`, the condition of its files.
 
-    It can be read only, nothing of its files is changed, and it opens also what a server refuses.
+    It is read-only, changes no file, and also opens files that a server refuses.
     """
 
     files: Files
 
     async def __aenter__(self) -> Self:
-        """Opens it.
+        """Opens the store.
 
         Raises:
-            StoreError: when there is none, or a server is using it.
+            StoreError: if there is none, or a server is using it.
         """
         path = self._directory / FILE
         if not path.exists() and marker.read(self._directory) is None:
@@ -97,5 +97,5 @@ class OfflineStore(SqliteStore):
             )
 
     def accept_loss(self) -> None:
-        """Counts commits from what the database holds: those that are missing are given up."""
+        """Gives up missing commits: the count restarts at the number that the database holds."""
         accept(self._directory, self._reader if self.files.schema else None)

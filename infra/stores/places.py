@@ -1,4 +1,4 @@
-"""The names of the places that bodies lie in: what a sealed body is bound to."""
+"""The names of the places of bodies. A sealed body is bound to its place."""
 
 from __future__ import annotations
 

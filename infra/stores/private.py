@@ -1,4 +1,4 @@
-"""Files that nobody but their owner may read, whatever the mode of their folder and the umask are."""
+"""Makes files private to their owner, whatever the mode of their folder and the umask are."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ NAMES = (
 )
 
 
-def made_private(directory: Path) -> None:
-    """Takes from everybody else what they may do with the service's files in a directory."""
+def make_private(directory: Path) -> None:
+    """Removes the permissions of others from the service's files in a directory."""
     for name in NAMES:
         file = directory / name
         if file.exists() and file.stat().st_mode & OTHERS:
-            log.warning("others could use %s: its mode was %o, and is 600 now", file, _mode(file))
+            log.warning(
+                "%s was open to other users: its mode was %o, and is 600 now", file, _mode(file)
+            )
             file.chmod(OWNERS)
 
 

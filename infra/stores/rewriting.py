@@ -1,15 +1,14 @@
-"""Rewrites every body in a SQLite file, so that nothing of the old bodies is left in the file or its log.
+"""Rewrites every body in a SQLite file, so that no old body is left in the file or its log.
 
-Rows are changed in place, some at a time, each group in a transaction; a crash leaves some rows as they
-were, and the next attempt finds them. `VACUUM` then writes the file anew without its free pages, and the
-write-ahead log is cut to nothing.
+Rows are changed in place, a group in each transaction. After a crash the next attempt finds the rows that
+are left. `VACUUM` then writes the file again without its free pages, and the write-ahead log is truncated.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .counting import KIND
+from .commit_count import KIND
 from .places import (
     activation_place,
     document_place,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from .sealed import Change
 
-UNSEALED = KIND  # documents that the store itself reads
+UNSEALED = KIND  # the kind of documents that the store itself reads
 AT_ONCE = 200  # rows in one transaction
 _TABLES: dict[str, tuple[tuple[str, ...], Callable[..., bytes]]] = {  # keys and places
     "executions": (("id",), execution_place),
@@ -38,10 +37,10 @@ _TABLES: dict[str, tuple[tuple[str, ...], Callable[..., bytes]]] = {  # keys and
 
 
 def rewrite(db: sqlite3.Connection, change: Change) -> int:
-    """Changes every body for which `change` has another. Returns how many rows were changed.
+    """Changes every body for which `change` returns another. Returns the number of changed rows.
 
     Raises:
-        sqlite3.Error: when the disk is full: the file is written a second time beside the first.
+        sqlite3.Error: if the disk is full: the file is written a second time beside the first.
     """
     before = db.execute("PRAGMA secure_delete").fetchone()[0]
     db.execute("PRAGMA secure_delete=ON")
@@ -55,7 +54,7 @@ def rewrite(db: sqlite3.Connection, change: Change) -> int:
 
 
 def _rewrite(db: sqlite3.Connection, table: str, change: Change) -> int:
-    """Goes through a table by its key."""
+    """Rewrites a table, in the order of its key."""
     names, place = _TABLES[table]
     keys, marks = ", ".join(names), ", ".join("?" * len(names))
     page = f"SELECT {keys}, body FROM {table} %s ORDER BY {keys} LIMIT {AT_ONCE}"

@@ -1,4 +1,4 @@
-"""How writes become rows of a SQLite database: few statements, each for many rows."""
+"""Writes rows to a SQLite database, many rows with one statement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHUNKS = (
     2,
     1,
 )  # rows in one statement: few statements, which SQLite keeps prepared
-PREFIX_END = "\U0010ffff"  # the last code point, which is no character
+PREFIX_END = "\U0010ffff"  # the last code point, which is not a character
 
 
 def document_bytes(writes: Sequence[Write]) -> int:
@@ -38,7 +38,7 @@ def row_count(writes: Sequence[Write]) -> int:
 
 
 def put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
-    """Writes the documents of every write whose conditions hold. Returns the others' indexes."""
+    """Writes the documents of every write whose conditions hold. Returns the indexes of the others."""
     refused: list[int] = []
     last: dict[tuple[str, str], Document] = {}
     for index, write in enumerate(writes):
@@ -62,7 +62,7 @@ def put_documents(db: sqlite3.Connection, writes: Sequence[Write]) -> list[int]:
 
 
 def _put_last(db: sqlite3.Connection, last: dict[tuple[str, str], Document]) -> None:
-    """Writes these documents, and forgets about them."""
+    """Writes these documents, and clears the dict."""
     gone = [key for key, document in last.items() if document.body is None]
     put = [(*key, 1, document.body) for key, document in last.items() if document.body is not None]
     if gone:

@@ -1,4 +1,4 @@
-"""A store whose bodies are sealed: what lies below it holds ids, names, times, and nothing that can be read."""
+"""A store that encrypts bodies: the store below holds ids, names and times in the clear, no values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .places import (
     history_place,
     value_place,
 )
-from .sealing import Seal, SealError
+from .seal import Seal, SealError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,39 +22,38 @@ if TYPE_CHECKING:
     from ...actions import Document, Query, Record, Standing
 
 
-Change: TypeAlias = (
-    "Callable[[bytes, bytes], bytes | None]"  # of a body in a place: None lets it be
-)
-new = tuple.__new__  # half the time of a NamedTuple's own
+Change: TypeAlias = "Callable[[bytes, bytes], bytes | None]"
+"""Takes a place and its body, and returns the new body; None leaves the body as it is."""
+new = tuple.__new__  # takes half the time of a NamedTuple's constructor
 
 
 class Rewritable(Store, Protocol):
-    """A store whose bodies can be exchanged while nobody uses it.
+    """A store whose bodies can be replaced while it is not used otherwise.
 
-    Law: when it returns, every body is what `change` made of it, and what it was before is nowhere in the
-    store's files.
+    Law: when `rewrite` returns, every body is the result of `change`, and the store's files have no trace
+    of the old bodies.
     """
 
     async def rewrite(self, change: Change) -> int:
-        """Exchanges bodies. Returns how many."""
+        """Replaces bodies. Returns how many."""
 
 
 class SealedStore:
-    """A `Store` that seals what it hands to another, and opens what it reads from it.
+    """A `Store` that seals bodies before another store writes them, and opens them when they are read.
 
-    Rows that were stored before there was a seal are read as they are.
+    Rows that were stored without a seal are read as they are.
 
     Args:
-        store: where the rows go; it is open.
+        store: holds the rows; it is open.
         seal: seals and opens their bodies.
     """
 
     def __init__(self, store: Store, seal: Seal) -> None:
         self._store, self._seal = store, seal
-        self._failed: list[tuple[Write, Write]] = []  # writes, and how they were sealed
+        self._failed: list[tuple[Write, Write]] = []  # writes, and the same sealed
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
-        """Writes that failed are handed on again with the same bytes: the store may have done them."""
+        """Retries failed writes with the same bytes: the store may have made them already."""
         known = {id(write): made for write, made in self._failed}
         sealed = [known.get(id(write)) or self._sealed(write) for write in writes]
         self._failed = []
@@ -65,7 +64,7 @@ class SealedStore:
             raise
 
     def _sealed(self, write: Write) -> Write:
-        """Most writes have rows of two or three kinds: the others cost nothing."""
+        """Seals a write. Most writes have rows of two or three kinds; the other kinds cost nothing."""
         seal = self._seal.sealed
         made = Write(forgotten=write.forgotten, dropped=write.dropped, expired=write.expired)
         if write.executions:
@@ -113,7 +112,7 @@ class SealedStore:
         return Saved(self._execution(saved.execution), [*map(self._fiber, saved.fibers)])
 
     def _whatever(self, row: ExecutionRow) -> ExecutionRow:
-        """A row whose body is damaged as it is: it must not keep the others from being found."""
+        """Opens a row; a damaged row is returned as it is, so that the other rows are found."""
         try:
             return self._execution(row)
         except SealError:

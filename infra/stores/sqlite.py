@@ -1,9 +1,9 @@
 """The store in a SQLite file: the embedded default.
 
-WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes: rows go
-in where it is asked, many with one statement; the wait for the disk is a thread's, unless the commit is so
-small that it is over sooner than a thread hears of it. Another connection reads, and a third copies the
-write-ahead log into the file, beside the commits. A directory belongs to one server at a time.
+WAL with `synchronous=FULL`: a commit is on the disk when it returns. One connection writes: it inserts
+rows in the event loop, many with one statement, and a thread waits for the disk unless the commit is so
+small that a thread costs more than the wait. Another connection reads, and a third copies the write-ahead
+log into the file, beside the commits. A directory belongs to one server at a time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Self
 
 from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
-from .counting import Counted, check_count, check_not_emptied, counting, failure
+from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
-from .private import OWNERS, made_private
+from .private import OWNERS, make_private
 from .rewriting import rewrite
 from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FILE = "xingqiao.db"
-LOCK_LOOKS, LOCK_LOOK_S = 25, 0.02  # at what another has locked
-INLINE_ROWS = 8  # a commit of up to so many rows is waited for where it is asked for
-INLINE_BYTES = 1 << 20  # of documents that are put in without the thread
-CHECKPOINT_ROWS = 4_000  # put in before the write-ahead log is copied into the file
+LOCK_LOOKS, LOCK_LOOK_S = 25, 0.02  # attempts to lock the directory, and the time between them
+INLINE_ROWS = 8  # a commit of up to so many rows is awaited in the event loop
+INLINE_BYTES = 1 << 20  # of documents that are inserted without the thread
+CHECKPOINT_ROWS = 4_000  # inserted before the write-ahead log is copied into the file
 PAGE = 4096
-CACHE_KIB = 32 << 10  # of pages that the writer keeps at most
+CACHE_KIB = 32 << 10  # of pages, at most, in the writer's cache
 SHARED_DIGITS = 12
 
 
@@ -48,7 +48,7 @@ class SqliteStore:
     """Executions in a directory. A `Store`; use it with `async with`.
 
     Args:
-        directory: made if it is not there.
+        directory: created if it is missing.
         synchronous: SQLite's: `FULL`, or `NORMAL` for speed at the price of the last commits when
             the machine (not the process) dies.
     """
@@ -61,10 +61,10 @@ class SqliteStore:
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
         self._copier: sqlite3.Connection
-        self._counted: Counted
-        self._uncopied = 0  # rows put in since the log was last copied
-        self._copied = False  # but for what has come since
-        self._cutting = False  # whether it is being copied to make room
+        self._counted: CommitCount
+        self._uncopied = 0  # rows inserted since the log was last copied
+        self._copied = False  # all rows but those inserted meanwhile
+        self._truncating = False  # the log is being copied to free disk space
         self._turn = asyncio.Lock()
         self._opened: ExitStack
 
@@ -72,8 +72,8 @@ class SqliteStore:
         """Opens the file, brings its schema up to date and checks it.
 
         Raises:
-            StoreError: when another server has it open, it cannot be opened, it is damaged, it lacks
-                commits, or it is of a newer version.
+            StoreError: if another server uses the directory, or the file cannot be opened, is damaged,
+                lacks commits, or was written by a newer version.
         """
         with ExitStack() as opening:
             await self._lock(opening)
@@ -91,10 +91,10 @@ class SqliteStore:
         return self
 
     async def _lock(self, opening: ExitStack) -> None:
-        """Waits a moment for it: a worker that a killed server was about to start may hold it until it starts."""
+        """Waits a moment: a worker that a killed server was about to start holds the lock until it starts."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds keys
-            made_private(self._directory)
+            make_private(self._directory)
             lock = opening.enter_context((self._directory / "lock").open("w"))
             (self._directory / "lock").chmod(OWNERS)
         except OSError as error:
@@ -103,7 +103,7 @@ class SqliteStore:
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  nobody tells when it is let go
+            await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  there is no event when the lock is released
         raise StoreError(
             f"a server is using {self._directory}: stop it first, or give "
             "another directory with --data"
@@ -112,7 +112,7 @@ class SqliteStore:
     def _open(self, path: Path, opening: ExitStack) -> None:
         check_not_emptied(path)
         self._writer = opening.enter_context(_connected(path))
-        path.chmod(OWNERS)  # its log and index are made with the mode that it has
+        path.chmod(OWNERS)  # its log and index are created with its mode
         self._writer.execute("PRAGMA journal_mode=WAL")
         self._writer.execute(f"PRAGMA synchronous={self._synchronous}")
         self._writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -135,22 +135,22 @@ class SqliteStore:
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         async with self._turn:
-            refused = await self._put_all(writes)
+            refused = await self._insert_all(writes)
             rows = row_count(writes)
             self._count(rows + sum(len(v[2]) for w in writes for v in w.values) // PAGE)
             if rows <= INLINE_ROWS:
-                self._end()
+                self._commit()
             else:
-                ending = asyncio.get_running_loop().run_in_executor(self._thread, self._end)
+                ending = asyncio.get_running_loop().run_in_executor(self._thread, self._commit)
                 try:
                     await asyncio.shield(ending)
-                except asyncio.CancelledError:  # whoever waits may give up; the commit does not
+                except asyncio.CancelledError:  # the caller may give up; the commit does not
                     await asyncio.wait([ending])
                     raise
         return refused
 
     def _count(self, rows: int) -> None:
-        """Has the log copied when it has grown by so much; it goes on growing meanwhile."""
+        """Has the log copied when it has grown enough."""
         self._uncopied += rows
         if self._uncopied >= CHECKPOINT_ROWS:
             self._uncopied = 0
@@ -160,11 +160,11 @@ class SqliteStore:
         _checkpoint(self._copier)
         self._copied = True
 
-    async def _put_all(self, writes: Sequence[Write]) -> list[int]:
-        """Puts everything in; what is large, such as code, by the thread: to copy it takes a while."""
+    async def _insert_all(self, writes: Sequence[Write]) -> list[int]:
+        """Inserts everything; the thread inserts large documents, such as code, because they take a while."""
         if document_bytes(writes) <= INLINE_BYTES:
-            return self._put(writes)
-        putting = asyncio.get_running_loop().run_in_executor(self._thread, self._put, writes)
+            return self._insert(writes)
+        putting = asyncio.get_running_loop().run_in_executor(self._thread, self._insert, writes)
         try:
             return await asyncio.shield(putting)
         except asyncio.CancelledError:
@@ -172,8 +172,8 @@ class SqliteStore:
             self._roll_back()
             raise
 
-    def _put(self, writes: Sequence[Write]) -> list[int]:
-        """Puts everything in, not yet committed. Returns the indexes of what was refused."""
+    def _insert(self, writes: Sequence[Write]) -> list[int]:
+        """Inserts everything, not yet committed. Returns the indexes of refused writes."""
         db = self._writer
         try:
             db.execute("BEGIN IMMEDIATE")
@@ -183,45 +183,45 @@ class SqliteStore:
             self._counted.next()
         except sqlite3.Error as error:
             self._roll_back()
-            self._make_room()
+            self._free_space()
             raise failure(error, self._directory) from error
         except BaseException:
             self._roll_back()
             raise
         return refused
 
-    def _end(self) -> None:
+    def _commit(self) -> None:
         try:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            self._make_room()
+            self._free_space()
             raise failure(error, self._directory) from error
         self._counted.durable()
-        if self._copied:  # what little has come since is copied at once: then the log begins anew
+        if self._copied:  # the few rows inserted since are copied now: then the log starts over
             self._copied = False
             _checkpoint(self._writer)
 
-    def _make_room(self) -> None:
-        """Has the log copied and cut: on a full disk it may be what takes the room."""
-        if not self._cutting:
-            self._cutting = True
-            self._copying.submit(self._cut)
+    def _free_space(self) -> None:
+        """Has the log copied and truncated: on a full disk it may be the log that takes the space."""
+        if not self._truncating:
+            self._truncating = True
+            self._copying.submit(self._truncate_log)
 
-    def _cut(self) -> None:
-        with suppress(sqlite3.Error):  # there may be no room for the copy, either
+    def _truncate_log(self) -> None:
+        with suppress(sqlite3.Error):  # there may be no space for the copy, either
             self._copier.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        self._cutting = False
+        self._truncating = False
 
     def _roll_back(self) -> None:
         if self._writer.in_transaction:  # a full disk has ended it
             self._writer.execute("ROLLBACK")
 
     async def rewrite(self, change: Change) -> int:
-        """Exchanges bodies, and leaves nothing of the old ones in the file and its log.
+        """Replaces bodies, and leaves no old body in the file and its log.
 
         Raises:
-            StoreError: when there is no room for that.
+            StoreError: if the disk has too little space.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -230,15 +230,15 @@ class SqliteStore:
         except sqlite3.Error as error:
             self._roll_back()
             raise StoreError(
-                f"{self._directory / FILE} cannot be written anew: {error}. That takes as much room "
-                "on the disk as the file has: make room, then start again"
+                f"{self._directory / FILE} cannot be rewritten: {error}. The disk needs as much free "
+                "space as the file takes: free some space, then start again"
             ) from error
 
     # --- reading -----------------------------------------------------------------------------
 
     @contextmanager
-    def _moment(self) -> Iterator[sqlite3.Connection]:
-        """All that is read within is as of one moment, whatever the thread commits meanwhile."""
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Reads within the block see one snapshot, whatever the thread commits meanwhile."""
         try:
             self._reader.execute("BEGIN")
             try:
@@ -255,7 +255,7 @@ class SqliteStore:
             raise failure(error, self._directory, "read") from error
 
     async def standing(self) -> Standing:
-        with self._moment() as db:
+        with self._snapshot() as db:
             active = db.execute("SELECT DISTINCT execution FROM fibers WHERE active").fetchall()
             timers = db.execute(
                 "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
@@ -268,7 +268,7 @@ class SqliteStore:
 
     async def load(self, execution: str) -> Saved | None:
         asked = (execution,)
-        with self._moment() as db:
+        with self._snapshot() as db:
             row = db.execute("SELECT * FROM executions WHERE id = ?", asked).fetchone()
             if row is None:
                 return None
@@ -320,7 +320,7 @@ class SqliteStore:
                 after,
                 -1 if limit is None else limit,
             ),
-        )  # a listing that is left half read would keep all readers in the past
+        )  # an open cursor would keep all readers at an old snapshot
         for found, key, body, version in rows:
             yield Document(kind=found, key=key, body=body, version=version)
 
@@ -340,7 +340,7 @@ def _checkpoint(db: sqlite3.Connection) -> None:
 
 
 def schemas() -> int:
-    """How many schemas there have been: the number of the newest."""
+    """Returns the number of the newest schema."""
     return len(_scripts())
 
 
@@ -367,16 +367,16 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
 
 
 _TABLES = {ExecutionRow: "executions", ActivationRow: "activations"}
-_THEN = {ExecutionRow: "id", ActivationRow: "rowid"}  # of two that began at once
+_THEN = {ExecutionRow: "id", ActivationRow: "rowid"}  # the order of rows that began at once
 
 
 # --- reading -----------------------------------------------------------------------------------
 
 
 def _where(query: Query) -> dict[str, Any]:
-    """Conditions and what stands for their marks.
+    """Returns conditions with their values.
 
-    The ids of an execution's activations begin as its own does, so that a key finds them.
+    The ids of an execution's activations begin like its own id, so that an index finds them.
     """
     tests = {
         "namespace = ?": query.namespace,

@@ -31,7 +31,7 @@ PARAMS = {"to": "  lisbon ", "kg": 3}
 
 
 def command(server, *arguments, text=None, **environment):
-    """What one command writes."""
+    """The output of one command."""
     done = subprocess.run(
         [XINGQIAO, *arguments, "--url", server.url, "--auth", AUTH],
         input=text, capture_output=True, text=True, check=False, env={**os.environ, **environment},
@@ -85,7 +85,7 @@ def sent(server):
 
 
 def remotes(entries):
-    """Where each step that ended ran, by the last part of its action's name."""
+    """The cloud record of each step that ended, by the last part of its action's name."""
     names = {
         (e["fiber"], e["turn"]): e.get("action", "")
         for e in entries

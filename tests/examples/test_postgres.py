@@ -97,7 +97,7 @@ def missing(why):
 
 
 def binaries():
-    """Where the newest server's programs are; None if there is none."""
+    """The directory of the newest server's programs; None without a server."""
     found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb"), shutil.which("initdb")]
     homes = [Path(path).resolve().parent for path in found if path]
     homes = [home for home in homes if (home / "pg_ctl").exists()]
@@ -105,7 +105,7 @@ def binaries():
 
 
 def servant():
-    """Who may run a server: nobody special, for it refuses to be run by root."""
+    """An unprivileged user for the server, which refuses root; None if we are not root."""
     if os.getuid():
         return None
     for name in ("postgres", "nobody"):
@@ -166,7 +166,7 @@ class Database:
         return orders
 
     def prepared(self, transaction):
-        """How many parts of a transaction are in doubt."""
+        """The number of parts of a transaction that are in doubt."""
         asked = "SELECT count(*) FROM pg_prepared_xacts WHERE starts_with(gid, %s)"
         return self.ask(asked, f"{transaction}/")[0][0]
 
@@ -184,7 +184,7 @@ def database(url, monkeypatch):
 
 
 def message(*statements, id=None):
-    """What the three actions are sent, by default an order of one lantern."""
+    """The parameters of the three actions, by default an order of one lantern."""
     default = [
         ["UPDATE articles SET stock = stock - 1 WHERE name = %s", ["lantern"]],
         ["INSERT INTO orders VALUES (%s, 'mei', 'lantern', 12)", ["o-1"]],

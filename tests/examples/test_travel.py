@@ -35,7 +35,7 @@ journey, money = loaded("travel/travel.py"), loaded("transfer/transfer.py")
 
 
 def told(demo):
-    """What a demo prints, by story."""
+    """The output of a demo, by story."""
     done = subprocess.run(
         [sys.executable, EXAMPLES / demo], capture_output=True, text=True, check=False, timeout=60
     )

@@ -486,18 +486,18 @@ NEEDY_RECORD = dataclass(made(__annotations__={"owner": str}))
     [
         (lambda: entity(7), "entity: must be a class, or name= and operations=, not 7"),
         (lambda: entity(Account), "entity: must be a class, or name= and operations=, not Entity"),
-        (lambda: entity(NOTHING), "entity: Nothing: it has no operation: a public method, or a"),
-        (lambda: entity(name="n", operations={}), "entity: n: it has no operation"),
-        (lambda: entity(NEEDY), "entity: Made: a new one is made without arguments, so each"),
+        (lambda: entity(NOTHING), "entity: Nothing: there is no operation: add a public"),
+        (lambda: entity(name="n", operations={}), "entity: n: there is no operation"),
+        (lambda: entity(NEEDY), "entity: Made: a new entity is made without arguments, so each"),
         (lambda: entity(NEEDY_RECORD), "a default: missing a required argument: 'owner'"),
-        (lambda: entity(made(__slots__=())), "entity: Made: it has __slots__ only: make it a dataclass"),
+        (lambda: entity(made(__slots__=())), "entity: Made: the class has only __slots__: make it a dataclass"),
         (lambda: entity(made(o=waits)), "entity: Made: 'o' is async or a generator: an operation"),
         (lambda: entity(made(o=yields)), "'o' is async or a generator"),
         (lambda: entity(made(o=yields_later)), "'o' is async or a generator"),
         (lambda: entity(name="n", operations={"o": waits}), "n: 'o' is async"),
         (lambda: entity(made(upgrade=add)), "make 'upgrade' a staticmethod(state, version)"),
         (lambda: entity(made(upgrade=False)), "make 'upgrade' a staticmethod(state, version)"),
-        (lambda: entity(name="n", operations={"upgrade": add}), "entity: n: 'upgrade' is no"),
+        (lambda: entity(name="n", operations={"upgrade": add}), "entity: n: 'upgrade' cannot be an"),
         (lambda: entity(made(), version=0), "entity: Made: the annotation 'entity.version' must be a"),
         (lambda: entity(made(), state_bytes=1 << 21), "the annotation 'entity.bytes' must be 1 to"),
         (lambda: entity(made(), name="a/b/c"), "entity: a/b/c: action name 'a/b/c': a relative name"),
@@ -810,14 +810,14 @@ class Bare:
 @pytest.mark.parametrize(
     ("cls", "complaint"),
     [
-        (Inheriting, "inherits from 'Base', which cannot travel to a worker: write what it has from"),
-        (InheritingEntity, "inherits from 'Account', which cannot travel"),
-        (Referring, "refers to 'thing', a object, which cannot travel to a worker: move it into the"),
-        (Calling, "refers to 'helper', a function, which cannot travel to a worker"),
+        (Inheriting, "inherits from 'Base', which cannot be sent to a worker: copy the inherited"),
+        (InheritingEntity, "inherits from 'Account', which cannot be sent"),
+        (Referring, "refers to 'thing', a object, which cannot be sent to a worker: move it into the"),
+        (Calling, "refers to 'helper', a function, which cannot be sent to a worker"),
         (Defaulting, "refers to 'thing', a object"),
         (MethodDecorated, "has no method that is written in it"),
-        (RaisingOurs, "refers to 'OverdrawnError', a type, which cannot travel"),
-        (Counting, "which is not its own and only its worker would see: keep it in an attribute of"),
+        (RaisingOurs, "refers to 'OverdrawnError', a type, which cannot be sent"),
+        (Counting, "which is defined outside, and only the worker would see the new value: keep it in an attribute of"),
         (Undefined, "uses 'undefined_name', which is not defined here. Define it in the module or"),
         (dataclass(MadeElsewhere), "is a dataclass, but not by a decorator: write @dataclass above"),
         (Bare, "the class 'Bare' has no method that is written in it"),
@@ -844,7 +844,9 @@ def test_a_variable_of_the_function_around_it_cannot_be_assigned():
             nonlocal total
             total += 1
 
-    with pytest.raises(CaptureError, match="assigns what is not its own: no binding for nonlocal"):
+    with pytest.raises(
+        CaptureError, match="assigns a variable that is defined outside: no binding for nonlocal"
+    ):
         capture_class(Local)
 
 

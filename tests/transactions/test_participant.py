@@ -9,22 +9,22 @@ from xingqiao.composer import Failure, Success
 from xingqiao.transactions import (
     Answer,
     Damage,
-    Forgotten,
-    Gone,
+    DeletePrepared,
+    DeleteTombstone,
     MessageError,
     Participant,
+    Perform,
     Prepared,
     Request,
     Row,
-    Run,
     Save,
     Tombstone,
     key_of,
     parsed,
 )
 from xingqiao.transactions.errors import RETRYABLE
-from xingqiao.transactions.memory import TOKEN_MS
 from xingqiao.transactions.protocol import MAX_KEY, MAX_LOCK_MS, MAX_OPERATIONS
+from xingqiao.transactions.tombstones import TOKEN_MS
 
 NOW, DEADLINE = 1_000, 11_000
 
@@ -45,7 +45,7 @@ class Entity:
     def follow(self, effects):
         for effect in effects:
             match effect:
-                case Run():
+                case Perform():
                     self.running.append(effect)
                 case Answer():
                     assert effect.request.id not in self.answers
@@ -61,7 +61,7 @@ class Entity:
         while self.running:
             effect = self.running.pop(0)
             answer = answers.get(effect.operation) or operate(effect)
-            self.follow(self.one.ran(answer, self.now))
+            self.follow(self.one.performed(answer, self.now))
         return self
 
     def do(self, id, /, **message):
@@ -103,7 +103,7 @@ def of(id, kind, number=0, **about):
     return {"transaction": {"id": id, "kind": kind, "number": number, **about}}
 
 
-# --- operations of its own accord ------------------------------------------------------------------
+# --- operations outside transactions ---------------------------------------------------------------
 
 
 def test_an_operation_is_answered_together_with_what_it_writes():
@@ -280,7 +280,7 @@ def test_a_vote_is_written_before_it_is_heard_and_holds():
     for one in (entity, again):
         one.do("c", **of("t", "commit"))
         assert one.told("c") == {"done": "commit"}
-        assert {type(write) for write in one.written("c")} == {Row, Gone}
+        assert {type(write) for write in one.written("c")} == {Row, DeletePrepared}
     assert entity.told("reader") == {"total": 108}
     assert again.one.row.state == 8
 
@@ -290,7 +290,7 @@ def test_an_abort_leaves_nothing():
         Entity(5).do("p", operations=[add(1)], **of("t", "prepare")).do("a", **of("t", "abort"))
     )
 
-    assert entity.written("a") == (Gone("t"),)
+    assert entity.written("a") == (DeletePrepared("t"),)
     assert entity.do("x", **add(1)).told("x") == {"total": 6}
 
 
@@ -558,7 +558,7 @@ def test_a_coordinator_that_has_been_replaced_is_refused():
 @pytest.mark.parametrize("decision", ["commit", "abort"])
 def test_an_operator_decides_and_is_compared_with_the_decision(commits, decision):
     entity = Entity(5).do("p", operations=[add(1)], **of("t", "prepare")).tell("w", **add(10))
-    entity.follow(entity.one.resolve(commits=commits, by="me", reason="why", now_ms=NOW))
+    entity.follow(entity.one.decide_by_hand(commits=commits, by="me", reason="why", now_ms=NOW))
     entity.run()
     assert entity.told("w") == {"total": 16 if commits else 15}
     vote = next(
@@ -572,7 +572,7 @@ def test_an_operator_decides_and_is_compared_with_the_decision(commits, decision
         differ = commits != (decision == "commit")
         assert [type(effect) for effect in one.other] == [Damage] * differ
         (written,) = one.written("d")
-        assert written == Gone("t") if not differ else written.damaged
+        assert written == DeletePrepared("t") if not differ else written.damaged
         assert one.one.row.state == (16 if commits else 15)
 
 
@@ -588,8 +588,8 @@ FINE = {"key": "k", "operation": "o"}
         ({"key": ""}, "'key' must be"),
         ({"key": "a\n"}, "'key' must be"),
         ({"key": "x" * (MAX_KEY + 1)}, "'key' must be"),
-        ({"key": "k"}, "'operation' must be the name of one"),
-        ({"key": "k", "operation": "upgrade"}, "that is asked for when it is due"),
+        ({"key": "k"}, "'operation' must be the name of an operation"),
+        ({"key": "k", "operation": "upgrade"}, "the server calls it when it is due"),
         ({**FINE, "params": [1]}, "'params' must be an object"),
         ({**FINE, "expected_version": -1}, "'expected_version' must be a whole number, 0"),
         ({**FINE, "expected_version": True}, "'expected_version' must be"),
@@ -642,13 +642,22 @@ def test_an_entity_that_is_deleted_begins_anew_whoever_deletes_it():
 
 def test_damage_is_told_once():
     entity = Entity(5).do("p", operations=[add(1)], **of("t", "prepare"))
-    entity.follow(entity.one.resolve(commits=True, by="me", reason="why", now_ms=NOW))
+    entity.follow(entity.one.decide_by_hand(commits=True, by="me", reason="why", now_ms=NOW))
     entity.do("a", **of("t", "abort"))
     (record,) = entity.written("a")
 
     again = Entity(row=entity.one.row, prepared=[Prepared.from_json(record.to_json())])
     again.do("a", **of("t", "abort"))
     assert (again.other, again.written("a")) == ([], ())
+
+
+def test_an_operators_decision_that_is_forgotten_is_compared_with_nothing():
+    entity = Entity(5).do("p", operations=[add(1)], **of("t", "prepare"))
+    entity.follow(entity.one.decide_by_hand(commits=True, by="me", reason="why", now_ms=NOW))
+
+    entity.one.forget("t")
+    entity.do("a", **of("t", "abort"))
+    assert (entity.other, entity.written("a"), entity.one.row.state) == ([], (), 6)
 
 
 def test_who_is_let_in_since_another_waits_no_more_keeps_waiting_no_more():
@@ -742,5 +751,8 @@ def test_what_need_not_be_remembered_any_more_is_deleted():
     entity.now = NOW + TOKEN_MS
     entity.do("2", once=False, token="y", **add(1)).do("3", once=False, token="x", **add(1))
 
-    assert {write.of for write in entity.written("2") if isinstance(write, Forgotten)} == {"x", "t"}
+    assert {write.of for write in entity.written("2") if isinstance(write, DeleteTombstone)} == {
+        "x",
+        "t",
+    }
     assert entity.told("3") == {"total": 8}

@@ -13,7 +13,7 @@ from ..drawing import draw_data
 from ..functions import ActionFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ...values import JSON
     from ..assembler import Assembler
@@ -37,14 +37,14 @@ def action(
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.
 
-    `action("pkg/name")` invokes the action of that name (`/namespace/pkg/name` in full). With
-    `code=` or `sequence=` it also says what the action is, and deploying the composition deploys it:
+    `action("pkg/name")` invokes the action of that name (`/namespace/pkg/name` in full). `code=` or
+    `sequence=` also defines the action, and deploying the composition deploys it:
     `action("hello", code="def main(p): ...", kind="python:3", limits={"timeout": 5000})`. With `function=`
-    it runs elsewhere, on the cloud that `kind` names, with that kind's options:
+    the action runs on the cloud that `kind` names, with the options of that kind:
     `action("charge", kind="aws:lambda", function="charge:live", region="eu-west-1")`.
 
-    `@action` on a function names an action after it. In a program that embeds the engine it runs
-    there, trusted; deployed to a server, its source runs in a worker.
+    `@action` on a function makes an action with the function's name. In a program that embeds the engine
+    the function runs in the program, trusted; after deployment to a server its source runs in a worker.
     """
     if callable(subject) and not isinstance(subject, (str, Composition)):
         return _action_function(subject, **options)
@@ -80,7 +80,7 @@ def _definition(
         return None
     if len(whats) > 1:
         raise CompositionError(f"action: give either '{whats[0]}' or '{whats[1]}'")
-    doc: dict[str, JSON] = {"exec": _executed(whats[0], options)}
+    doc: dict[str, JSON] = {"exec": _exec_of(whats[0], options)}
     if limits:
         doc["limits"] = limits
     if annotations:
@@ -88,7 +88,7 @@ def _definition(
     return doc
 
 
-def _executed(what: str, options: dict[str, Any]) -> dict[str, JSON]:
+def _exec_of(what: str, options: dict[str, Any]) -> dict[str, JSON]:
     if what == "function":
         if not isinstance(options.get("kind"), str):
             raise CompositionError(
@@ -117,7 +117,7 @@ def _take_definition(value: Any) -> dict[str, JSON] | ActionFunction:
 
 DEFINITION: Final = Kind(
     _take_definition,
-    # A function of this process stands in JSON by its name alone.
+    # JSON has only the name of a function of this process.
     lambda value: None if isinstance(value, ActionFunction) else value,
 )
 
@@ -162,12 +162,12 @@ DYNAMIC: Final = define(Row(type="dynamic", name="dynamic", lower=_lower_dynamic
 def function(function: Callable[..., Any]) -> Composition:
     """An inline function, captured as source and run in a worker, never in the conductor.
 
-    It takes the value, or the value and the visible `let` variables, which it may set:
-    `lambda params, variables: ...`. What it returns is the result; None stands for the value it was
-    given, as it is then.
+    The function takes the value, or the value and the visible `let` variables, which it may set:
+    `lambda params, variables: ...`. Its return value is the result; a function that returns None has
+    its first argument, perhaps changed, as its result.
 
     Raises:
-        CaptureError: when it refers to what cannot travel; the text says what to do.
+        CaptureError: it refers to a name that cannot be sent to a worker; the text gives the remedy.
     """
     if isinstance(function, (str, Composition)) or not callable(function):
         raise CompositionError(f"function: must be a Python function, not {function!r}")
@@ -194,6 +194,13 @@ def _draw_function(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
     return canvas.leaf(f"λ {code[-1] if len(code) == 1 else code[0]}"[:MAX_LABEL], ends)
 
 
+def _unhosted_function(args: Mapping[str, Any]) -> str | None:
+    kind: str = args["function"]["exec"]["kind"]
+    if kind.startswith("python"):
+        return None
+    return f"a conductor action runs only Python inline, and the function is of kind {kind!r}"
+
+
 FUNCTION: Final = define(
     Row(
         type="function",
@@ -202,5 +209,6 @@ FUNCTION: Final = define(
         lower=_lower_function,
         draw=_draw_function,
         effect=Effect.APART,
+        unhosted=_unhosted_function,
     )
 )

@@ -13,6 +13,7 @@ from ..arguments import POSITIVE, TEMPLATE, Argument, Kind, choice, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, title
 from ..grammar import COMPONENTS, one_part, read
+from ..hosting import NO_KEY, ONE_THREAD, never
 from ..lowering import lower, lower_components
 from .control import sequence
 
@@ -31,21 +32,21 @@ _ERRORS = Argument(choice("fail", "wait", "collect"), "fail")
 
 
 def parallel(*parts: Part, errors: str = "fail") -> Composition:
-    """All parts at once on the input: `{"value": [their results, in order]}`.
+    """All parts in parallel on the input: `{"value": [their results, in order]}`.
 
     Args:
-        parts: the branches. Variables are theirs to read, and to change for themselves.
-        errors: `fail`, the first failure cancels the others and is the result; `wait`, all are
-            awaited and the first failure in order is; `collect`, a failure stands in the list as
-            `{"error": ...}` and the result is a success.
+        parts: the branches. Each has its own copy of the variables.
+        errors: `fail`: the first failure cancels the other branches and is the result; `wait`: all
+            branches end, and the first failure in their order is the result; `collect`: a failure
+            stands in the list as `{"error": ...}`, and the result is a success.
     """
     return build(PARALLEL, components=parts, errors=errors)
 
 
 def race(*parts: Part) -> Composition:
-    """All parts at once on the input; the first to succeed is the result, the others are cancelled.
+    """All parts in parallel on the input; the first success is the result, and the others are cancelled.
 
-    When all fail it fails with `AllFailed` and their errors, in order.
+    If all parts fail, it fails with `AllFailed` and their errors, in order.
     """
     return build(RACE, components=parts)
 
@@ -54,7 +55,7 @@ any = race  # as Composer calls it
 
 
 def _fork(a: Assembler, parts: Iterable[tuple[str, Composition]], **policy: Any) -> None:
-    """A fiber for each part; each begins at its label and ends at an End."""
+    """Emits a fork with a fiber for each part; a fiber begins at its label and ends at an End."""
     begun = [(a.label(), where, part) for where, part in parts]
     end = a.label()
     branches = tuple(branch for branch, _, _ in begun)
@@ -94,6 +95,7 @@ PARALLEL: Final = define(
         draw=_draw_branches,
         effect=Effect.APART,
         composer=InComposer(names=("par",), forks=True),
+        unhosted=never(ONE_THREAD),
     )
 )
 RACE: Final = define(
@@ -104,6 +106,7 @@ RACE: Final = define(
         lower=_lower_race,
         draw=_draw_branches,
         effect=Effect.APART,
+        unhosted=never(ONE_THREAD),
     )
 )
 
@@ -117,12 +120,12 @@ def map(
     concurrency: int | None = None,
     errors: str = "fail",
 ) -> Composition:
-    """The parts in sequence for each item of a list, at once: `{"value": [results, in order]}`.
+    """The parts in sequence for each item of a list, in parallel: `{"value": [results, in order]}`.
 
     Args:
-        parts: what runs for each item; an item that is not an object is passed as `{"value": item}`.
-        items: a path to the list, or a template that makes one; the field `value` when None.
-        concurrency: so many at a time; all when None.
+        parts: the parts that run for each item; an item that is not an object is passed as `{"value": item}`.
+        items: a path to the list, or a template that makes one; None for the field `value`.
+        concurrency: the number of items that run at the same time; None for all.
         errors: as for `parallel`.
     """
     return build(MAP, components=parts, items=items, concurrency=concurrency, errors=errors)
@@ -170,29 +173,30 @@ MAP: Final = define(
         title=_title_of_map,
         effect=Effect.APART,
         composer=InComposer(forks=True),
+        unhosted=never(ONE_THREAD),
     )
 )
 
 
-# --- tasks in an order of their own --------------------------------------------------------------
+# --- tasks with dependencies ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A node of a graph: what runs, and after which others."""
+    """A node of a graph: its composition, and the names of the tasks before it."""
 
     body: Composition
     after: tuple[str, ...]
 
 
 def graph(tasks: Mapping[str, Part | Task], *, errors: str = "fail") -> Composition:
-    """Named tasks, each started when the last of those it comes after is done.
+    """Named tasks, each started when all tasks that it depends on have ended.
 
     Args:
-        tasks: by name; `after([names], part)` for one that depends on others. It takes their results
-            as `{name: result}`; one that depends on none takes the input.
-        errors: `fail`, the first failure cancels the others; `wait`, what does not depend on it runs
-            to its end first.
+        tasks: by name; `after([names], part)` for a task that depends on others. Such a task takes their
+            results as `{name: result}`; a task without dependencies takes the input.
+        errors: `fail`: the first failure cancels the other tasks; `wait`: tasks that do not depend on
+            the failed one run to their end first.
 
     Returns:
         A composition whose result is `{name: result}` of all tasks.
@@ -219,7 +223,7 @@ def _take_tasks(values: Any) -> dict[str, Task]:
         for need in task.after:
             if need not in tasks:
                 known = ", ".join(tasks)
-                raise ValueError(f"has {name!r} after {need!r}, which is none of {known}")
+                raise ValueError(f"has {name!r} after {need!r}, which is not a task: use {known}")
     try:
         TopologicalSorter({name: task.after for name, task in tasks.items()}).prepare()
     except CycleError as error:
@@ -277,15 +281,16 @@ GRAPH: Final = define(
         lower=_lower_graph,
         draw=_draw_graph,
         effect=Effect.APART,
+        unhosted=never(ONE_THREAD),
     )
 )
 
 
-# --- on its own ----------------------------------------------------------------------------------
+# --- asynchronous --------------------------------------------------------------------------------
 
 
 def asynchronous(*parts: Part) -> Composition:
-    """Starts the parts in sequence as an execution of its own and does not wait for it.
+    """Starts the parts in sequence as a new execution and does not wait for its end.
 
     The result is `{"method": "async", "activationId": ..., "sessionId": ...}`.
     """
@@ -301,5 +306,11 @@ def _lower_async(a: Assembler, node: Composition) -> None:
 
 
 ASYNC: Final = define(
-    Row(type="async", name="asynchronous", arguments=COMPONENTS, lower=_lower_async)
+    Row(
+        type="async",
+        name="asynchronous",
+        arguments=COMPONENTS,
+        lower=_lower_async,
+        unhosted=never(NO_KEY),
+    )
 )

@@ -1,4 +1,4 @@
-"""Combinators that decide which part runs next: sequences, waits and choices. See also `loops`."""
+"""Combinators that choose the next part: sequences, waits and choices. See also `loops`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..arguments import INSTANT, JSON_VALUE, TEMPLATE, Argument, Kind, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, draw_data, title, words
 from ..grammar import COMPONENTS, PART, one_part, read
+from ..hosting import NO_TIMER, never
 from ..lowering import lower, lower_components
 from .data import PREDICATE, SELECT
 
@@ -33,11 +34,11 @@ _REQUIRED_PART = Argument(PART)
 _OPTIONAL_PART = Argument(optional(PART), None)
 
 
-# --- one after the other -------------------------------------------------------------------------
+# --- sequences and waits -------------------------------------------------------------------------
 
 
 def sequence(*parts: Part) -> Composition:
-    """The parts in order, each on the result of the one before; the first failure ends it."""
+    """The parts in order, each on the result of the part before it; the first failure ends the sequence."""
     return build(SEQUENCE, components=parts)
 
 
@@ -45,7 +46,7 @@ then = sequence
 
 
 def empty() -> Composition:
-    """Nothing: the value goes through, unless it is an error."""
+    """No part: the value passes through, unless it is an error."""
     return build(SEQUENCE, components=())
 
 
@@ -80,7 +81,7 @@ def wait(
     *,
     until: str | float | datetime | Selector | None = None,
 ) -> Composition:
-    """Waits, without anything running: seconds, or until an instant (ISO 8601, or epoch seconds)."""
+    """Waits for seconds, or until an instant (ISO 8601, or epoch seconds); no process runs meanwhile."""
     if type(seconds) in (int, float) and not 0 <= seconds <= YEAR_S:  # type: ignore[operator]
         raise CompositionError(f"wait: 'seconds' must be from 0 to a year, not {seconds!r}")
     return build(WAIT, seconds=seconds, until=until)
@@ -115,6 +116,7 @@ WAIT: Final = define(
         draw=draw_data,
         title=_title_of_wait,
         effect=Effect.NONE,
+        unhosted=never(NO_TIMER),
     )
 )
 
@@ -123,7 +125,7 @@ WAIT: Final = define(
 
 
 def lower_test(a: Assembler, name: str, node: Composition, otherwise: Label) -> bool:
-    """Branches on a test, saving the value around one that has to run. Whether it was saved."""
+    """Branches on a test; saves the value around a test that has to run. True if the value was saved."""
     test: Composition = node.arguments[name]
     if test.row is PREDICATE:
         a.emit(i.Branch, predicate=test.arguments["predicate"], otherwise=otherwise)
@@ -149,12 +151,12 @@ def draw_test(canvas: Canvas, test: Composition, ends: Ends) -> str:
 
 
 def when(test: Part, consequent: Part, alternate: Part = None) -> Composition:
-    """If `test` makes `{"value": <true>}`, the consequent, else the alternate; both on the input."""
+    """The consequent if `test` makes `{"value": <true>}`, else the alternate; both on the input."""
     return build(WHEN, test=test, consequent=consequent, alternate=alternate)
 
 
 def when_nosave(test: Part, consequent: Part, alternate: Part = None) -> Composition:
-    """As `when`, but the branch takes the test's result."""
+    """Like `when`, but the branch takes the test's result."""
     return build(WHEN_NOSAVE, test=test, consequent=consequent, alternate=alternate)
 
 
@@ -217,7 +219,7 @@ WHEN_NOSAVE: Final = define(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case of a switch: the value that it takes, and what runs for it."""
+    """A case of a switch: a value, and the part that runs for it."""
 
     equals: JSON
     body: Composition
@@ -226,9 +228,9 @@ class Case:
 def switch(
     on: Part, cases: Mapping[str, Part] | Iterable[tuple[JSON, Part]], default: Part = ...
 ) -> Composition:
-    """The part whose case equals what `on` (a path, or a part that makes `{"value": ...}`) gives.
+    """The part whose case equals the value of `on`: a path, or a part that makes `{"value": ...}`.
 
-    Each part runs on the input. Without a default, a value that no case has fails with `NoChoice`.
+    Each part runs on the input. Without a default, a value without a case fails with `NoChoice`.
     """
     chosen = {} if default is ... else {"default": one_part("switch", default)}
     return build(SWITCH, on=on, cases=cases, **chosen)
@@ -242,7 +244,7 @@ def _take_cases(values: Any) -> tuple[Case, ...]:
             cases.append(Case(JSON_VALUE.take(equals), as_part(body)))
     except TypeError:
         raise ValueError(
-            f"must be a dict, or pairs, of a value and what runs for it, not {values!r}"
+            f"must be a dict, or pairs, of a value and the part that runs for it, not {values!r}"
         ) from None
     for index, case in enumerate(cases):
         if any(equal(case.equals, earlier.equals) for earlier in cases[:index]):
@@ -308,15 +310,15 @@ SWITCH: Final = define(
 def eca(condition: Part, body: Part, otherwise: Part = ...) -> Composition:
     """Event, condition, action: the body on the input, if the condition holds.
 
-    It holds unless it fails or makes `{"value": <false>}`; what it makes is not used. Otherwise the
-    result is `{}`, or that of `otherwise` on the input.
+    The condition holds unless it fails or makes `{"value": <false>}`; its result is not used. If it does
+    not hold, the result is `{}`, or that of `otherwise` on the input.
     """
     chosen = {} if otherwise is ... else {"otherwise": one_part("eca", otherwise)}
     return build(ECA, condition=condition, body=body, **chosen)
 
 
 def _lower_eca(a: Assembler, node: Composition) -> None:
-    """The condition's failure means no; so does a `value` that is false."""
+    """Emits the choice: a condition that fails does not hold, nor does one with a false `value`."""
     unmet, met, end = a.label(), a.label(), a.label()
     a.emit(i.Save)
     a.emit(i.Guard, to=unmet)

@@ -1,4 +1,4 @@
-"""Combinators that shape data: values, variables, and data kept around other parts."""
+"""Combinators that shape data: values, variables, and data kept while other parts run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def literal(value: JSON) -> Composition:
-    """A constant, whatever the input."""
+    """A constant; the input is not used."""
     return build(LITERAL, value=value)
 
 
@@ -81,7 +81,7 @@ SELECT: Final = define(
 )
 
 
-# A predicate that stands as a part has no constructor: `as_part` makes a node of it.
+# A predicate as a part needs no constructor: `as_part` makes a node of it.
 
 
 def _lower_predicate(a: Assembler, node: Composition) -> None:
@@ -154,7 +154,7 @@ MASK: Final = define(
 
 
 def assign(**values: Any) -> Composition:
-    """Sets `let` variables to templates, filled in by the conductor; the value goes through."""
+    """Sets `let` variables to templates, filled in by the conductor; the value passes through."""
     return build(ASSIGN, values=values)
 
 
@@ -175,7 +175,7 @@ ASSIGN: Final = define(
 )
 
 
-# --- what is kept around parts -------------------------------------------------------------------
+# --- data kept around parts ----------------------------------------------------------------------
 
 
 def retain(*parts: Part) -> Composition:
@@ -202,7 +202,7 @@ RETAIN: Final = define(
 
 
 def retain_catch(*parts: Part) -> Composition:
-    """As `retain`, also when the parts fail: then the result is `{"error": ...}`."""
+    """Like `retain`, also for parts that fail, with `{"error": ...}` for their result."""
     return build(RETAIN_CATCH, components=parts)
 
 
@@ -251,13 +251,13 @@ MERGE: Final = define(
 
 
 def forward(take: Any, *parts: Part, carry: Any = None, into: str | None = None) -> Composition:
-    """Runs the parts on a projection of the data and carries the rest around them.
+    """Runs the parts on a projection of the data, and adds their result to the rest.
 
     Args:
-        take: what the parts get: names of fields, a path, or a template.
-        parts: in sequence.
-        carry: what goes around them: names of fields, a path or a template; all of it when None.
-        into: the field that takes the result; without it the result's fields go over what is carried.
+        take: the input of the parts: names of fields, a path, or a template.
+        parts: run in sequence.
+        carry: the data that is kept: names of fields, a path or a template; None for all.
+        into: the field for the result; None to put the result's fields over the data that is kept.
     """
     return build(FORWARD, take=take, components=parts, carry=carry, into=into)
 
@@ -278,7 +278,7 @@ def _quoted(name: str) -> str:
 
 def _check_forward(arguments: Mapping[str, Any]) -> Iterable[str]:
     if not arguments["components"]:
-        yield "give at least one part to run on what is taken"
+        yield "give at least one part to run on the projection"
 
 
 def _lower_forward(a: Assembler, node: Composition) -> None:

@@ -25,6 +25,7 @@ from ..arguments import (
 from ..composition import Effect, Row, build, define
 from ..drawing import draw, draw_data, title
 from ..grammar import COMPONENTS, PART
+from ..hosting import NO_STORE, NO_TIMER, never
 from ..lowering import lower, lower_components
 from .control import sequence
 from .data import assign, let
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from ..composition import Composition, Part
 
 
-# --- raised --------------------------------------------------------------------------------------
+# --- raise ---------------------------------------------------------------------------------------
 
 
 def raise_error(code: str, message: Any = "") -> Composition:
@@ -64,7 +65,7 @@ RAISE: Final = define(
 )
 
 
-# --- tried again ---------------------------------------------------------------------------------
+# --- retry ---------------------------------------------------------------------------------------
 
 
 def retry(  # noqa: PLR0913  a policy has as many sides
@@ -78,18 +79,18 @@ def retry(  # noqa: PLR0913  a policy has as many sides
     until: Predicate | None = None,
     on_exhausted: str = "raise",
 ) -> Composition:
-    """The parts in sequence, again on the same input when they fail.
+    """The parts in sequence, retried on the same input when they fail.
 
     Args:
-        count: re-tries at most (so `count + 1` attempts), None for as many as it takes.
-        parts: what is tried.
-        delay: seconds before the first re-try.
-        backoff: each further delay is so many times as long.
-        max_delay: seconds that no delay exceeds.
-        jitter: the share of each delay, 0 to 1, that chance takes off.
-        errors: names of the failures to retry (`Timeout`, an error's code, ...); all when empty.
-        until: a predicate on the result; one that does not fulfil it counts as failed.
-        on_exhausted: `raise` the last failure, or `pause` until an operator resumes.
+        count: the maximum number of retries (so `count + 1` attempts); None for no limit.
+        parts: run in sequence in each attempt.
+        delay: seconds before the first retry.
+        backoff: the factor by which each further delay grows.
+        max_delay: the longest delay in seconds.
+        jitter: the share of each delay, 0 to 1, that is random.
+        errors: names of the failures to retry (`Timeout`, an error's code, ...); empty for all.
+        until: a predicate on the result; a result that does not fulfil it counts as a failure.
+        on_exhausted: `raise` the last failure, or `pause` until an operator resumes the execution.
     """
     return build(
         RETRY,
@@ -135,6 +136,14 @@ def _title_of_retry(args: Mapping[str, Any]) -> str:
     return f"retry {often}" + (f", {args['delay']:g} s apart" if args["delay"] else "")
 
 
+def _unhosted_retry(args: Mapping[str, Any]) -> str | None:
+    if args["delay"]:
+        return f"it cannot wait for a 'delay': {NO_TIMER}"
+    if args["on_exhausted"] == "pause":
+        return f"it cannot 'pause' for an operator: {NO_STORE}"
+    return None
+
+
 RETRY: Final = define(
     Row(
         type="retry",
@@ -154,11 +163,12 @@ RETRY: Final = define(
         lower=_lower_retry,
         title=_title_of_retry,
         effect=Effect.NONE,
+        unhosted=_unhosted_retry,
     )
 )
 
 
-# --- caught --------------------------------------------------------------------------------------
+# --- catch ---------------------------------------------------------------------------------------
 
 
 def do(body: Part, handler: Part, *, errors: str | Iterable[str] = ()) -> Composition:
@@ -169,10 +179,12 @@ def do(body: Part, handler: Part, *, errors: str | Iterable[str] = ()) -> Compos
 def fallback(*parts: Part, errors: str | Iterable[str] = ()) -> Composition:
     """The first part; if it fails (with one of `errors`, when given), the next, on the same input.
 
-    It is `do` with the input kept in a variable, `fallback`; a handler of `do` itself sees the error only.
+    It is `do` with the input kept in a variable, `fallback`; a handler of `do` itself sees only the error.
     """
     if len(parts) < 2:  # noqa: PLR2004  one to fail, one to fall back on
-        raise CompositionError("fallback: give at least two parts: one, and what to fall back on")
+        raise CompositionError(
+            "fallback: give at least two parts: one to try, and one to fall back on"
+        )
     *before, made = parts
     for part in reversed(before):
         made = do(part, sequence(Selector(variable="fallback"), made), errors=errors)
@@ -216,14 +228,14 @@ DO: Final = define(
 )
 
 
-# --- cleaned up after ----------------------------------------------------------------------------
+# --- clean up ------------------------------------------------------------------------------------
 
 
 def ensure(body: Part, finalizer: Part) -> Composition:
-    """The body, then the finalizer on its result or error, whatever happens.
+    """The body, then in every case the finalizer on its result or error.
 
-    The result is the finalizer's, as in Composer: one that hands an error on (as `empty` does) fails.
-    When the body is cancelled or timed out the finalizer runs undisturbed, and then that goes on.
+    The result is the finalizer's, as in Composer: a finalizer that passes an error on (as `empty` does)
+    fails. If the body is cancelled or times out, the finalizer runs to its end first.
     """
     return build(ENSURE, body=body, finalizer=finalizer)
 
@@ -260,11 +272,11 @@ ENSURE: Final = define(
 )
 
 
-# --- in time -------------------------------------------------------------------------------------
+# --- timeout -------------------------------------------------------------------------------------
 
 
 def timeout(seconds: float, *parts: Part) -> Composition:
-    """The parts in sequence; fails with `Timeout` when they are not done after so many seconds."""
+    """The parts in sequence; fails with `Timeout` if they have not ended after `seconds`."""
     return build(TIMEOUT, seconds=seconds, components=parts)
 
 
@@ -283,5 +295,6 @@ TIMEOUT: Final = define(
         title=lambda args: f"within {args['seconds']:g} s",
         effect=Effect.NONE,
         in_order=True,
+        unhosted=never(NO_TIMER),
     )
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..canvas import Canvas, Ends
     from ..composition import Composition, Part
 
-# --- so many times -------------------------------------------------------------------------------
+# --- a number of times ---------------------------------------------------------------------------
 
 
 def repeat(count: int, *parts: Part) -> Composition:
@@ -51,12 +51,12 @@ REPEAT: Final = define(
 
 
 def loop(test: Part, body: Part) -> Composition:
-    """While `test` holds for the value, the body on it."""
+    """The body on the value, again and again while `test` holds for the value."""
     return build(LOOP, test=test, body=body)
 
 
 def loop_nosave(test: Part, body: Part) -> Composition:
-    """As `loop`, but the body takes the test's result, and so does what follows."""
+    """Like `loop`, but the body takes the test's result, and so does the next part."""
     return build(LOOP_NOSAVE, test=test, body=body)
 
 
@@ -69,7 +69,7 @@ def doloop(body: Part, test: Part) -> Composition:
 
 
 def doloop_nosave(body: Part, test: Part) -> Composition:
-    """As `doloop`, but the body takes the test's result, and so does what follows."""
+    """Like `doloop`, but the body takes the test's result, and so does the next part."""
     return build(DOLOOP_NOSAVE, body=body, test=test)
 
 

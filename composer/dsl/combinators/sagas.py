@@ -14,6 +14,7 @@ from .. import policies
 from ..arguments import COUNT, DELAY, FIELD, FLAG, SECONDS, Argument, Kind, optional
 from ..composition import Effect, Row, build, define
 from ..grammar import COMPONENTS, PART
+from ..hosting import NO_STORE, never
 from ..lowering import lower, lower_components
 from ..policies import AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .transactions import CALL
@@ -33,17 +34,17 @@ _FOREVER = RetryPolicy(retries=None, delay_ms=1_000, backoff=2, max_delay_ms=60_
 
 
 def saga(*parts: Any, retry: Policy | None = None, seconds: float | None = None) -> Composition:
-    """Steps in sequence, all of them or none in the end: what is done is undone when one fails.
+    """Steps in sequence; if a step fails, the saga undoes the completed steps.
 
-    Steps may stand in any other combinator (in `parallel`, in `when`, in a loop). What is undone is
-    undone in reverse order, what was done in branches beside each other; then the saga fails as its
-    step did: whoever hears of it hears that all is undone. A saga that is cancelled, or takes longer than
-    `seconds`, is undone as well. A saga in a saga is undone with it even when it has succeeded.
+    Steps may stand in any other combinator (in `parallel`, in `when`, in a loop). The saga undoes steps in
+    reverse order, those of parallel branches in parallel. Then it fails as its step did, so its failure
+    means that everything is undone. A saga that is cancelled, or that takes longer than `seconds`, is
+    undone too. A saga inside a saga is undone with the outer one, even after it has succeeded.
 
     Args:
-        parts: steps, and what shapes data for them.
-        retry: whether it is tried again when it has been undone: `Times(3)`, `ForEach(...)`, ...
-        seconds: that it may take in all, up to its pivot.
+        parts: steps, and parts that shape data for them.
+        retry: the policy by which the saga runs again after it was undone: `Times(3)`, `ForEach(...)`, ...
+        seconds: the time that the saga may take up to its pivot.
     """
     return build(SAGA, components=parts, retry=retry, seconds=seconds)
 
@@ -54,58 +55,69 @@ def _check_saga(arguments: Mapping[str, Any]) -> Iterable[str]:
     passed, why = False, None
     for part in arguments["components"]:
         if why is None:
-            passed, why = _checked(part, passed, in_order=True)
+            passed, why = _check_part(part, passed, in_order=True)
     if why is not None:
         yield why
 
 
-def _checked(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
-    """Whether the pivot has passed after a part of a saga, and what is wrong with it."""
+def _check_part(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
+    """Checks a part of a saga. True if the pivot has passed after the part; and the part's problem."""
     if node.row is CALL and node.arguments["read"]:
         return passed, None
     if node.row.effect in (Effect.ENTITY, Effect.ANY):
         what = node.arguments.get("name") or node.arguments.get("entity") or node.type
         return passed, f"{what!r} may have an effect: make it a step, step({what!r}, undo=...)"
     if node.row is STEP:
-        return _step_checked(node, passed, in_order=in_order)
+        return _check_step_in_saga(node, passed, in_order=in_order)
     if node.row.fails and passed:
-        return passed, "after the pivot it only goes forward: nothing may raise an error"
+        return (
+            passed,
+            "a saga cannot be undone after its pivot: remove the part that raises an error",
+        )
     here = in_order and node.row.in_order
     for _, child in node.children():
-        passed, why = _checked(child, passed, in_order=here)
+        passed, why = _check_part(child, passed, in_order=here)
         if why is not None:
             return passed, why
     return passed, None
 
 
-def _step_checked(node: Composition, passed: bool, *, in_order: bool) -> tuple[bool, str | None]:
+def _check_step_in_saga(
+    node: Composition, passed: bool, *, in_order: bool
+) -> tuple[bool, str | None]:
     if node.arguments["pivot"]:
         if passed:
             return (
                 passed,
-                "it has two pivots: once the first has passed, there is no second decision",
+                "a saga has at most one pivot: remove pivot=True from the other steps",
             )
         if not in_order:
-            return passed, "a pivot stands in the saga's own sequence, not in a branch or a loop"
+            return (
+                passed,
+                "a pivot must stand in the saga's own sequence, not in a branch or a loop",
+            )
         return True, None
     if passed and not node.arguments["retriable"]:
-        return passed, "after the pivot it only goes forward: every step must be retriable=True"
+        return (
+            passed,
+            "a saga cannot be undone after its pivot: give every later step retriable=True",
+        )
     if (
         not passed
         and node.arguments["retriable"]
         and not (node.arguments["undo"] or node.arguments["no_undo"])
     ):
-        return passed, "a retriable step before the pivot may have to be undone: give its 'undo'"
+        return passed, "a retriable step before the pivot may have to be undone: give it an 'undo'"
     return passed, None
 
 
 def _lower_saga(a: Assembler, node: Composition) -> None:
-    """The steps; then, where nothing comes by but by unwinding, the code that undoes them."""
+    """Emits the steps; then the code that undoes them, which only unwinding reaches."""
     args = node.arguments
     undo, group, stop, end = (a.label() for _ in range(4))
     if args["seconds"] is not None:
         a.emit(i.Limit, timeout_ms=max(1, round(args["seconds"] * 1000)))
-    tries = _tries(a, args["retry"])
+    has_attempts = _emit_attempts(a, args["retry"])
     a.emit(i.Enter, to=undo, all=isinstance(args["retry"], AlwaysRevertAll))
     with a.inside("saga"):
         lower_components(a, node)
@@ -119,14 +131,14 @@ def _lower_saga(a: Assembler, node: Composition) -> None:
     a.place(stop)
     a.emit(i.End)
     a.place(end)
-    if tries:
+    if has_attempts:
         a.emit(i.Settle)
     if args["seconds"] is not None:
         a.emit(i.Leave)
 
 
-def _tries(a: Assembler, policy: Any) -> bool:
-    """Begins the attempts of a saga that is tried again. Whether it is."""
+def _emit_attempts(a: Assembler, policy: Any) -> bool:
+    """Emits the beginning of a saga's attempts. True if its policy has any."""
     match policy:
         case Times(attempts, delay):
             a.emit(
@@ -155,11 +167,12 @@ SAGA: Final = define(
         lower=_lower_saga,
         effect=Effect.APART,
         in_order=True,
+        unhosted=never(NO_STORE),
     )
 )
 
 
-# --- a step of it --------------------------------------------------------------------------------
+# --- a step --------------------------------------------------------------------------------------
 
 
 def step(  # noqa: PLR0913  a step has as many sides
@@ -176,26 +189,26 @@ def step(  # noqa: PLR0913  a step has as many sides
     undo_retries: int | None = 5,
     undo_delay: float = 1,
 ) -> Composition:
-    """A step of a saga: what is done, and how that is undone.
+    """A step of a saga: an operation, and the operation that undoes it.
 
-    Its result is that of `do`. The undo takes `{"input": ..., "result": ...}` of the step, or
-    `"error"` for the result when nobody knows whether it was done. An action sees the same
-    idempotency key however often it is tried.
+    The result of the step is that of `do`. The undo takes `{"input": ..., "result": ...}` of the step, or
+    `"error"` in place of the result if the outcome of the step is unknown. All attempts of an action have
+    the same idempotency key.
 
     Args:
-        do: what is done: an action, a call of an entity, any composition.
-        undo: what undoes it; it is tried until it succeeds, or the saga is stuck.
-        pivot: it decides: once it has succeeded the saga is not undone any more. Whether it has is asked
-            until it is known.
-        retriable: it is tried until it succeeds. After the pivot every step must be.
-        no_undo: why there is nothing to undo ("it only reads").
-        undo_on_failure: its undo runs also when it has failed, for what it has done by then.
-        retries: so many more attempts; None for none, and for as many as it takes of a retriable one.
-            When these are spent a retriable step leaves the saga stuck.
-        delay: seconds before the first of them; each further one is twice as long, up to a minute.
-        seconds: that each attempt may take.
-        undo_retries: further attempts of the undo before the saga is stuck; None for no end.
-        undo_delay: as `delay`.
+        do: the operation: an action, a call of an entity, any composition.
+        undo: the part that undoes it; it is retried until it succeeds or the saga is stuck.
+        pivot: True if the saga is not undone any more once this step has succeeded. A pivot is retried
+            until its outcome is known.
+        retriable: True to retry the step until it succeeds. Every step after the pivot must be retriable.
+        no_undo: the reason why there is nothing to undo ("it only reads").
+        undo_on_failure: True to undo the step also after it failed, for its side effects until then.
+        retries: the number of retries; None for no retries, and of a retriable step for no limit. A
+            retriable step that has used up its retries leaves the saga stuck.
+        delay: seconds before the first retry; each further delay is twice as long, up to a minute.
+        seconds: the time that each attempt may take.
+        undo_retries: the number of retries of the undo before the saga is stuck; None for no limit.
+        undo_delay: as `delay`, for the undo.
     """
     return build(
         STEP,
@@ -217,27 +230,24 @@ def _check_step(arguments: Mapping[str, Any]) -> Iterable[str]:
     how = [name for name in ("undo", "pivot", "retriable", "no_undo") if arguments[name]]
     if not how:
         yield (
-            "say how its effect is undone: undo=..., or pivot=True (it decides), retriable=True (it "
-            "is done in the end), or no_undo='why it needs none'"
+            "say how its effect is undone: give undo=..., pivot=True (the saga is not undone after it), "
+            "retriable=True (it is retried until it succeeds) or no_undo='why there is nothing to undo'"
         )
     if arguments["pivot"] and len(how) > 1:
-        yield (
-            f"a pivot is not undone, nor tried until it is done: leave out {how[0]!r}"
-            if (how[0] != "pivot")
-            else f"a pivot is not undone, nor tried until it is done: leave out {how[1]!r}"
-        )
+        other = next(name for name in how if name != "pivot")
+        yield f"a pivot is neither undone nor retriable: remove {other!r}"
     if arguments["undo"] and arguments["no_undo"]:
-        yield "give 'undo', or in 'no_undo' why it needs none"
+        yield "give either 'undo' or 'no_undo', not both"
     if arguments["undo_on_failure"] and not arguments["undo"]:
         yield "'undo_on_failure' needs an 'undo'"
     if arguments["pivot"] and arguments["retries"] is not None:
-        yield "a pivot's 'retries' cannot be counted: it is asked until it says yes or no"
+        yield "a pivot takes no 'retries': it is retried until its outcome is known"
 
 
 def _lower_step(a: Assembler, node: Composition) -> None:
     args = node.arguments
-    if not a.stands_in("saga"):
-        raise CompositionError("step: a step is a part of a saga: saga(step(...), ...)")
+    if not a.is_directly_inside("saga"):
+        raise CompositionError("step: a step must stand in a saga: saga(step(...), ...)")
     done, undo, end = a.label(), a.label(), a.label()
     undoes = args["undo"] is not None
     a.emit(
@@ -249,7 +259,7 @@ def _lower_step(a: Assembler, node: Composition) -> None:
         pivot=args["pivot"],
     )
     with a.inside("step"):
-        policy = _policy(args)
+        policy = _step_policy(args)
         if policy is not None:
             a.emit(i.Attempt, policy=policy)
         if args["seconds"] is not None:
@@ -264,15 +274,15 @@ def _lower_step(a: Assembler, node: Composition) -> None:
         if undoes:
             a.emit(i.Jump, to=end)
             a.place(undo)
-            a.emit(i.Attempt, policy=_undoing(args))
+            a.emit(i.Attempt, policy=_undo_policy(args))
             lower(a, "undo", args["undo"])
             a.emit(i.Settle)
             a.emit(i.Compensated)
             a.place(end)
 
 
-def _policy(args: Any) -> RetryPolicy | None:
-    """How a step is tried again: one that must be done, until it is; a pivot, until it is known."""
+def _step_policy(args: Any) -> RetryPolicy | None:
+    """The retry policy of a step: a retriable one until it succeeds, a pivot until its outcome is known."""
     retries, delay_ms = args["retries"], round(args["delay"] * 1000)
     if args["retriable"]:
         if retries is None:
@@ -285,7 +295,7 @@ def _policy(args: Any) -> RetryPolicy | None:
     return replace(_FOREVER, retries=retries, delay_ms=delay_ms)
 
 
-def _undoing(args: Any) -> RetryPolicy:
+def _undo_policy(args: Any) -> RetryPolicy:
     delay_ms = round(args["undo_delay"] * 1000)
     return replace(
         _FOREVER, retries=args["undo_retries"], delay_ms=delay_ms, pause=True, stuck=True
@@ -312,5 +322,6 @@ STEP: Final = define(
         check=_check_step,
         lower=_lower_step,
         effect=Effect.APART,
+        unhosted=never(NO_STORE),
     )
 )

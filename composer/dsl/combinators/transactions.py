@@ -15,6 +15,7 @@ from ..arguments import COUNT, FIELD, FLAG, NAME, SECONDS, TEMPLATE, Argument, c
 from ..composition import Effect, Row, build, define
 from ..functions import ActionFunction
 from ..grammar import COMPONENTS
+from ..hosting import NO_ENTITIES, NO_STORE, never
 from ..lowering import lower_components
 from .actions import DEFINITION
 from .concurrency import asynchronous
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 MAX_TRANSACTION_S = 60
 _ITEMS = Template.of(path("$.value", default=None))
 _ALL = Template.of(path("$"))
-_AGAIN = RetryPolicy(
+_AFTER_CONFLICT = RetryPolicy(
     retries=0, delay_ms=5, backoff=2, max_delay_ms=1_000, jitter=0.9, errors=(CONFLICT,)
 )
-_INSISTING = RetryPolicy(retries=None, delay_ms=500, backoff=2, max_delay_ms=60_000, jitter=0.5)
-# After these nobody knows whether the participant has decided: it is asked until it says so.
-_UNHEARD = (*sorted(UNKNOWN), "Unavailable", "Throttled")
+_UNTIL_ANSWERED = RetryPolicy(
+    retries=None, delay_ms=500, backoff=2, max_delay_ms=60_000, jitter=0.5
+)
+# After these failures the participant may have decided: it is asked until it answers.
+_UNKNOWN = (*sorted(UNKNOWN), "Unavailable", "Throttled")
 
 
 # --- one entity ----------------------------------------------------------------------------------
@@ -56,12 +59,12 @@ def call(  # noqa: PLR0913  a call has as many sides
     """An operation of an entity; its result is the result.
 
     Args:
-        entity: its type: an `@entity`, or the name of an action that is one.
-        key: which of that type: a string, or a path to one.
-        operation: what it is to do.
-        params: for the operation, a template; the value when None.
-        read: it leaves the state as it is: several may do so at once.
-        expected_version: fails with `VersionConflict` when the entity has changed since that one.
+        entity: the type: an `@entity`, or the name of an action that is one.
+        key: the key of the entity: a string, or a path to one.
+        operation: the name of the operation.
+        params: the parameters of the operation, a template; None for the value.
+        read: True if the operation leaves the state as it is; reads may run at the same time.
+        expected_version: the call fails with `VersionConflict` if the entity has another version.
     """
     return build(
         CALL,
@@ -75,29 +78,29 @@ def call(  # noqa: PLR0913  a call has as many sides
 
 
 def _entity(value: Any) -> dict[str, Any]:
-    """The name of an entity type, and what it is, to be deployed with the composition."""
+    """The arguments of an entity type: its name, and its definition to deploy with the composition."""
     if isinstance(value, ActionFunction):
         return {"entity": value.name, "action": value}
     return {"entity": value}
 
 
-def _asked(node: Composition) -> dict[str, Any]:
+def _request(node: Composition) -> dict[str, Any]:
     """A call as JSON with templates in it."""
     args = node.arguments
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "key": args["key"],
         "operation": args["operation"],
         "params": _ALL if args["params"] is None else args["params"],
     }
     if args["read"]:
-        asked["read"] = True
+        request["read"] = True
     if args["expected_version"] is not None:
-        asked["expected_version"] = args["expected_version"]
-    return asked
+        request["expected_version"] = args["expected_version"]
+    return request
 
 
 def _lower_call(a: Assembler, node: Composition) -> None:
-    message = Template.joined(_asked(node))
+    message = Template.joined(_request(node))
     a.emit(i.Operate, action=a.action(node.arguments["entity"]), message=message, path=a.path)
 
 
@@ -116,6 +119,7 @@ CALL: Final = define(
         },
         lower=_lower_call,
         effect=Effect.ENTITY,
+        unhosted=never(NO_ENTITIES),
     )
 )
 
@@ -133,22 +137,23 @@ def signal(  # noqa: PLR0913, PLR0917  a call has as many sides
     after: float | Selector | None = None,
     until: str | float | datetime | Selector | None = None,
 ) -> Composition:
-    """An operation of an entity that nobody waits for: now, after some seconds, or at an instant."""
-    asked = call(entity, key, operation, params)
+    """A call of an entity without waiting for its end: now, after some seconds, or at an instant."""
+    called = call(entity, key, operation, params)
     if after is None and until is None:
-        return asynchronous(asked)
-    return asynchronous(sequence(wait(after, until=until), asked))
+        return asynchronous(called)
+    return asynchronous(sequence(wait(after, until=until), called))
 
 
 def semantic_lock(refs: Any, *parts: Any) -> Composition:
-    """The parts in sequence while entities are flagged as this composition's, and nobody else's.
+    """The parts in sequence while this composition holds flags on entities.
 
-    Meanwhile whatever would change them from elsewhere fails with `Locked` (which may be retried). The
-    flags go when the parts have ended, however that is, a saga's compensation included; never for time.
+    Meanwhile a change of these entities from elsewhere fails with `Locked` (which may be retried). The
+    flags are removed after the parts have ended in any way, compensation of a saga included. They never
+    expire.
 
     Args:
         refs: pairs of an entity and a key.
-        parts: what runs, with the input.
+        parts: run in sequence on the input.
     """
     return _flagged(list(refs), parts)
 
@@ -166,7 +171,7 @@ def _flagged(refs: list[Any], parts: tuple[Any, ...]) -> Composition:
 
 
 def _aside(part: Composition) -> Composition:
-    """The part, and then its input: an error stays one."""
+    """The part, with its input as its result; an error stays an error."""
     return sequence(retain(part), path("$.params"))
 
 
@@ -174,18 +179,18 @@ def _aside(part: Composition) -> Composition:
 
 
 def participant(prepare: str, commit: str, abort: str, params: Any = None) -> Composition:
-    """For `transaction`: what is no entity, by three actions that prepare, commit and abort.
+    """For `transaction`: a participant that is not an entity, by its actions that prepare, commit and abort.
 
-    Each is given `params` (the value when None) and `{"transaction": {"id", ...}}`. To prepare is to
-    promise, whatever happens, to be able to commit; an error refuses. Commit and abort are asked again
-    until they succeed, and abort also of one that has never prepared.
+    Each action takes `params` (None for the value) and `{"transaction": {"id", ...}}`. A participant that
+    has prepared promises that it can commit, in every case; an error in `prepare` refuses. Commit and abort
+    are retried until they succeed; abort may also come to a participant that has never prepared.
     """
     return build(PARTICIPANT, prepare=prepare, commit=commit, abort=abort, params=params)
 
 
 def _lower_participant(_: Assembler, __: Composition) -> None:
     raise CompositionError(
-        "participant: a participant is a part of a transaction: transaction(participant(...), ...)"
+        "participant: a participant must stand in a transaction: transaction(participant(...), ...)"
     )
 
 
@@ -200,6 +205,7 @@ PARTICIPANT: Final = define(
             "params": Argument(optional(TEMPLATE), None),
         },
         lower=_lower_participant,
+        unhosted=never(NO_STORE),
     )
 )
 
@@ -207,26 +213,27 @@ PARTICIPANT: Final = define(
 def transaction(
     *parts: Any, retries: int = 10, seconds: float = 10, conflict: str = "wait"
 ) -> Composition:
-    """Calls of entities, all of them or none, as if nothing else happened meanwhile (two-phase commit).
+    """Calls of entities, all or none of which take effect, isolated from all others (two-phase commit).
 
-    Of calls alone (and participants) the input is each one's, and the result `{"value": [results, in
-    order]}`. Other parts are run in sequence, their calls each as it comes: what they read stays as it
-    is until the end, and what they write nobody else sees before; the result is that of the last.
+    In a transaction of calls (and participants) alone, each takes the input, and the result is
+    `{"value": [results, in order]}`. In a transaction with other parts, the parts run in sequence and make
+    their calls on the way: data that they read stays unchanged until the end, data that they write is
+    visible to others only after the commit, and the result is that of the last part.
 
-    Fails with `TransactionAborted` and `{"reason", "retryable", ...}`: then nothing is done.
+    If it fails with `TransactionAborted` and `{"reason", "retryable", ...}`, nothing has taken effect.
 
     Args:
-        parts: what is done.
-        retries: when it has met another transaction: so many more times, after a while.
-        seconds: that it may hold what it has locked before it commits, 60 at most.
-        conflict: for one that works as it goes: `wait`, the older waits for the younger and a younger
-            one gives way; `nowait`, whoever comes second gives way.
+        parts: the calls, participants or other parts.
+        retries: the number of retries, with a delay, after a conflict with another transaction.
+        seconds: the time for which it may hold locks before it commits, at most 60.
+        conflict: for a transaction with other parts. `wait`: an older transaction waits for a younger one,
+            and a younger one aborts; `nowait`: the transaction that comes second aborts.
     """
     return build(TRANSACTION, components=parts, retries=retries, seconds=seconds, conflict=conflict)
 
 
 def _declared(parts: Iterable[Any]) -> bool:
-    """Whether a transaction of these parts knows its operations before it begins."""
+    """True if a transaction of these parts knows its operations before it begins."""
     return all(part.row in (CALL, PARTICIPANT) for part in parts)
 
 
@@ -235,39 +242,39 @@ def _check_transaction(arguments: Mapping[str, Any]) -> Iterable[str]:
     if not parts:
         yield "give at least one call"
     if arguments["seconds"] > MAX_TRANSACTION_S:
-        yield f"'seconds' must be at most {MAX_TRANSACTION_S}: nobody waits for a lock for longer"
+        yield f"'seconds' must be at most {MAX_TRANSACTION_S}: others wait for the locks meanwhile"
     if _declared(parts):
         if any(part.arguments["expected_version"] is not None for part in parts
                if part.row is CALL):  # fmt: skip
-            yield "'expected_version' is for calls outside: within, what is read stays as it is"
+            yield "'expected_version' has no use in a transaction, which locks what it reads: remove it"
         return
     for part in parts:
         for node in part.walk():
             if node.row.effect in (Effect.APART, Effect.ANY):
                 yield (
-                    f"'{node.type}' cannot take part: what is not a call of an entity is not undone "
-                    "when it aborts (several calls alone make a transaction of any participants)"
+                    f"'{node.type}' cannot stand in a transaction: an abort undoes only calls of entities. "
+                    "Move it out; participants may stand only beside calls"
                 )
 
 
-def _participating(a: Assembler, index: int, node: Composition) -> dict[str, Any]:
+def _participant(a: Assembler, index: int, node: Composition) -> dict[str, Any]:
     args = node.arguments
     if node.row is CALL:
-        return {"index": index, "action": a.action(args["entity"]), **_asked(node)}
+        return {"index": index, "action": a.action(args["entity"]), **_request(node)}
     actions = [a.action(args[phase]) for phase in ("prepare", "commit", "abort")]
     params = _ALL if args["params"] is None else args["params"]
     return {"index": index, "actions": actions, "params": params}
 
 
 def _lower_transaction(a: Assembler, node: Composition) -> None:
-    """The coordinator's code: what to send next, sending it, taking in the answers, again."""
+    """Emits the coordinator's loop: choose the next messages, send them, absorb the answers."""
     args, parts = node.arguments, node.arguments["components"]
     coordinate, decide, tell, many, tell_many, end = (a.label() for _ in range(6))
     a.emit(i.Stamp)
-    a.emit(i.Attempt, policy=replace(_AGAIN, retries=args["retries"]))
+    a.emit(i.Attempt, policy=replace(_AFTER_CONFLICT, retries=args["retries"]))
     opening: dict[str, Any] = {"to": coordinate, "timeout_ms": round(args["seconds"] * 1000)}
     if _declared(parts):
-        calls = [_participating(a, index, part) for index, part in enumerate(parts)]
+        calls = [_participant(a, index, part) for index, part in enumerate(parts)]
         a.emit(i.Open, calls=Template.joined(calls), order="declared", **opening)
     else:
         a.emit(i.Open, order=args["conflict"], **opening)
@@ -278,18 +285,18 @@ def _lower_transaction(a: Assembler, node: Composition) -> None:
     a.emit(i.InvokeNamed, path=a.path)
     a.emit(i.Absorb, to=coordinate)
     a.place(decide)
-    _insist(a, _UNHEARD)
+    _send_until_answered(a, _UNKNOWN)
     a.emit(i.Absorb, to=coordinate)
     a.place(tell)
-    _insist(a)
+    _send_until_answered(a)
     a.emit(i.Absorb, to=coordinate)
-    for place, insists in ((many, False), (tell_many, True)):
+    for place, insist in ((many, False), (tell_many, True)):
         absorb = a.label()
         a.place(place)
         a.emit(i.Each, items=_ITEMS, to=absorb, path=a.path, errors="collect")
-        if insists:
+        if insist:
             a.emit(i.Insist)
-            _insist(a)
+            _send_until_answered(a)
         else:
             a.emit(i.InvokeNamed, path=a.path)
         a.emit(i.End)
@@ -300,9 +307,9 @@ def _lower_transaction(a: Assembler, node: Composition) -> None:
     a.emit(i.Leave)
 
 
-def _insist(a: Assembler, errors: tuple[str, ...] = ()) -> None:
-    """Sends the message until it is answered."""
-    a.emit(i.Attempt, policy=replace(_INSISTING, errors=errors))
+def _send_until_answered(a: Assembler, errors: tuple[str, ...] = ()) -> None:
+    """Emits code that sends the message until it is answered."""
+    a.emit(i.Attempt, policy=replace(_UNTIL_ANSWERED, errors=errors))
     a.emit(i.InvokeNamed, path=a.path)
     a.emit(i.Settle)
 
@@ -319,5 +326,6 @@ TRANSACTION: Final = define(
         },
         check=_check_transaction,
         lower=_lower_transaction,
+        unhosted=never(NO_STORE),
     )
 )

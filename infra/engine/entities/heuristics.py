@@ -1,11 +1,11 @@
-"""What an operator sees of transactions in doubt, and decides."""
+"""Heuristic decisions: an operator decides transactions in doubt by hand."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ....actions import NotFoundError
-from .mailboxes import parts_of
+from .documents import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Heuristics:
-    """Lists what is in doubt, decides it by hand, and forgets what was decided."""
+    """Lists votes in doubt, decides them by hand, and forgets such decisions."""
 
     def __init__(self, mailboxes: Mailboxes, tick: Tick) -> None:
         self._mailboxes, self._tick = mailboxes, tick
 
     def votes(self, namespace: str) -> list[dict[str, JSON]]:
-        """What has been prepared in a namespace and is not over: in doubt, or decided by an operator."""
+        """Lists the votes of a namespace that are in doubt, or were decided by an operator."""
         return [
             _shown(name, vote)
             for name, found in sorted(self._mailboxes.votes.items())
@@ -34,10 +34,10 @@ class Heuristics:
     async def decide(
         self, namespace: str, transaction: str, *, commits: bool, by: str, reason: str
     ) -> None:
-        """An operator decides a transaction for all that are in doubt about it here.
+        """Decides a transaction for all entities of the namespace that are in doubt about it.
 
         Raises:
-            NotFoundError: when nobody in this namespace is.
+            NotFoundError: if there is none.
         """
         self._tick.ensure()
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is None):
@@ -47,10 +47,10 @@ class Heuristics:
         await self._tick.committed()
 
     async def forget(self, namespace: str, transaction: str) -> None:
-        """What an operator had decided is dealt with, and any damage.
+        """Forgets an operator's decision, and any damage that it has done.
 
         Raises:
-            NotFoundError: when there is nothing of that.
+            NotFoundError: if there is no such decision.
         """
         self._tick.ensure()
         for name in self._names(namespace, transaction, lambda vote: vote.heuristic is not None):

@@ -1,4 +1,4 @@
-"""The store in a DynamoDB table. Begin with `store`; how rows lie in the table is in `items`."""
+"""The store in a DynamoDB table. Begin with `store`; `items` has the layout of the table."""
 
 from .store import DynamoStore
 

@@ -1,7 +1,7 @@
-"""What a commit changes in a DynamoDB table, found out from what there was. Pure.
+"""Computes the changes that a commit makes to a DynamoDB table, from the items it read. Pure.
 
-Only one server writes a table, so that what it has read stays so until it writes: whether a document is
-as it is expected to be is decided here, as in any other store.
+Only one server writes a table, so items do not change between its reads and its writes. Therefore the
+expected versions of documents are checked here.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .items import (
     history_key,
     history_row,
     int_of,
+    items_of,
     key_of,
-    laid_out,
     piece_keys,
     status_row,
     value_key,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from ....actions import Document, Write
 
 
-def touched(writes: Iterable[Write]) -> list[Key]:
-    """Keys of what writes put in place of what is there."""
-    return list(dict.fromkeys(key for write in writes for key in _touched(write)))
+def replaced_keys(writes: Iterable[Write]) -> list[Key]:
+    """Returns the keys of the items that writes replace."""
+    return list(dict.fromkeys(key for write in writes for key in _replaced_keys(write)))
 
 
-def _touched(write: Write) -> list[Key]:
+def _replaced_keys(write: Write) -> list[Key]:
     return [
         *(document_key(document.kind, document.key) for document in write.documents),
         *(execution_key(row.id) for row in write.executions),
@@ -57,8 +57,8 @@ def _touched(write: Write) -> list[Key]:
     ]
 
 
-def swept(writes: Iterable[Write]) -> list[Key]:
-    """Partitions, and what the sort keys of all that goes there begin with."""
+def deleted_prefixes(writes: Iterable[Write]) -> list[Key]:
+    """Returns partitions with the prefix of the sort keys of the items that are deleted there."""
     found: list[Key] = []
     for write in writes:
         found += [fiber_key(id, prefix) for id, prefix in write.dropped]
@@ -67,11 +67,11 @@ def swept(writes: Iterable[Write]) -> list[Key]:
 
 
 class Batch:
-    """Items as they were, and as they are to be.
+    """Items before and after a commit.
 
     Args:
         number: of the last activation that was written.
-        statuses: of executions, that are known.
+        statuses: of executions, those in the table.
     """
 
     def __init__(self, number: int, statuses: Iterable[str]) -> None:
@@ -81,37 +81,37 @@ class Batch:
         self._now: dict[Key, Row | None] = {}
         self._places: defaultdict[str, set[str]] = defaultdict(set)
 
-    # --- what there is -----------------------------------------------------------------------
+    # --- items before ------------------------------------------------------------------------
 
     def read(self, items: Iterable[Item]) -> None:
-        """Takes what is stored; bodies do not matter."""
+        """Takes stored items; their bodies are not needed."""
         for item in items:
             key = key_of(item)
             self._old[key] = item
             self._places[key[0]].add(key[1])
 
     def item(self, key: Key) -> Item | None:
-        """What lies under a key now."""
+        """Returns the item under a key, with the changes made so far."""
         if key in self._now:
             row = self._now[key]
             return row.item if row is not None else None
         return self._old.get(key)
 
     def items(self, pk: str) -> list[Item]:
-        """What lies in a partition now, as far as it was read."""
+        """Returns the items of a partition that were read or written, with the changes made so far."""
         found = [self.item((pk, sk)) for sk in sorted(self._places[pk])]
         return [item for item in found if item is not None]
 
     def executions(self) -> list[Item]:
-        """All that were read or written."""
+        """Returns the executions that were read or written."""
         found = [self.item((pk, sk)) for pk in self._places for sk in self._places[pk]
                  if sk == EXECUTION]  # fmt: skip
         return [item for item in found if item is not None]
 
-    # --- what it becomes ---------------------------------------------------------------------
+    # --- changes -----------------------------------------------------------------------------
 
     def write(self, writes: Sequence[Write]) -> list[int]:
-        """Does everything but expiry. Returns the indexes of those refused."""
+        """Makes all changes but expiry. Returns the indexes of refused writes."""
         refused = []
         for index, write in enumerate(writes):
             if all(map(self._fits, write.documents)):
@@ -130,7 +130,7 @@ class Batch:
         self._now[key_of(item)] = None
 
     def forget(self, execution: str) -> None:
-        """Erases an execution with its fibers and its history, as far as they were read."""
+        """Deletes an execution, and those of its fibers and history items that were read."""
         self._sweep(execution_key(execution)[0], "")
 
     def _fits(self, document: Document) -> bool:
@@ -175,7 +175,7 @@ class Batch:
     # --- the difference ----------------------------------------------------------------------
 
     def changes(self) -> Changes:
-        """Everything that is to be written and deleted: items, their pieces, their entries."""
+        """Returns everything to write and to delete: items, their pieces, their entries."""
         changes: Changes = {}
         for key in self._now:
             if key in self._old:
@@ -184,7 +184,7 @@ class Batch:
         for key, row in self._now.items():
             if row is None:
                 continue
-            changes |= {key_of(item): item for item in laid_out(row)}
+            changes |= {key_of(item): item for item in items_of(row)}
             was = (
                 {key_of(entry): entry for entry in entries(self._old[key])}
                 if key in self._old

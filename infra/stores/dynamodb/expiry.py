@@ -1,8 +1,8 @@
-"""What is old enough is deleted from a DynamoDB table, a bounded piece at a time.
+"""Deletes old records from a DynamoDB table, a bounded number at a time.
 
-Activations and executions lie in lanes in order of their ids, which begin with their time, so that a piece
-is found without a search. Values go with what refers to them: an execution's when none of its activations
-is left.
+Activations and executions are in lanes in order of their ids, which begin with their time, so that the
+oldest are found without a search. An execution and its values are deleted when none of its activations is
+left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .items import (
     lanes,
     text_of,
 )
-from .table import Filter, Span, together
+from .table import Filter, Span, gather
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,13 +32,13 @@ LOOKED_AT_ONCE = 1000
 
 
 async def expire(table: Table, batch: Batch, before_ms: int, count: int) -> None:
-    """Erases so much of what began, and ended, before an instant."""
+    """Deletes at most `count` records that began, and ended, before an instant."""
     digits = f"{max(before_ms, 0):0{SHARED_DIGITS}x}"
     gone = await _activations(table, batch, before_ms, digits, count)
     for item in gone:
         batch.erase(item)
     ended = await _executions(table, batch, before_ms, digits, count)
-    await together(_read(table, batch, Span(execution_key(id)[0])) for id in ended)
+    await gather(_read(table, batch, Span(execution_key(id)[0])) for id in ended)
     for id in ended:
         batch.forget(id)
     await _values(table, batch, {*map(id_of, gone), *ended})
@@ -47,10 +47,10 @@ async def expire(table: Table, batch: Batch, before_ms: int, count: int) -> None
 async def _activations(
     table: Table, batch: Batch, before_ms: int, digits: str, count: int
 ) -> list[Item]:
-    """The oldest that began before."""
+    """Returns the oldest activations that began before."""
     began = [Filter("started_ms", "<", before_ms)]
     low, high = "activation/", f"activation/{digits}"
-    await together(
+    await gather(
         _read(table, batch, Span(pk, low=low, high=high, filters=began), count)
         for pk in lanes("activations")
     )
@@ -66,10 +66,10 @@ async def _activations(
 async def _executions(
     table: Table, batch: Batch, before_ms: int, digits: str, count: int
 ) -> list[str]:
-    """The oldest that ended before, and of whose activations none is left."""
+    """Returns the oldest executions that ended before, and have no activations left."""
     ended = [Filter("ended_ms", "<", before_ms)]
     low, high = "execution/", f"execution/{digits}"
-    found = await together(
+    found = await gather(
         _first(table, Span(pk, low=low, high=high, filters=ended), count)
         for status in batch.statuses
         for pk in lanes(f"status/{status}")
@@ -93,11 +93,11 @@ def _ended_before(item: Item, before_ms: int) -> bool:
 
 
 async def _kept(table: Table, batch: Batch, ids: Sequence[str]) -> set[str]:
-    """What the activations that lie beside some executions are of."""
+    """Returns the ids and causes of the activations that are stored near some executions."""
     by_lane: dict[int, list[str]] = {}
     for id in ids:
         by_lane.setdefault(lane(id), []).append(id[:SHARED_DIGITS])
-    await together(
+    await gather(
         _read(
             table,
             batch,
@@ -114,11 +114,11 @@ async def _kept(table: Table, batch: Batch, ids: Sequence[str]) -> set[str]:
 
 
 async def _values(table: Table, batch: Batch, gone: set[str]) -> None:
-    """Erases the values of what is gone, but for those of executions that are left."""
+    """Deletes the values of deleted records, but not those of executions that are left."""
     by_lane: dict[int, list[str]] = {}
     for id in sorted(gone):
         by_lane.setdefault(lane(id), []).append(id)
-    found = await together(
+    found = await gather(
         table.first(Span(f"valued/{n}", low=f"execution/{ids[0]}", high=f"execution/{ids[-1]}"))
         for n, ids in by_lane.items()
     )
@@ -126,7 +126,7 @@ async def _values(table: Table, batch: Batch, gone: set[str]) -> None:
     rows = await table.get([execution_key(id) for id in valued], bodies=False)
     batch.read(rows.values())
     lost = [id for id in valued if batch.item(execution_key(id)) is None]
-    await together(_read(table, batch, Span(f"values/{id}")) for id in lost)
+    await gather(_read(table, batch, Span(f"values/{id}")) for id in lost)
     for id in lost:
         for item in batch.items(f"values/{id}"):
             batch.erase(item)

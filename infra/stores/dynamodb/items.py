@@ -1,8 +1,8 @@
-"""How rows lie in a DynamoDB table: items, their keys, and the entries by which they are found. Pure.
+"""The layout of rows in a DynamoDB table: items, their keys, and the entries that index them. Pure.
 
-One table; all that is asked is a query of one partition, or of the lanes of one list:
+One table; each read is a query of one partition, or of the lanes of one list:
 
-| what                    | pk                                   | sk                           |
+| item                    | pk                                   | sk                           |
 |-------------------------|--------------------------------------|------------------------------|
 | execution               | `execution/ID`                       | `execution`                  |
 | its fibers              | `execution/ID`                       | `fiber/FIBER`                |
@@ -14,14 +14,14 @@ One table; all that is asked is a query of one partition, or of the lanes of one
 | entry: executions       | `listing/executions/NAMESPACE/LANE`  | when it began, id            |
 | entry: activations      | `listing/activations/NAMESPACE/LANE` | when it began, number        |
 | entry: by status        | `status/STATUS/LANE`                 | `execution/ID`               |
-| entry: to be taken up   | `standing/LANE`                      | execution, fiber             |
+| entry: to be recovered  | `standing/LANE`                      | execution, fiber             |
 | entry: has large values | `valued/LANE`                        | `execution/ID`               |
-| statuses there are      | `statuses`                           | `status/STATUS`              |
+| statuses                | `statuses`                           | `status/STATUS`              |
 
-Entries are a function of their item, written in the same transaction: DynamoDB's own indexes are brought
-up to date later, and what is committed must be read at once. A list that grows at its end has lanes, since
-one partition takes no more than a thousand small writes in a second. An id begins with its time, so that
-what is old lies together; the ids of an execution and of its steps begin alike, so that they share a lane.
+Entries are computed from their item and written in the same transaction: DynamoDB's own indexes are
+updated later, and a commit must be visible at once. A list that grows at its end has lanes, since one
+partition takes no more than a thousand small writes in a second. An id begins with its time, so that old
+items are together; the ids of an execution and of its steps begin alike, so that they share a lane.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[str, str]
 Item: TypeAlias = "dict[str, dict[str, Any]]"  # as DynamoDB's client takes it: {"name": {"S": "a"}}
-Changes: TypeAlias = "dict[Key, Item | None]"  # what is to lie under each key; None for nothing
+Changes: TypeAlias = "dict[Key, Item | None]"  # the new item under each key; None deletes
 
 LANES = 4
-SHARED_DIGITS = 12  # of ids, that are their time
+SHARED_DIGITS = 12  # of an id are its time
 PIECE_BYTES = 350_000  # of a body in one item, which takes 400 KB with its key and fields
 KEY_BYTES = 900  # of a document's key in a sort key, which takes 1024 bytes
-LATER = "\U0010ffff"  # no character: sorts after all that begins alike
+LATER = "\U0010ffff"  # not a character: sorts after every key with the same prefix
 MAX_TIME = (1 << 64) - 1
 EXECUTION, FIBERS, HISTORY = "execution", "fiber/", "history/"
 AFTER_FIBERS = "g"
-FIELDS = (  # of any item, but its body
+FIELDS = (  # of all items, without the body
     "pk", "sk", "pieces", "namespace", "name", "status", "started_ms", "ended_ms", "kind", "cause",
     "number", "due_ms", "active", "version", "key", "id",
 )  # fmt: skip
 
 
 class Row(NamedTuple):
-    """An item that is to be written, and its body, which may be too large for it."""
+    """An item to write, and its body, which may be too large for the item."""
 
     item: Item
     body: bytes
@@ -73,7 +73,7 @@ def lanes(list: str) -> list[str]:
 
 
 def time_text(ms: int) -> str:
-    """A time, or another number, so that texts are in the order of numbers."""
+    """Returns a time, or another number, as a text that sorts like the number."""
     return f"{min(max(ms, 0), MAX_TIME):016x}"
 
 
@@ -98,14 +98,14 @@ def activation_key(id: str) -> Key:
 
 
 def document_key(kind: str, key: str) -> Key:
-    """A key that is too long is cut: its digest keeps it apart from those that begin alike."""
+    """Returns a document's key; a long key is cut and made unique by its digest."""
     head = cut(key)
     tail = "" if head == key else LATER + sha256(key.encode()).hexdigest()
     return f"documents/{kind}", f"document/{head}{tail}"
 
 
 def cut(key: str) -> str:
-    """So much of a document's key as a sort key takes."""
+    """Returns as much of a document's key as fits into a sort key."""
     return key.encode()[:KEY_BYTES].decode(errors="ignore")
 
 
@@ -144,7 +144,7 @@ def value_row(execution: str, key: str, body: bytes) -> Row:
 
 
 def activation_row(row: ActivationRow, number: int) -> Row:
-    """`number` grows with each that is written: of those that began at once the last comes first."""
+    """Returns the row. `number` grows with each activation, and orders those that began at once."""
     fields = row._asdict()
     body = fields.pop("body")
     return Row(_item(activation_key(fields.pop("id")), number=number, **fields), body)
@@ -162,14 +162,14 @@ def _item(key: Key, /, **fields: Any) -> Item:
 
 
 def attribute(value: Any) -> dict[str, Any]:
-    """A value as DynamoDB types it."""
+    """Returns a value as a DynamoDB attribute."""
     if type(value) is bool:
         return {"BOOL": value}
     return {"S": value} if type(value) is str else {"N": str(value)}
 
 
-def laid_out(row: Row) -> Iterator[Item]:
-    """The item with its body in it, or with a number of pieces, and these."""
+def items_of(row: Row) -> Iterator[Item]:
+    """Yields the item with its body; or with the number of pieces, and the pieces."""
     if len(row.body) <= PIECE_BYTES:
         yield {**row.item, "body": {"B": row.body}} if row.body else row.item
         return
@@ -188,12 +188,12 @@ def piece_key(key: Key, number: int) -> Key:
 
 
 def piece_keys(item: Item) -> list[Key]:
-    """Those of the pieces that an item's body lies in."""
+    """Returns the keys of the pieces of an item's body."""
     return [piece_key(key_of(item), number) for number in range(int_of(item, "pieces") or 0)]
 
 
 def entries(item: Item) -> list[Item]:
-    """The entries by which an item is found."""
+    """Returns the entries that index an item."""
     pk, sk = key_of(item)
     match pk.partition("/")[0], sk.partition("/")[0]:
         case "execution", "execution":
@@ -251,7 +251,7 @@ def _copied(item: Item, *names: str) -> Item:
 
 
 def id_of(item: Item) -> str:
-    """The id that the key of an execution, of an activation, or of an entry ends with."""
+    """Returns the id at the end of the key of an execution, an activation or an entry."""
     pk, sk = key_of(item)
     return (pk if sk == EXECUTION else sk).partition("/")[2]
 
@@ -302,7 +302,7 @@ def document_of(kind: str, item: Item, body: bytes) -> Document:
 
 
 def first_of(item: Item) -> int:
-    """The number of the first entry of a list of a history."""
+    """Returns the number of the first entry of a history item."""
     return int(item["sk"]["S"].removeprefix(HISTORY), 16)
 
 
@@ -310,7 +310,7 @@ def first_of(item: Item) -> int:
 
 
 def size_of(changes: Iterable[tuple[Key, Item | None]]) -> int:
-    """Bytes of so many changes, as DynamoDB counts them, or a little more."""
+    """Returns the size of changes in bytes, as DynamoDB counts them or a little more."""
     return sum(
         sum(len(name) + _value_size(value) for name, value in (item or key_item(key)).items())
         for key, item in changes

@@ -1,14 +1,14 @@
-"""Changes of a DynamoDB table, all or nothing, however many there are.
+"""Commits of any size to a DynamoDB table, all or nothing.
 
-A transaction takes 100 writes and 4 MB. What is more is written down, in pieces, and one transaction decides
-it, with the fence and, if it takes them, all pieces; then it is done, in any order and as often as need be,
-since each change says what is to lie where; then what was written down is deleted. A server that starts does
-what is decided and deletes what is not.
+A transaction takes 100 writes and 4 MB. A larger commit is first written to a journal, in pieces. One
+transaction decides it, with the fence and, if they fit, all pieces. Then its changes are made: in any order
+and any number of times, since each change names a key and its new item. At last the journal's items are
+deleted. A server that starts makes the changes of decided commits, and deletes the others from the journal.
 
 | what                           | pk                  | sk       |
 |--------------------------------|---------------------|----------|
-| commit that is written down    | `journal`           | its name |
-| piece of it                    | `journal/NAME/n`    | `piece`  |
+| commit in the journal          | `journal`           | its name |
+| piece of a commit              | `journal/NAME/n`    | `piece`  |
 """
 
 from __future__ import annotations
@@ -31,47 +31,47 @@ from .items import (
     split,
     text_of,
 )
-from .table import Span, UnmetError, together
+from .table import Span, UnmetError, gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .lease import Lease, Passed
+    from .lease import LastCommit, Lease
     from .table import Table
 
 JOURNAL = "journal"
 BEGUN, DECIDED, DONE = "begun", "decided", "done"
-MOST_WRITES = 99  # of a transaction, beside the fence's
+MOST_WRITES = 99  # in a transaction, with one more for the fence
 MOST_BYTES = 2_900_000  # DynamoDB takes 4 MB, and a body travels as Base64
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Changes that are committed under a name."""
+    """The changes of a commit, and the commit's name."""
 
     commit: str
     changes: Changes
 
     @property
     def small(self) -> bool:
-        """Whether one transaction takes it."""
+        """True if the changes fit into one transaction."""
         return len(self.changes) <= MOST_WRITES and size_of(self.changes.items()) <= MOST_BYTES
 
 
 class Journal:
-    """Commits to a table that a server holds."""
+    """Makes commits to a table that this server holds."""
 
     def __init__(self, table: Table, lease: Lease) -> None:
         self._table, self._lease = table, lease
 
-    async def commit(self, entry: Entry, before: str, passed: Passed) -> None:
-        """Makes changes, as the next commit after another.
+    async def commit(self, entry: Entry, before: str, now: LastCommit) -> None:
+        """Makes changes, as the next commit after `before`.
 
         Raises:
-            UnmetError: when another commit has come between, or the table is another server's.
-            StoreError: when it cannot be done now; whether it is done the fence knows.
+            UnmetError: if another commit came between, or another server has the table.
+            StoreError: if the commit fails now; the fence tells if it was made all the same.
         """
-        step = self._lease.step(before, passed)
+        step = self._lease.step(before, now)
         if entry.small:
             await self._table.transact([step, *self._writes(entry.changes)])
             return
@@ -81,29 +81,29 @@ class Journal:
             await self._table.transact([step, head, *map(self._put, pieces)])
         else:
             await self._table.put(_head(entry.commit, BEGUN, len(pieces)))
-            await together(map(self._table.put, pieces))
+            await gather(map(self._table.put, pieces))
             head = self._put(_head(entry.commit, DECIDED, len(pieces)))
             await self._table.transact([step, head])
         await self.finish(entry)
 
     def _pieces(self, entry: Entry) -> list[Item]:
-        """What is written down."""
+        """Returns the journal's items for a commit."""
         return [
             {**key_item(_piece(entry.commit, number)), "body": {"B": piece}}
             for number, piece in enumerate(split(_packed(entry.changes)))
         ]
 
     async def finish(self, entry: Entry) -> None:
-        """Does what is decided, the first time or again.
+        """Makes the changes of a decided commit, the first time or again.
 
         Raises:
-            StoreError: when it cannot be done now, or the table is another server's.
+            StoreError: if the changes fail now, or another server has the table.
         """
         if not entry.small:
             await self._apply(entry, self._pieces(entry))
 
     async def recover(self) -> None:
-        """Does what is decided and not done, and deletes what is not decided."""
+        """Makes the changes of decided commits, and deletes the others from the journal."""
         for head in await self._table.first(Span(JOURNAL)):
             commit, pieces = head["sk"]["S"], int_of(head, "pieces") or 0
             if text_of(head, "state") == DECIDED:
@@ -131,7 +131,7 @@ class Journal:
         await self._clear(commit, len(pieces))
 
     async def _clear(self, commit: str, pieces: int) -> None:
-        await together(self._table.delete(_piece(commit, number)) for number in range(pieces))
+        await gather(self._table.delete(_piece(commit, number)) for number in range(pieces))
         await self._table.delete((JOURNAL, commit))
 
     def _writes(self, changes: Changes) -> list[Any]:
@@ -147,7 +147,7 @@ class Journal:
 
 
 def _one(pieces: list[Item]) -> bool:
-    """Whether one transaction takes them all."""
+    """True if all pieces fit into one transaction."""
     size = size_of((key_of(piece), piece) for piece in pieces)
     return len(pieces) < MOST_WRITES and size <= MOST_BYTES
 
@@ -165,7 +165,7 @@ def _piece(commit: str, number: int) -> Key:
 
 
 def _parted(changes: Changes) -> Iterator[Changes]:
-    """So much at a time as a transaction takes."""
+    """Splits changes into parts that fit into a transaction."""
     part: Changes = {}
     size = 0
     for change in changes.items():

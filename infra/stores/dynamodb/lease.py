@@ -1,9 +1,9 @@
-"""Whose a DynamoDB table is: one server writes it at a time.
+"""The lease of a DynamoDB table: one server writes it at a time.
 
-A server holds a lease, which it renews; while it lives no other server starts. Should one take the table
-over though the first is still there (it slept, its clock was wrong), the fence keeps the first out: every
-transaction of a server passes it, and it names the only server that may write. The fence also names the
-last commit, so that a server that was not told how its commit went can find out.
+A server holds a lease and renews it; while the lease lasts, no other server starts. If another server takes
+the table over though the first still runs (it slept, its clock was wrong), the fence keeps the first out:
+every transaction checks the fence, which names the only server that may write. The fence also names the
+last commit, so that a server can find out how a commit in doubt has ended.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FENCE: Key = ("lease", "fence")
 LIVES_MS = 20_000
 
 
-class Passed(NamedTuple):
-    """The last commit that has passed the fence, and the number of the last activation by then."""
+class LastCommit(NamedTuple):
+    """The last commit that has passed the fence, and the number of its last activation."""
 
     commit: str
     number: int
@@ -38,7 +38,7 @@ class Lease:
     """A server's hold on a table.
 
     Args:
-        table: that is held.
+        table: to hold.
         clock: the time.
         owner: a name that no other server has.
         gone: set when another server has taken the table over.
@@ -52,7 +52,7 @@ class Lease:
         """Takes the table.
 
         Raises:
-            StoreError: when another server holds it.
+            StoreError: if another server holds the table.
         """
         found = (await self._table.get([LEASE])).get(LEASE)
         now_ms = self._clock.now_ms()
@@ -94,22 +94,22 @@ class Lease:
         }
 
     async def renew(self) -> bool:
-        """Holds the table for longer. Whether it is still held."""
+        """Extends the lease. Returns False if it is lost."""
         if not self._lost and not await self._extend(self._clock.now_ms() + LIVES_MS):
             self.lost()
         return not self._lost
 
     def ensure(self) -> None:
-        """That it is not known to be lost.
+        """Checks that the lease is not known to be lost.
 
         Raises:
-            StoreError: when the table is another server's by now.
+            StoreError: if another server has taken the table over.
         """
         if self._lost:
             raise self.lost()
 
     async def release(self) -> None:
-        """Leaves the table to whoever starts next."""
+        """Ends the lease, so that another server can start."""
         await self._extend(0)
 
     async def _extend(self, until_ms: int) -> bool:
@@ -132,19 +132,19 @@ class Lease:
 
     # --- the fence ---------------------------------------------------------------------------
 
-    async def passed(self) -> Passed:
-        """Who has passed last.
+    async def last_commit(self) -> LastCommit:
+        """Returns the last commit that has passed the fence.
 
         Raises:
-            StoreError: when the table is another server's by now.
+            StoreError: if another server has taken the table over.
         """
         fence = (await self._table.get([FENCE])).get(FENCE, {})
         if text_of(fence, "owner") != self._owner:
             raise self.lost()
-        return Passed(text_of(fence, "last") or "", int_of(fence, "number") or 0)
+        return LastCommit(text_of(fence, "last") or "", int_of(fence, "number") or 0)
 
-    def step(self, before: str, now: Passed) -> Any:
-        """The write that passes the fence, as the next after a commit."""
+    def step(self, before: str, now: LastCommit) -> Any:
+        """Returns the write that passes the fence, as the next commit after `before`."""
         values = {":last": now.commit, ":number": now.number, ":before": before, ":me": self._owner}
         first = "attribute_not_exists(#last)" if not before else "#last = :before"
         if not before:
@@ -165,7 +165,7 @@ class Lease:
         }
 
     def check(self) -> Any:
-        """That the table is still this server's."""
+        """Returns the condition that this server still has the table."""
         return {
             "ConditionCheck": {
                 "TableName": self._table.name,
@@ -177,12 +177,12 @@ class Lease:
         }
 
     def lost(self) -> StoreError:
-        """What whoever would write is told, from now on."""
+        """Marks the lease as lost. Returns the error for every write from now on."""
         self._lost = True
         self._gone.set()
         return StoreError(
-            f"another server has taken table {self._table.name} over; this one does nothing any more: "
-            "stop it"
+            f"another server has taken table {self._table.name} over, and this one has stopped "
+            "writing: stop this server"
         )
 
 

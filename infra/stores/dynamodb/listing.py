@@ -1,4 +1,4 @@
-"""Lists of executions and activations in a DynamoDB table, the newest first."""
+"""Lists executions and activations in a DynamoDB table, the newest first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .items import (
     piece_keys,
     time_text,
 )
-from .table import Filter, Span, together
+from .table import Filter, Span, gather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,11 +36,11 @@ _LISTS = {ExecutionRow: "listing/executions", ActivationRow: "listing/activation
 
 
 class Listing:
-    """Reads of a table.
+    """Reads rows of a table.
 
     Args:
-        table: that is read.
-        gate: what each page is read within.
+        table: to read.
+        gate: returns the context in which a page is read.
     """
 
     def __init__(self, table: Table, gate: Gate) -> None:
@@ -60,16 +60,16 @@ class Listing:
         if query.id is not None or query.cause is not None or query.namespace is None:
             return len(await self._gathered(kind, query))
         return sum(
-            await together(self._table.count(span, self._gate) for span in _listed(kind, query))
+            await gather(self._table.count(span, self._gate) for span in _listed(kind, query))
         )
 
     async def rows(self, keys: Sequence[Key]) -> dict[Key, tuple[Item, bytes]]:
-        """Items with their bodies."""
+        """Returns items with their bodies."""
         found = await self._table.get(keys)
         return await self.whole(found.values())
 
     async def whole(self, items: Iterable[Item]) -> dict[Key, tuple[Item, bytes]]:
-        """Items with their bodies, in their order; the bodies that lie in pieces are read."""
+        """Returns items with their bodies, in order; bodies that are stored in pieces are read."""
         found = [(item, piece_keys(item)) for item in items]
         pieces = await self._table.get([key for _, keys in found for key in keys])
         return {
@@ -77,17 +77,17 @@ class Listing:
             for item, keys in found
         }
 
-    # --- which -------------------------------------------------------------------------------
+    # --- candidates --------------------------------------------------------------------------
 
     async def _ids(self, kind: type[Any], query: Query) -> list[str]:
-        """Those that fit, the newest first, up to the end of the query's page."""
+        """Returns the ids of matching records, the newest first, up to the end of the query's page."""
         if query.id is not None or query.cause is not None or query.namespace is None:
             return await self._gathered(kind, query)
         newest = await self._newest(_listed(kind, query), query.skip + query.limit)
         return [entry["id"]["S"] for entry in newest]
 
     async def _gathered(self, kind: type[Any], query: Query) -> list[str]:
-        """Those that fit, of few; or of all namespaces, which only a start asks for."""
+        """Returns the ids of matching records among few, or among all namespaces, as a start asks."""
         items = [item for item in await self._candidates(kind, query) if _fits(item, query)]
         items.sort(key=_age, reverse=True)
         return [id_of(item) for item in items]
@@ -106,22 +106,22 @@ class Listing:
             spans = [Span(f"activations/{lane(query.cause)}", prefix=f"activation/{start}")]
         else:
             spans = [Span(pk) for pk in lanes("activations")]
-        found = await together(
+        found = await gather(
             self._table.first(span, bodies=False, gate=self._gate) for span in spans
         )
         return [item for items in found for item in items]
 
     async def statuses(self) -> list[str]:
-        """All that an execution has ever had."""
+        """Returns all statuses that any execution has had."""
         return [item["status"]["S"] for item in await self._table.first(Span("statuses"))]
 
     async def _newest(self, spans: Sequence[Span], enough: int) -> list[Item]:
-        """So many entries of some lanes, the last first."""
+        """Returns at most `enough` entries of some lanes, the last first."""
         if not enough:
             return []
         filtered = any(span.filters for span in spans)
         size = PAGE if filtered else min(PAGE, enough)
-        found = await together(
+        found = await gather(
             self._table.first(span, enough, backward=True, size=size, gate=self._gate)
             for span in spans
         )
@@ -131,7 +131,7 @@ class Listing:
 
 
 def _listed(kind: type[Any], query: Query) -> list[Span]:
-    """The lanes of a namespace's list, and what of them fits."""
+    """Returns the spans of a namespace's list that match a query."""
     low = time_text(query.since_ms or 0)
     high = time_text(MAX_TIME if query.upto_ms is None else query.upto_ms) + LATER
     asked = {name: getattr(query, name) for name in ("name", "status", "kind")}

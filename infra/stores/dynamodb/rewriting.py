@@ -1,4 +1,4 @@
-"""Rewrites every body in a DynamoDB table: each row is read, and committed again as any other row is."""
+"""Rewrites every body in a DynamoDB table: reads each row, and commits it again like any other."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from ..sealed import Change
     from .table import Table
 
-PAGE = 50  # items that are read at once
+PAGE = 50  # items read at once
 
 
 async def pages(table: Table) -> AsyncIterator[list[Item]]:
-    """All items that have a body of their own; the pieces of large bodies are not among them."""
+    """Yields all items that have a body; pieces of large bodies are not among them."""
     start: Item | None = None
     while True:
         more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
@@ -50,7 +50,7 @@ async def pages(table: Table) -> AsyncIterator[list[Item]]:
 
 
 def rewritten(item: Item, body: bytes, change: Change) -> Write | None:
-    """What puts a row with another body in place of an item; None when its body is to stay."""
+    """Returns the write that replaces an item's body; None if the body stays."""
     pk, sk = key_of(item)
     kind, _, id = pk.partition("/")
     if kind == "documents":

@@ -1,11 +1,11 @@
-"""The store in a DynamoDB table: nothing of the service is lost with its machine.
+"""The store in a DynamoDB table: no record is lost with the server's machine.
 
-A commit reads what it touches, finds out what it changes (`batch`), and makes the changes with one
-transaction, or with a journal when they are too many for one (`journal`). How rows lie in the table:
-`items`. A table belongs to one server at a time (`lease`).
+A commit reads the items it touches, computes the changes (`batch`), and makes them with one transaction, or
+with a journal if they do not fit into one (`journal`). `items` has the layout of the table. A table belongs
+to one server at a time (`lease`).
 
-Every read is consistent. An execution and its fibers are read as of one moment; a listing that takes
-several pages is not, but each of its pages.
+Every read is consistent. An execution and its fibers are read from one snapshot; so is each page of a
+listing, but not the listing as a whole.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ....actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
 from ..errors import StoreDoubtError, StoreError
-from ..turns import Turns
-from .batch import Batch, swept, touched
+from ..read_write_lock import ReadWriteLock
+from .batch import Batch, deleted_prefixes, replaced_keys
 from .expiry import expire
 from .items import (
     AFTER_FIBERS,
@@ -41,10 +41,10 @@ from .items import (
     value_key,
 )
 from .journal import Entry, Journal
-from .lease import LIVES_MS, Lease, Passed
+from .lease import LIVES_MS, LastCommit, Lease
 from .listing import Listing
 from .rewriting import pages, rewritten
-from .table import Span, Table, UnmetError, connected, together
+from .table import Span, Table, UnmetError, connected, gather
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -57,30 +57,30 @@ log = logging.getLogger(__name__)
 
 THREADS = 16  # calls at the same time
 PAGE = 200  # documents read at once
-UNDER_WAY = ("running", "paused", "stuck")  # what executions are that have not ended
+UNDER_WAY = ("running", "paused", "stuck")  # statuses of executions that have not ended
 MOST = 1_000_000
 RENEWAL_S = LIVES_MS / 1000 / 4  # between renewals of a lease
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
-    """A commit of which it is not known whether it was done."""
+class _InDoubt:
+    """A commit that may or may not have been made."""
 
     writes: Sequence[Write]
     refused: list[int]
     entry: Entry
-    passed: Passed
+    last: LastCommit
 
 
 class DynamoStore:
     """Executions in a DynamoDB table. A `Store`; use it with `async with`.
 
     Args:
-        table: its name; it is made if there is none.
+        table: its name; it is created if there is none.
         clock: the time.
         client: boto3's, of DynamoDB; None for one with the SDK's usual credentials and region.
         threads: calls at the same time.
-        pause: waits for so many seconds.
+        pause: waits for some seconds.
     """
 
     def __init__(
@@ -90,16 +90,16 @@ class DynamoStore:
         *,
         client: Any = None,
         threads: int = THREADS,
-        pause: Pause = asyncio.sleep,  # noqa: TID251  what is too much now may not be soon
+        pause: Pause = asyncio.sleep,  # noqa: TID251  an overloaded table recovers in time
     ) -> None:
         self._name, self._clock, self._client = table, clock, client
         self._threads, self._pause = threads, pause
         self._owner = secrets.token_hex(8)
         self._commits = 0
-        self._turns = Turns()
-        self._passed = Passed("", 0)
-        self._doubts: dict[str, _Doubt] = {}
-        self._settled: _Doubt | None = None  # it was done, though whoever asked was told otherwise
+        self._lock = ReadWriteLock()
+        self._last = LastCommit("", 0)
+        self._doubts: dict[str, _InDoubt] = {}
+        self._recovered: _InDoubt | None = None  # it was made, though its caller saw an error
         self._statuses: set[str] = set()
         self.gone = asyncio.Event()  # another server has taken the table over
         self._opened: AsyncExitStack
@@ -109,10 +109,10 @@ class DynamoStore:
         self._listing: Listing
 
     async def __aenter__(self) -> Self:
-        """Makes or opens the table, takes it, and does what was decided and not done.
+        """Creates or opens the table, takes the lease, and finishes decided commits.
 
         Raises:
-            StoreError: when boto3 is not installed, there is no region, the credentials are refused,
+            StoreError: if boto3 is not installed, there is no region, the credentials are refused,
                 another server uses the table, or it has another schema.
         """
         client = self._client or await asyncio.to_thread(connected, self._threads)
@@ -126,7 +126,7 @@ class DynamoStore:
             self._journal = Journal(self._table, self._lease)
             self._listing = Listing(self._table, self._reading)
             await self._journal.recover()
-            self._passed = await self._lease.passed()
+            self._last = await self._lease.last_commit()
             self._statuses = set(await self._listing.statuses())
             await opening.enter_async_context(self._renewing())
             self._opened = opening.pop_all()
@@ -139,7 +139,7 @@ class DynamoStore:
         try:
             await self._lease.release()
         except StoreError:
-            log.exception("the table is not let go of; the lease ends by itself")
+            log.exception("the lease of the table cannot be released; it ends by itself")
 
     @asynccontextmanager
     async def _renewing(self) -> AsyncIterator[None]:
@@ -155,83 +155,84 @@ class DynamoStore:
             try:
                 held = await self._lease.renew()
             except StoreError:
-                log.exception("the lease of the table is not renewed; trying again")
+                log.exception("the lease of the table cannot be renewed; trying again")
         log.error("another server has taken table %s over", self._name)
 
     # --- writing -----------------------------------------------------------------------------
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         self._lease.ensure()
-        async with self._turns.writing():
+        async with self._lock.writing():
             with self._table.hurried():
                 return await self._committed(writes)
 
     async def _committed(self, writes: Sequence[Write]) -> list[int]:
-        await self._settle()
-        settled, self._settled = self._settled, None
-        if settled is not None and settled.writes == writes:
-            return settled.refused
-        batch = Batch(self._passed.number, self._statuses)
+        await self._resolve_doubts()
+        recovered, self._recovered = self._recovered, None
+        if recovered is not None and recovered.writes == writes:
+            return recovered.refused
+        batch = Batch(self._last.number, self._statuses)
         refused = await self._plan(batch, writes)
         changes = batch.changes()
         if changes:
             self._commits += 1
-            passed = Passed(f"{self._owner}.{self._commits}", batch.number)
-            entry = Entry(passed.commit, changes)
-            await self._put(_Doubt(writes, refused, entry, passed))
+            last = LastCommit(f"{self._owner}.{self._commits}", batch.number)
+            entry = Entry(last.commit, changes)
+            await self._put(_InDoubt(writes, refused, entry, last))
             self._statuses = batch.statuses
         return refused
 
     async def _plan(self, batch: Batch, writes: Sequence[Write]) -> list[int]:
         reading = [
-            self._table.first(Span(pk, prefix), bodies=False) for pk, prefix in swept(writes)
+            self._table.first(Span(pk, prefix), bodies=False)
+            for pk, prefix in deleted_prefixes(writes)
         ]
-        for items in await together(reading):
+        for items in await gather(reading):
             batch.read(items)
-        batch.read((await self._table.get(touched(writes), bodies=False)).values())
+        batch.read((await self._table.get(replaced_keys(writes), bodies=False)).values())
         refused = batch.write(writes)
         for index, write in enumerate(writes):
             if index not in refused and write.expired is not None:
                 await expire(self._table, batch, *write.expired)
         return refused
 
-    async def _put(self, doubt: _Doubt) -> None:
-        """Until this has ended well, it is not known how it ended."""
+    async def _put(self, doubt: _InDoubt) -> None:
+        """Makes a commit. Until this succeeds, the commit is in doubt."""
         self._doubts[doubt.entry.commit] = doubt
         try:
-            await self._journal.commit(doubt.entry, self._passed.commit, doubt.passed)
+            await self._journal.commit(doubt.entry, self._last.commit, doubt.last)
         except UnmetError:
-            await self._settle()
-            if self._settled is not doubt:
+            await self._resolve_doubts()
+            if self._recovered is not doubt:
                 raise StoreError(
-                    f"table {self._name}: an earlier commit was done meanwhile; trying again helps"
+                    f"table {self._name}: an earlier commit was made in the meantime; try again"
                 ) from None
-            self._settled = None
+            self._recovered = None
             return
         except StoreDoubtError:
             raise
         except StoreError as error:
-            if not doubt.entry.small:  # some of what is written down may decide it yet
+            if not doubt.entry.small:  # the journal may hold its decision
                 raise StoreDoubtError(str(error)) from error
-            del self._doubts[doubt.entry.commit]  # it was refused each time
+            del self._doubts[doubt.entry.commit]  # every attempt was refused
             raise
-        self._passed = doubt.passed
+        self._last = doubt.last
         self._doubts.clear()
 
-    async def _settle(self) -> None:
-        """Finds out how the commits ended of which that is not known; what was decided is done."""
+    async def _resolve_doubts(self) -> None:
+        """Finds out how commits in doubt have ended, and finishes one that was decided."""
         if not self._doubts:
             return
-        passed = await self._lease.passed()
-        doubt = self._doubts.get(passed.commit)
-        if doubt is None:  # none of them is done; one may be yet, unless the next comes before it
+        last = await self._lease.last_commit()
+        doubt = self._doubts.get(last.commit)
+        if doubt is None:  # none was made; one may be yet, unless the next comes before it
             return
         await self._journal.finish(doubt.entry)
-        self._passed, self._settled = doubt.passed, doubt
+        self._last, self._recovered = doubt.last, doubt
         self._doubts.clear()
 
     async def rewrite(self, change: Change) -> int:
-        """Exchanges bodies, a page of rows at a time. Returns how many."""
+        """Replaces bodies, a page of rows at a time. Returns how many."""
         changed = 0
         async for items in pages(self._table):
             whole = await self._listing.whole(items)
@@ -246,16 +247,16 @@ class DynamoStore:
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[None]:
-        """All that is read within is as of one moment."""
+        """Reads within the block see one snapshot."""
         self._lease.ensure()
         if self._doubts:
-            async with self._turns.writing():
-                await self._settle()
-        async with self._turns.reading():
+            async with self._lock.writing():
+                await self._resolve_doubts()
+        async with self._lock.reading():
             yield
 
     async def standing(self) -> Standing:
-        found = await together(
+        found = await gather(
             self._table.first(Span(pk), gate=self._reading) for pk in lanes("standing")
         )
         entries = [entry for items in found for entry in items]
@@ -326,13 +327,11 @@ class DynamoStore:
     async def _groups(
         self, kind: str, prefix: str, after: str, limit: int | None
     ) -> AsyncIterator[list[tuple[Item, bytes]]]:
-        """Documents in order but within a group: keys that are cut lie in the order of their digests."""
+        """Yields documents in order but for each group: keys that are cut are ordered by their digests."""
         pk, low = document_key(kind, max(cut(prefix), cut(after)))
         high = document_key(kind, cut(prefix))[1] + 2 * LATER
         span, start = Span(pk, low=low, high=high), None
-        size = (
-            PAGE if limit is None else min(PAGE, limit + 1)
-        )  # what it is to be after is read, too
+        size = PAGE if limit is None else min(PAGE, limit + 1)  # with the document of key `after`
         group: list[tuple[Item, bytes]] = []
         while low <= high:
             async with self._reading():

@@ -1,6 +1,6 @@
-"""A DynamoDB table: what is asked of it, from threads, again when it was too much for it.
+"""Calls to a DynamoDB table, made in threads and retried when the table is overloaded.
 
-boto3 is loaded when a table is opened: it takes its time, and nobody else needs it.
+boto3 is loaded when a table is opened: loading is slow, and no other module needs boto3.
 """
 
 from __future__ import annotations
@@ -23,16 +23,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 T = TypeVar("T")
-Gate: TypeAlias = "Callable[[], AbstractAsyncContextManager[None]]"  # to read within
-Pause: TypeAlias = "Callable[[float], Awaitable[None]]"  # for so many seconds
+Gate: TypeAlias = "Callable[[], AbstractAsyncContextManager[None]]"  # the context of a read
+Pause: TypeAlias = "Callable[[float], Awaitable[None]]"  # waits for some seconds
 
 READ_AT_ONCE = 100  # items, of BatchGetItem
-ATTEMPTS = 10  # until the store says that it cannot
-FEW = 4  # of a commit: the engine tries it again, and tells those who wait
-PAUSE_S, MAX_PAUSE_S = (
-    0.025,
-    1.0,
-)  # between them, at most: the second twice as long as the first, ...
+ATTEMPTS = 10  # before the call fails
+FEW = 4  # attempts of a commit: the engine retries it, and informs those who wait
+PAUSE_S, MAX_PAUSE_S = 0.025, 1.0  # between attempts: doubles each time
 CONNECT_S, ANSWER_S, READY_S = 5, 15, 60
 TOKEN_BYTES = 16
 SCHEMA = 1
@@ -60,7 +57,7 @@ REFUSED = {
     "MissingAuthenticationToken",
     "UnrecognizedClientException",
 }
-UNSURE = {  # of what may have been done all the same
+UNSURE = {  # the call may have taken effect all the same
     "InternalServerError",
     "ServiceUnavailable",
     "TransactionInProgressException",
@@ -73,7 +70,7 @@ class UnmetError(Exception):
 
 
 class Filter(NamedTuple):
-    """What a field must be."""
+    """A condition on a field."""
 
     name: str
     test: str
@@ -81,9 +78,9 @@ class Filter(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of a partition: what begins alike, or lies between two keys; or all of it.
+    """A part of a partition: the keys with a prefix, the keys between two keys, or all keys.
 
-    Of that only what is as the filters ask.
+    It holds only the items that match the filters.
     """
 
     pk: str
@@ -94,10 +91,10 @@ class Span(NamedTuple):
 
 
 def connected(threads: int) -> Any:
-    """A client with the SDK's usual credentials and region.
+    """Returns a client with the SDK's usual credentials and region.
 
     Raises:
-        StoreError: when boto3 is not installed, or no region is set.
+        StoreError: if boto3 is not installed, or no region is set.
     """
     try:
         import boto3  # noqa: PLC0415  see above
@@ -111,7 +108,7 @@ def connected(threads: int) -> Any:
         connect_timeout=CONNECT_S,
         read_timeout=ANSWER_S,
         max_pool_connections=threads,
-        retries={"total_max_attempts": 1},  # `Table.call` does that, and knows who waits
+        retries={"total_max_attempts": 1},  # `Table.call` retries
     )
     try:
         return boto3.client("dynamodb", region_name=_region(), config=config)
@@ -119,17 +116,17 @@ def connected(threads: int) -> Any:
         raise StoreError(
             "the DynamoDB store needs a region: set AWS_REGION, or region in ~/.aws/config"
         ) from error
-    except (BotoCoreError, ValueError) as error:  # a region or an address that is none
+    except (BotoCoreError, ValueError) as error:  # a malformed region or address
         raise StoreError(f"the DynamoDB store cannot be used: {error}") from error
 
 
 def _region() -> str | None:
-    """boto3 looks at AWS_DEFAULT_REGION and not at AWS_REGION, which all other SDKs and AWS itself set."""
+    """Returns the region. boto3 ignores AWS_REGION, which all other SDKs and AWS itself set."""
     return os.environ.get("AWS_DEFAULT_REGION") or os.environ.get("AWS_REGION") or None
 
 
-async def together(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Does all at the same time; what one raises is raised when the others have ended."""
+async def gather(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Awaits all at the same time; raises the first error when all have ended."""
     try:
         async with asyncio.TaskGroup() as tasks:
             made = [tasks.create_task(wait) for wait in waits]
@@ -139,24 +136,24 @@ async def together(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def always() -> AbstractAsyncContextManager[None]:
-    """Whoever asks may read."""
+    """A gate that is always open."""
     return nullcontext()
 
 
 class Table:
-    """Calls of a table's items.
+    """Reads and writes a table's items.
 
     Args:
         client: boto3's, of DynamoDB.
         name: of the table.
         threads: calls at the same time.
-        pause: waits between attempts.
+        pause: awaited between attempts.
     """
 
     def __init__(self, client: Any, name: str, threads: int, pause: Pause) -> None:
         self.name = name
         self._client, self._pause = client, pause
-        self._chance = random.Random()  # noqa: S311  jitter is no secret
+        self._chance = random.Random()  # noqa: S311  jitter is not secret
         self._threads = ThreadPoolExecutor(threads, "dynamodb")
         self._attempts = ATTEMPTS
 
@@ -165,7 +162,7 @@ class Table:
 
     @contextmanager
     def hurried(self) -> Iterator[None]:
-        """Calls within are soon given up: whoever makes them is alone, and tries again."""
+        """Calls within the block make few attempts: the caller retries."""
         self._attempts = FEW
         try:
             yield
@@ -175,9 +172,9 @@ class Table:
     # --- reading -----------------------------------------------------------------------------
 
     async def get(self, keys: Sequence[Key], *, bodies: bool = True) -> dict[Key, Item]:
-        """What lies under some keys, as far as there is anything; consistent."""
+        """Returns the items under some keys, those that exist; a consistent read."""
         parts = [keys[at : at + READ_AT_ONCE] for at in range(0, len(keys), READ_AT_ONCE)]
-        found = await together(self._get(part, bodies) for part in parts)
+        found = await gather(self._get(part, bodies) for part in parts)
         return {key_of(item): item for items in found for item in items}
 
     async def _get(self, keys: Sequence[Key], bodies: bool) -> list[Item]:
@@ -189,9 +186,11 @@ class Table:
             answer = await self.call("batch_get_item", RequestItems=asked)
             found += answer["Responses"].get(self.name, [])
             left = answer.get("UnprocessedKeys")
-            if left and not answer["Responses"].get(self.name):  # nothing at all: it is too much
+            if left and not answer["Responses"].get(
+                self.name
+            ):  # not a single item: the table is overloaded
                 attempt += 1
-                await self._back_off(attempt, "it answers only a part of what is asked")
+                await self._back_off(attempt, "the table answers only a part of the request")
             asked = left
         return found
 
@@ -204,7 +203,7 @@ class Table:
         size: int | None = None,
         bodies: bool = True,
     ) -> tuple[list[Item], Any]:
-        """What lies in a span, by key, as much as is read at once; and where the next page starts."""
+        """Returns a page of the items in a span, in order of their keys, and the start of the next page."""
         asked: dict[str, Any] = {**_asked(span), "ScanIndexForward": not backward}
         if size is not None:
             asked["Limit"] = size
@@ -220,7 +219,7 @@ class Table:
     async def first(
         self, span: Span, most: int | None = None, *, gate: Gate = always, **options: Any
     ) -> list[Item]:
-        """The first so many that lie in a span; all of them for None. Each page is read in the gate."""
+        """Returns the first `most` items in a span, or all of them; each page is read in the gate."""
         found: list[Item] = []
         start = None
         while True:
@@ -231,7 +230,7 @@ class Table:
                 return found[:most]
 
     async def count(self, span: Span, gate: Gate = always) -> int:
-        """How many items lie in a span."""
+        """Counts the items in a span."""
         asked, count = {**_asked(span), "Select": "COUNT"}, 0
         while True:
             async with gate():
@@ -250,10 +249,10 @@ class Table:
         await self.call("delete_item", TableName=self.name, Key=key_item(key))
 
     async def transact(self, operations: Sequence[Any]) -> None:
-        """Does all or nothing, and only once, though it may have to be sent again.
+        """Makes all writes or none, and only once, even if the request is sent again.
 
         Raises:
-            UnmetError: when a condition does not hold.
+            UnmetError: if a condition does not hold.
         """
         token = secrets.token_hex(TOKEN_BYTES)
         await self.call("transact_write_items", TransactItems=operations, ClientRequestToken=token)
@@ -261,11 +260,11 @@ class Table:
     # --- calling -----------------------------------------------------------------------------
 
     async def call(self, method: str, **arguments: Any) -> Any:
-        """Calls the client, again when it was too much.
+        """Calls the client, and retries while the table is overloaded.
 
         Raises:
-            UnmetError: when a condition does not hold.
-            StoreError: when it cannot be done; a StoreDoubtError when it may have been done.
+            UnmetError: if a condition does not hold.
+            StoreError: if the call fails; a StoreDoubtError if it may have taken effect.
         """
         from botocore import exceptions  # noqa: PLC0415  see above
 
@@ -290,13 +289,13 @@ class Table:
                 raise StoreError(f"table {self.name} cannot be used: {error}") from error
 
     async def _threaded(self, call: Callable[[], Any]) -> Any:
-        """Whoever waits may give up; the call does not, and nothing begins before it has ended."""
+        """Calls in a thread. A caller that is cancelled still waits until the call has ended."""
         calling = asyncio.get_running_loop().run_in_executor(self._threads, call)
         try:
             return await asyncio.shield(calling)
         except asyncio.CancelledError:
             await asyncio.wait([calling])
-            calling.exception()  # nobody else asks for it
+            calling.exception()  # retrieved, or asyncio logs it
             raise
 
     async def _back_off(self, attempt: int, why: str, *, sure: bool = True) -> None:
@@ -318,10 +317,10 @@ class Table:
     # --- opening -----------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """Makes the table if there is none, and looks whether it is one of ours.
+        """Creates the table if there is none, and checks that it is one of ours.
 
         Raises:
-            StoreError: when it is another's, or of a newer version, or cannot be used.
+            StoreError: if the table is not ours, is of another version, or cannot be used.
         """
         if await self._described() is None:
             await self.call(
@@ -340,7 +339,7 @@ class Table:
             self._check_version(int(found["version"]["N"]))
 
     async def _described(self) -> Any:
-        """The table's description; None when there is none. A start does not try for long."""
+        """Returns the table's description; None if there is no table. A single attempt."""
         from botocore import exceptions  # noqa: PLC0415  see above
 
         try:
@@ -354,7 +353,7 @@ class Table:
         return found["Table"]
 
     async def _ready(self) -> Any:
-        """The table's description, when it can be used; a new one takes some seconds."""
+        """Returns the table's description once the table is active; a new table takes some seconds."""
         for _ in range(READY_S):
             table = await self._described()
             if table is not None and table["TableStatus"] not in ("CREATING", "DELETING"):
@@ -417,7 +416,7 @@ def _asked(span: Span) -> dict[str, Any]:
 
 
 def _codes(response: Any) -> set[str]:
-    """What went wrong; of a transaction with each of its writes."""
+    """Returns the error codes: of a transaction, one for each failed write."""
     if response["Error"]["Code"] == "TransactionCanceledException":
         reasons = response.get("CancellationReasons", [])
         found = {reason.get("Code", "None") for reason in reasons} - {"None"}

@@ -33,7 +33,7 @@ def exported(composition):
 
 
 def becomes(composition):
-    """What a composition becomes, in each of its forms."""
+    """The forms of a composition: its JSON, program, pictures and exports."""
     return {
         "program": composer.compile(composition).hash,
         "json": digest(json.dumps(composition.to_json())),

@@ -1,4 +1,4 @@
-"""What each combinator takes, and how wrong use is refused: with its name and the argument's."""
+"""The arguments of each combinator; errors name the combinator and the argument."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOC = {"exec": {"kind": "python:3", "code": "def main(p): return p"}}
 
 WRONG = [
     (lambda: composer.sequence(7), "sequence: 'components' must be a composition, the name of an"),
-    (lambda: composer.action("a/b/c/d"), "action: 'name' is no action name"),
+    (lambda: composer.action("a/b/c/d"), "action: 'name' is not an action name"),
     (lambda: composer.action("a", limits={"timeout": 5}), "'limits' needs 'code', 'sequence' or 'function'"),
     (lambda: composer.action("a", code="x", sequence=["b"]), "give either 'code' or 'sequence'"),
     (lambda: composer.action("a", kind="http"), "'kind' needs 'code', 'sequence' or 'function'"),
@@ -32,9 +32,9 @@ WRONG = [
     (lambda: composer.task(7), "task: a part must be a composition"),
     (lambda: composer.literal(float("nan")), "literal: 'value' must be JSON, but nan at \\$ is no"),
     (lambda: composer.literal({1: 2}), "literal: 'value' must be JSON, but the key 1 at"),
-    (lambda: composer.select(object()), "select: 'template' is no template"),
+    (lambda: composer.select(object()), "select: 'template' is not a template"),
     (lambda: composer.let({}, "a"), "let: 'declarations' must be a dict of variable names"),
-    (lambda: composer.let({"1x": 0}, "a"), "let: 'declarations' has '1x', which cannot name"),
+    (lambda: composer.let({"1x": 0}, "a"), "let: 'declarations' has '1x', which is not a variable name"),
     (lambda: composer.let({"x": {1}}, "a"), "let: 'declarations' must be JSON, but set at"),
     (composer.assign, "assign: 'values' must name at least one variable"),
     (lambda: composer.repeat(-1, "a"), "repeat: 'count' must be an int >= 0, not -1"),
@@ -54,13 +54,13 @@ WRONG = [
     (lambda: composer.wait(-1), "wait: 'seconds' must be from 0 to a year, not -1"),
     (lambda: composer.wait(1, until="2026-11-21"), "wait: give either 'seconds' or 'until'"),
     (lambda: composer.forward("a", "b"), "forward: 'take' must be a list of fields, a path"),
-    (lambda: composer.forward(["a"]), "forward: give at least one part to run on what is taken"),
+    (lambda: composer.forward(["a"]), "forward: give at least one part to run on the projection"),
     (lambda: composer.forward(["a"], "b", into="error"), "forward: 'into' must be the name of a field"),
     (lambda: composer.map("a", concurrency=0), "map: 'concurrency' must be an int >= 1, not 0"),
     (lambda: composer.parallel("a", errors="no"), "parallel: 'errors' must be one of"),
     (lambda: composer.graph({}), "graph: 'tasks' must be a dict of names and what runs"),
     (lambda: composer.graph({"error": "a"}), "graph: 'tasks' has 'error': a task's name is a string"),
-    (lambda: composer.graph({"x": composer.after("y", "a")}), "has 'x' after 'y', which is none of x"),
+    (lambda: composer.graph({"x": composer.after("y", "a")}), "has 'x' after 'y', which is not a task: use x"),
     (
         lambda: composer.graph({"x": composer.after("y", "a"), "y": composer.after(["x"], "b")}),
         "graph: 'tasks' has a cycle: ",

@@ -360,28 +360,34 @@ def in_a_class_body(params):
     [
         (len, "'len' is built in and has no Python source: wrap it, as in lambda params: ..."),
         (str.upper, "'upper' is built in and has no Python source"),
-        (thing.method, "is no plain function: use a def or a lambda (a method or an object with"),
-        (thing, "is no plain function: use a def or a lambda"),
-        (Thing, "is no plain function: use a def or a lambda"),
-        (functools.partial(plain), "is no plain function: use a def or a lambda"),
-        (None, "None is no plain function"),
+        (
+            thing.method,
+            "is not a plain function: use a def or a lambda (a method or an object with",
+        ),
+        (thing, "is not a plain function: use a def or a lambda"),
+        (Thing, "is not a plain function: use a def or a lambda"),
+        (functools.partial(plain), "is not a plain function: use a def or a lambda"),
+        (None, "None is not a plain function"),
         (generating, "the function 'generating' ("),
         (generating, "is a generator: a function of a composition returns its result"),
         (generating_later, "is a generator"),
         (lambda params: (yield), "is a generator"),
-        (with_default, "has default values, which do not travel: put them inside the function"),
-        (with_named_default, "has default values, which do not travel"),
+        (
+            with_default,
+            "has default values, which are not sent to a worker: put them inside the function",
+        ),
+        (with_named_default, "has default values, which are not sent to a worker"),
         (lambda p, n=RATE: n, "or declare them with composer.let"),
         (with_named, "takes params, n: a function of a composition takes the value, or the value"),
         (with_three, "takes params, variables, more: a function of a composition"),
-        (assigning, "assigns 'counter', which is not its own and only its worker would see"),
-        (deleting, "assigns 'counter', which is not its own"),
+        (assigning, "assigns 'counter', which is defined outside, and only the worker would see"),
+        (deleting, "assigns 'counter', which is defined outside"),
         (assigning_in_nested, "set it through the second argument"),
         (nothing_defined, "uses 'undefined_name', which is not defined here"),
         (lambda p: later, "lambda params, variables: variables['later']"),
-        (lambda p: thing, "refers to 'thing', a Thing, which cannot travel to a worker: move it"),
-        (lambda p: plain(p), "refers to 'plain', a function, which cannot travel"),
-        (lambda p: Thing, "refers to 'Thing', a type, which cannot travel"),
+        (lambda p: thing, "refers to 'thing', a Thing, which cannot be sent to a worker: move it"),
+        (lambda p: plain(p), "refers to 'plain', a function, which cannot be sent"),
+        (lambda p: Thing, "refers to 'Thing', a type, which cannot be sent"),
         (lambda p: [thing for _ in p], "refers to 'thing', a Thing"),
         (in_a_class_body, "refers to 'thing', a Thing"),
         (wrapped(plain), "refers to 'function', a function"),
@@ -409,7 +415,7 @@ def test_a_refusal_is_one_of_the_composition():
 
 @pytest.mark.parametrize("value", [float("nan"), {1: 2}, {1, 2}, b"x", object(), [thing], 2**70])
 def test_only_json_travels_along(value):
-    with pytest.raises(CaptureError, match=r"refers to 'value', an? .*, which cannot travel"):
+    with pytest.raises(CaptureError, match=r"refers to 'value', an? .*, which cannot be sent"):
         capture(lambda params: value)
 
 
@@ -432,7 +438,7 @@ def test_a_variable_that_another_function_owns_cannot_be_assigned():
         del total
 
     for function in (add, add_in_nested, forget):
-        with pytest.raises(CaptureError, match="assigns 'total', which is not its own"):
+        with pytest.raises(CaptureError, match="assigns 'total', which is defined outside"):
             capture(function)
     assert total == 0
 

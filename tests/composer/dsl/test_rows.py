@@ -12,6 +12,7 @@ from xingqiao.composer.dsl.arguments import DELAY, Argument
 from xingqiao.composer.dsl.composition import ROWS, Effect, InComposer, Row, build, define
 from xingqiao.composer.dsl.drawing import draw_components, title
 from xingqiao.composer.dsl.grammar import COMPONENTS
+from xingqiao.composer.dsl.hosting import NO_TIMER
 from xingqiao.composer.dsl.lowering import lower_components
 from xingqiao.composer.expressions import Template
 from xingqiao.composer.languages import asl
@@ -60,6 +61,7 @@ TWICE = define(
         title=lambda args: f"twice, {args['gap']:g} s apart",
         effect=Effect.NONE,
         composer=InComposer(names=("double",)),
+        unhosted=lambda args: NO_TIMER if args["gap"] else None,
     )
 )
 
@@ -148,6 +150,11 @@ def test_it_is_exported_by_one_function_and_refused_without():
     ]
 
 
+def test_it_says_why_a_conductor_action_cannot_run_it():
+    assert TWICE.unhosted(twice("count", gap=5).arguments) == NO_TIMER
+    assert TWICE.unhosted(twice("count").arguments) is None
+
+
 def test_it_stands_in_sagas_and_transactions_as_its_effect_allows():
     composer.saga(twice(composer.step("count", "tell")))
     composer.transaction(twice(composer.call("account", "k", "add")))
@@ -162,7 +169,7 @@ def test_without_a_word_about_its_effect_it_may_have_any():
 
     with pytest.raises(CompositionError, match="'silent' may have an effect: make it a step"):
         composer.saga(node)
-    with pytest.raises(CompositionError, match="'silent' cannot take part"):
+    with pytest.raises(CompositionError, match="'silent' cannot stand in a transaction"):
         composer.transaction(node)
 
 

@@ -76,6 +76,6 @@ def test_a_composition_made_by_hand_that_cannot_be_written_is_refused():
     by_hand = Composition(LET, {"declarations": {"x": deep}, "components": ()}, 1)
 
     with pytest.raises(
-        CompositionError, match="compiles to what cannot be written: it nests deeper"
+        CompositionError, match="program of the composition cannot be written: it nests deeper"
     ):
         composer.compile(by_hand)

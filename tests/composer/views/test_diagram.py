@@ -123,6 +123,7 @@ def test_a_graph_is_drawn_along_its_dependencies():
         (composer.forward(["a"], "b", into="c"), "forward into c"),
         (composer.function(lambda params: params), "λ main = (lambda params: params)"),
         (composer.literal("x" * 100), "x" * 47 + "…"),
+        (composer.literal({"$path": 1, "$var": "v"}), "v"),
     ],
 )
 def test_a_part_says_what_it_does(part, label):

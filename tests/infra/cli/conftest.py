@@ -24,7 +24,7 @@ def server(tmp_path_factory):
 
 @dataclass
 class Ended:
-    """How a command has ended."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

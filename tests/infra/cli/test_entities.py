@@ -215,7 +215,7 @@ def test_a_signal_for_later_can_be_called_off(xingqiao, entity):
         ),
         (["call", "en_shared", "a\tb", "add"], "'key' must be a string"),
         (["get", "en_shared", "k" * 513], "'key' must be a string"),
-        (["call", "en_shared", "a", ""], "'operation' must be the name of one"),
+        (["call", "en_shared", "a", ""], "'operation' must be the name of an operation"),
         (["call", "en_shared", "a", "add", "--token", ""], "'token' must be a string"),
     ],
 )

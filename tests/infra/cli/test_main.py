@@ -1,4 +1,4 @@
-"""How the command line finds its server and its credentials, and how it ends."""
+"""The server, the credentials and the exit codes of the command line."""
 
 from __future__ import annotations
 

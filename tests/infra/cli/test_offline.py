@@ -1,4 +1,4 @@
-"""What an operator does with a server that must not go on: its store, and a server that is paused."""
+"""Operations on the store of a stopped server, and on a server that was started paused."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def main(args):
 
 @pytest.fixture(autouse=True, scope="module")
 def actions(server):
-    """What the steps of all sagas here are, and the entities of all transactions."""
+    """Deploys the steps of all sagas here, and the entities of all transactions."""
     with server.client() as client:
         for name, code, entity in (
             ("sa_echo", "def main(params):\n    return params\n", False),
@@ -70,7 +70,7 @@ def stuck(xingqiao, composition):
 
 
 def stands(xingqiao, id, status, places=0):
-    """How an execution stands, as soon as it has this status, at so many places."""
+    """Waits until an execution has this status, stuck at this number of places. Returns its document."""
     for _ in range(LOOKS):
         ended = xingqiao("saga", "show", id, "--json")
         found = ended.json if ended.code == 0 else {"status": ended.err, "fibers": []}
@@ -279,7 +279,7 @@ def doubtful(xingqiao):
 
 
 def listed(xingqiao, id):
-    """What is listed of one transaction: key, state, decision."""
+    """The listed entries of one transaction: key, state, decision."""
     docs = xingqiao("transaction", "list", "--json").json
     return [
         (doc["key"], doc["state"], doc.get("decision")) for doc in docs if doc["transaction"] == id

@@ -1,4 +1,4 @@
-"""What `wsk` users type does here what it does there."""
+"""Commands of `wsk` have the same effect here."""
 
 from __future__ import annotations
 

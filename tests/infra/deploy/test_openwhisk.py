@@ -214,9 +214,9 @@ def test_what_is_too_large_for_openwhisk_fails_and_can_be_handled():
 # --- what is refused -------------------------------------------------------------------------------
 
 JS = {"type": "function", "function": {"exec": {"kind": "nodejs:20", "code": "p => p"}}}
-SEVERAL = "a conductor action is one thread of control, and OpenWhisk joins no several"
-NO_CLOCK = "nothing wakes a conductor action up when an instant has come"
-NO_STORE = "it takes a store that outlives a crash, and a conductor action has none"
+SEVERAL = "a conductor action has one thread of control, and OpenWhisk cannot join branches"
+NO_CLOCK = "nothing wakes a conductor action at a given time"
+NO_STORE = "it needs a store that survives a crash, and a conductor action has none"
 
 
 @pytest.mark.parametrize(
@@ -230,17 +230,17 @@ NO_STORE = "it takes a store that outlives a crash, and a conductor action has n
         (composer.wait(1), f"components[1]: OpenWhisk cannot run 'wait': {NO_CLOCK}"),
         (composer.timeout(1, "a"), f"components[1]: OpenWhisk cannot run 'timeout': {NO_CLOCK}"),
         (composer.retry(1, "a", delay=1),
-         "components[1]: OpenWhisk cannot run 'retry': a 'delay' cannot be waited for: " + NO_CLOCK),
+         "components[1]: OpenWhisk cannot run 'retry': it cannot wait for a 'delay': " + NO_CLOCK),
         (composer.retry(1, "a", on_exhausted="pause"),
          "components[1]: OpenWhisk cannot run 'retry': it cannot 'pause' for an operator: " + NO_STORE),
         (composer.saga(composer.step("a", undo="b")), f"components[1]: OpenWhisk cannot run 'saga': {NO_STORE}"),
         (composer.transaction(composer.participant(prepare="a", commit="b", abort="c")),
          f"components[1]: OpenWhisk cannot run 'transaction': {NO_STORE}"),
-        (composer.call("e", "k", "op"), "components[1]: OpenWhisk cannot run 'call': entities live on a server"),
+        (composer.call("e", "k", "op"), "components[1]: OpenWhisk cannot run 'call': entities exist only on a Xingqiao server"),
         (composer.when("a", composer.ensure("b", composer.wait(1))),
          "components[1].consequent.finalizer: OpenWhisk cannot run 'wait': "),
         (composer.parse(JS),
-         "components[1]: OpenWhisk cannot run 'function': it runs inline, in Python, and is 'nodejs:20'"),
+         "components[1]: OpenWhisk cannot run 'function': a conductor action runs only Python inline, and the function is of kind 'nodejs:20'"),
     ],
 )  # fmt: skip
 def test_what_a_conductor_action_cannot_do_is_refused(part, what, tmp_path):
@@ -256,7 +256,9 @@ def test_an_entity_is_refused(tmp_path):
         "annotations": [{"key": "entity", "value": True}],
     }
 
-    with pytest.raises(BundleError, match="action account: entities live on a server of Xingqiao"):
+    with pytest.raises(
+        BundleError, match="action account: entities exist only on a Xingqiao server"
+    ):
         bundled_into(tmp_path, composer.task("a"), account=document)
 
 

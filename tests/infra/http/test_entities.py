@@ -196,9 +196,9 @@ async def test_a_wait_has_bounds(bank, client, wait):
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({}, "'operation' must be the name of one, not None"),
-        ({"operation": ""}, "'operation' must be the name of one, not ''"),
-        ({"operation": 1}, "'operation' must be the name of one, not 1"),
+        ({}, "'operation' must be the name of an operation, not None"),
+        ({"operation": ""}, "'operation' must be the name of an operation, not ''"),
+        ({"operation": 1}, "'operation' must be the name of an operation, not 1"),
         ({"operation": "add", "params": [1]}, "'params' must be an object, not [1]"),
         ({"operation": "add", "read": 1}, "'read' must be true or false, not 1"),
         ({"operation": "add", "expected_version": -1}, "'expected_version' must be a whole number"),

@@ -242,7 +242,7 @@ async def test_files_that_others_could_read_are_closed_to_them_and_the_log_says_
 ):
     async with open_service(settings(tmp_path)):
         pass
-    assert caplog.text.count("others could use") == 0
+    assert caplog.text.count("open to other users") == 0
     (tmp_path / "operator").write_text("operator:its-key\n")
     for file in tmp_path.iterdir():
         file.chmod(0o644)
@@ -250,7 +250,8 @@ async def test_files_that_others_could_read_are_closed_to_them_and_the_log_says_
         assert modes(tmp_path) == dict.fromkeys({*FILES, "operator"}, 0o600)
     for name in ("key", "lock", "operator", "xingqiao.db"):
         assert (
-            f"others could use {tmp_path / name}: its mode was 644, and is 600 now" in caplog.text
+            f"{tmp_path / name} was open to other users: its mode was 644, and is 600 now"
+            in caplog.text
         )
 
 

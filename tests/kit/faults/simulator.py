@@ -30,13 +30,13 @@ from xingqiao.composer.machine.commands import Abandon, Invoke
 from xingqiao.composer.machine.history import TRANSACTION_COMMITTED
 from xingqiao.transactions import (
     Answer,
-    Forgotten,
-    Gone,
+    DeletePrepared,
+    DeleteTombstone,
     Participant,
+    Perform,
     Prepared,
     Request,
     Row,
-    Run,
     Save,
     Tombstone,
     key_of,
@@ -327,7 +327,7 @@ class EntityNode(Node):
                 stones,
             )
             if self.world.without.locks:
-                entity._lock = NoLock()
+                entity._pending.lock = NoLock()
             self.entities[key] = entity
         return self.entities[key]
 
@@ -358,7 +358,7 @@ class EntityNode(Node):
         self.replies = {**getattr(self, "replies", {}), **replies}
         for effect in effects:
             match effect:
-                case Run():
+                case Perform():
                     self.later(self.world.chance.randint(0, 3), lambda e=effect: self.run(key, e))
                 case Answer():
                     self.write(key, effect.writes)
@@ -374,7 +374,7 @@ class EntityNode(Node):
 
     def run(self, key, effect):
         outcome = self.world.operations(effect.state, effect.operation, effect.params)
-        self.do(key, self.entity(key).ran(outcome, self.world.now_ms), {})
+        self.do(key, self.entity(key).performed(outcome, self.world.now_ms), {})
 
     def write(self, key, writes):
         if not writes:
@@ -388,11 +388,11 @@ class EntityNode(Node):
                     text = json.dumps(item.to_json())
                     self.prepared.setdefault(key, {})[item.transaction.id] = text
                     self.later(ASK_MS, lambda: self.ask(key))
-                case Gone():
+                case DeletePrepared():
                     del self.prepared[key][item.transaction]
                     if not self.prepared[key]:
                         del self.prepared[key]
-                case Forgotten(of):
+                case DeleteTombstone(of):
                     self.stones.get(key, {}).pop(of, None)
                 case Tombstone():
                     text = json.dumps(item.to_json())

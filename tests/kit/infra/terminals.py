@@ -14,7 +14,7 @@ DEADLINE_S = 30
 
 
 def on_a_terminal(*arguments, **environment):
-    """What a command writes to a terminal, and its exit code."""
+    """The output of a command on a terminal, and its exit code."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [XINGQIAO, *arguments], stdin=follower, stdout=follower, stderr=follower,

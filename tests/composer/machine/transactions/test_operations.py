@@ -8,7 +8,7 @@ from xingqiao import composer as c
 from xingqiao.composer import CompositionError, Failure, Success, call, path, transaction
 from xingqiao.composer.machine.transactions.coordinator import MAX_PARTICIPANTS
 from xingqiao.composer.testing import Fail, Never, Simulation, Slow, simulate
-from xingqiao.transactions import Answer, Participant, Request, Row, Run, key_of, parsed
+from xingqiao.transactions import Answer, Participant, Perform, Request, Row, key_of, parsed
 
 ACCOUNT = "/_/account"
 
@@ -27,8 +27,8 @@ class Bank:
         self.messages.append((key, about["kind"] if about else params["operation"]))
         entity = self.entities.setdefault(key, Participant())
         effects = entity.receive(Request(f"{len(self.messages)}", parsed(params)), now_ms)
-        while effects and isinstance(effects[0], Run):
-            effects = entity.ran(self.operate(effects[0]), now_ms)
+        while effects and isinstance(effects[0], Perform):
+            effects = entity.performed(self.operate(effects[0]), now_ms)
         found = [effect for effect in effects if isinstance(effect, Answer)]
         if not found:
             return Never()
@@ -152,7 +152,7 @@ def test_an_answer_that_is_lost_is_asked_for_again():
         return result
 
     for entity in bank.entities.values():
-        entity.ran  # noqa: B018  it is the real one
+        entity.performed  # noqa: B018  it is the real one
     bank_of = Request.__init__
 
     def remembered(self, id, message, once=True):
@@ -426,17 +426,20 @@ def test_what_is_given_to_it_is_the_input_unless_said_otherwise():
         (lambda: transaction(look("a"), seconds=61), "at most 60"),
         (lambda: transaction(look("a"), seconds=0), "must be a number > 0"),
         (lambda: transaction(look("a"), conflict="fight"), "must be one of 'wait', 'nowait'"),
-        (lambda: transaction(c.sequence("a")), "'action' cannot take part"),
-        (lambda: transaction(c.parallel(look("a"))), "'parallel' cannot take part"),
-        (lambda: transaction(c.sequence(TRANSFER)), "'transaction' cannot take part"),
-        (lambda: transaction(c.sequence(lambda p: p)), "'function' cannot take part"),
-        (lambda: transaction(call("e", "k", "o", expected_version=1)), "for calls outside"),
+        (lambda: transaction(c.sequence("a")), "'action' cannot stand in a transaction"),
+        (lambda: transaction(c.parallel(look("a"))), "'parallel' cannot stand in a transaction"),
+        (lambda: transaction(c.sequence(TRANSFER)), "'transaction' cannot stand in a transaction"),
+        (lambda: transaction(c.sequence(lambda p: p)), "'function' cannot stand in a transaction"),
+        (
+            lambda: transaction(call("e", "k", "o", expected_version=1)),
+            "has no use in a transaction",
+        ),
         (
             lambda: c.compile(c.participant("p", "k", "x")),
-            "a participant is a part of a transaction",
+            "a participant must stand in a transaction",
         ),
         (lambda: call("e", "k", ""), "'operation' must be the name"),
-        (lambda: call("", "k", "o"), "no action name"),
+        (lambda: call("", "k", "o"), "is not an action name"),
         (lambda: call("e", "k", "o", read=1), "must be True or False"),
     ],
 )

@@ -12,7 +12,8 @@ from xingqiao import composer as c
 from xingqiao.actions import Call, ConflictError, ForbiddenError, NotFoundError
 from xingqiao.composer import Failure, Name, Resolved, call, path, read, transaction
 from xingqiao.infra.engine import EngineSettings
-from xingqiao.infra.engine.entities import mailboxes
+from xingqiao.infra.engine.entities import doubts, mailboxes
+from xingqiao.infra.engine.entities.documents import name_of
 from xingqiao.infra.stores import MemoryStore
 
 CODE = {"kind": "python:3", "code": "..."}
@@ -151,9 +152,9 @@ async def test_a_mistake_of_ours_fails_the_call_and_harms_nobody(world, monkeypa
     def broken(*_):
         raise RuntimeError("a mistake")
 
-    box = world.engine.entities._boxes[mailboxes.name_of("/guest/counter", "k")]
+    box = world.engine.entities._boxes[name_of("/guest/counter", "k")]
     monkeypatch.setattr(type(box.participant), "receive", broken)
-    assert "could not do it" in str((await operate(world, "k"))["error"])
+    assert "could not handle the request" in str((await operate(world, "k"))["error"])
     monkeypatch.undo()
     assert await operate(world, "k") == {"total": 2}
 
@@ -263,7 +264,7 @@ async def test_a_vote_from_elsewhere_waits_for_its_decision_over_a_restart(world
 
 async def test_a_vote_asks_its_coordinator_until_it_hears(monkeypatch):
     """One that has ended without a decision has aborted; one that has decided says so."""
-    monkeypatch.setattr(mailboxes, "ASK_MS", 5)
+    monkeypatch.setattr(doubts, "ASK_MS", 5)
     world = await begun(answers={"counter": counter, "slow": HELD}, clock=FastClock())
     await world.put(counter=entity(), slow=None)
     part = transaction(add("k", 5), c.participant("slow", "slow", "slow"))
@@ -280,7 +281,7 @@ async def test_a_vote_asks_its_coordinator_until_it_hears(monkeypatch):
 
 
 async def test_what_was_decided_cannot_be_terminated_and_is_told_to_who_asks(monkeypatch):
-    monkeypatch.setattr(mailboxes, "ASK_MS", 5)
+    monkeypatch.setattr(doubts, "ASK_MS", 5)
     answers = {"counter": counter, "yes": {}, "commit": HELD}
     world = await begun(answers=answers, clock=FastClock())
     await world.put(counter=entity(), yes=None, commit=None)
@@ -411,7 +412,7 @@ async def test_what_undoes_and_has_no_token_may_come_twice_too(world):
 
 
 async def test_a_store_that_cannot_be_read_now_is_asked_again(monkeypatch):
-    monkeypatch.setattr(mailboxes, "ASK_MS", 2)
+    monkeypatch.setattr(doubts, "ASK_MS", 2)
     world = await begun(answers={"counter": counter, "slow": HELD}, clock=FastClock())
     await world.put(counter=entity(), slow=None)
     await world.put(both=transaction(add("k", 5), c.participant("slow", "slow", "slow")))

@@ -1,4 +1,4 @@
-"""A request being run: its operations one after the other, on a copy of the state."""
+"""A request whose operations are performed one after the other, on a copy of the state."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from .protocol import Call, Transaction, Work
     from .records import Row
 
-GET, DELETE, LOCK, UNLOCK = "$get", "$delete", "$lock", "$unlock"  # what every entity can do
-MAX_RESULTS = (1 << 20) - (1 << 14)  # bytes of what a message's operations return: votes carry it
+GET, DELETE, LOCK, UNLOCK = "$get", "$delete", "$lock", "$unlock"  # every entity has these
+MAX_RESULTS = (1 << 20) - (1 << 14)  # bytes of the results of one message: a vote carries them
 
 
 @dataclass(slots=True)
-class Copy:
-    """What a transaction has done to an entity so far: nothing of it is written."""
+class WorkingCopy:
+    """The state as a transaction has changed it so far; nothing of it is stored."""
 
     transaction: Transaction
     state: JSON
@@ -32,17 +32,26 @@ class Copy:
     number: int = 0
     last: Outcome | None = None
 
-    def done(self, message: Work, outcome: Outcome) -> None:
-        """One more message has been answered."""
+    def answered(self, message: Work, outcome: Outcome) -> None:
+        """Records the answer to one more message."""
         self.number, self.last = message.number, outcome
 
 
-@dataclass(slots=True)
-class Job:
-    """A request being run: what is left of it, on which state, and what has come of it.
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """The state after operations, the version of the entity type that wrote it, and the results."""
 
-    `schema` is the version of the type that the state is of; `settings` are the type's, as it was when
-    this began. `row` is the entity as it was, and as the request leaves it but for the state.
+    state: JSON
+    schema: int
+    results: tuple[dict[str, JSON], ...] = ()
+
+
+@dataclass(slots=True)
+class ActiveRequest:
+    """The request that an entity works on: the calls that are left, the state, and the results.
+
+    `schema` is the version of the entity type that wrote the state; `settings` are the type's when the
+    request began. `row` is the entity's row when the request began, with the changes of its flag.
     """
 
     request: Request
@@ -52,20 +61,28 @@ class Job:
     settings: EntitySettings
     row: Row
     room: int = MAX_RESULTS
-    results: list[JSON] = field(default_factory=list)
+    results: list[dict[str, JSON]] = field(default_factory=list)
     dropped: bool = False
 
     @property
     def upgraded(self) -> bool:
-        """Whether the state is of the version that the type's code knows."""
+        """True if the type's code can read the state: both have the same version."""
         return self.state is None or self.schema == self.settings.version
 
-    def built_in(self) -> Failure | None:
-        """Does what every entity can do; or why not."""
+    @property
+    def performed(self) -> Performed:
+        return Performed(self.state, self.schema, tuple(self.results))
+
+    def perform_built_in(self) -> Failure | None:
+        """Performs an operation that every entity has. Returns the reason if it must not."""
         call, message, row = self.calls.popleft(), self.request.message, self.row
         match call.operation:
             case "$get":
-                seen = {"state": self.state, "version": row.version, "flag": row.flag}
+                seen: dict[str, JSON] = {
+                    "state": self.state,
+                    "version": row.version,
+                    "flag": row.flag,
+                }
                 self.results.append(seen)
             case "$delete":
                 self.state = None
@@ -74,11 +91,13 @@ class Job:
                 self.row = replace(row, flag=message.by if call.operation == LOCK else None)
                 self.results.append({"flag": self.row.flag})
             case _:
-                return refusal(BAD_OPERATION, f"no entity does {call.operation!r:.80} here")
+                return refusal(
+                    BAD_OPERATION, f"entities have no operation {call.operation!r:.80} here"
+                )
         return None
 
     def take(self, answer: JSON) -> Failure | None:
-        """Takes in what an operation has made; or why that may not be."""
+        """Takes the answer of an operation. Returns the reason if the answer is not allowed."""
         made = boxed(answer)
         state = made.get("state", self.state)
         if not self.upgraded:
@@ -86,24 +105,30 @@ class Job:
             return None
         call = self.calls.popleft()
         if call.read and state != self.state:
-            text = f"the operation {call.operation!r} is called to read, and changes the state"
+            text = (
+                f"the operation {call.operation!r} was called with read, but it changes the state"
+            )
             return refusal(BAD_OPERATION, text)
         limit = self.settings.state_bytes
         if state is not self.state and measured(state, limit) > limit:
-            return refusal(STATE_TOO_LARGE, f"the state would take more than {limit} bytes")
+            return refusal(
+                STATE_TOO_LARGE,
+                f"the new state takes more than {limit} bytes, the limit of the entity type",
+            )
         result = boxed(made.get("result", {}))
-        if (
-            "error" in result
-        ):  # whoever asks would take it for a failure, and that must have no effect
+        if "error" in result:  # the caller would see a failure, and a failure has no effect
             return Failure(APPLICATION_ERROR, result["error"])
         self.room -= measured(result, self.room)
         if self.room < 0:
-            return refusal(BAD_OPERATION, "the results take more than a message may have")
+            return refusal(
+                BAD_OPERATION,
+                "the results take more than a message can hold: return less, or split the calls",
+            )
         self.state, self.schema = state, self.settings.version
         self.results.append(result)
         return None
 
 
 def reads(call: Call) -> bool:
-    """Whether a call leaves the state as it is."""
+    """True if a call leaves the state as it is."""
     return call.operation == GET or (call.read and not call.operation.startswith("$"))

@@ -1,11 +1,10 @@
-"""How bodies are sealed before they are stored: AES-256-GCM, each under the name of its place.
+"""Seals bodies before they are stored: AES-256-GCM, each authenticated with the name of its place.
 
-A sealed body is `MAGIC`, four bytes that name the key, twelve of salt, the nonce of twelve, and the cipher
-text with its tag. Salt and key give the subkey: each process draws a salt of its own and counts, so no
-nonce is ever used twice under one subkey. The name of the place is authenticated with the body: a body
-that was moved to another place does not open.
+A sealed body is `MAGIC`, four bytes that name the key, twelve bytes of salt, a nonce of twelve bytes, and
+the ciphertext with its tag. Key and salt give the subkey: each process draws its own salt and counts its
+nonces, so no nonce is used twice with one subkey. A body that was moved to another place does not open.
 
-This runs for every row of every commit; decision 13 has what it costs.
+This runs for every row of every commit; decision 13 has the cost.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NAME_BYTES, SALT_BYTES, NONCE_BYTES = 4, 12, 12
 SALT_AT = len(MAGIC) + NAME_BYTES
 NONCE_AT = SALT_AT + SALT_BYTES
 TEXT_AT = NONCE_AT + NONCE_BYTES
-SUBKEYS = 4096  # that are remembered: one for each process that has written
+SUBKEYS = 4096  # cached: one for each process that has written
 
 
 class SealError(StoreError):
@@ -41,15 +40,15 @@ class SealError(StoreError):
 
 
 class Seal:
-    """Seals bodies with the first of some keys, and opens what any of them has sealed.
+    """Seals bodies with the first of several keys, and opens bodies sealed with any of them.
 
-    `sealed(place, body)` is a body as it is stored in a place.
+    `sealed(place, body)` returns the body as it is stored in that place.
 
     Args:
         keys: 32 bytes each, in url-safe base64.
 
     Raises:
-        SealError: when a key is malformed, or there is none.
+        SealError: if a key is malformed, or there is none.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
@@ -61,10 +60,10 @@ class Seal:
         self.sealed = _sealer(first, self._begins)
 
     def opened(self, place: bytes, body: bytes) -> bytes:
-        """What `sealed` made, as it was; a body that is not sealed is returned unchanged.
+        """Opens a sealed body; a body that is not sealed is returned unchanged.
 
         Raises:
-            SealError: when it was sealed with another key, for another place, or is damaged.
+            SealError: if it was sealed with another key or for another place, or is damaged.
         """
         try:
             if not body.startswith(MAGIC):
@@ -84,12 +83,12 @@ class Seal:
             ) from None
 
     def is_current(self, body: bytes) -> bool:
-        """Whether a body is sealed with the first key."""
+        """True if a body is sealed with the first key."""
         return body.startswith(self._begins)
 
 
 def _sealer(key: bytes, begins: bytes) -> Callable[[bytes, bytes], bytes]:
-    """Makes of a place and a body what is stored there. A closure: it runs for every row, a method takes longer."""
+    """Returns the function that seals. A closure: it runs for every row, and a method takes longer."""
     salt = secrets.token_bytes(SALT_BYTES)
     start, encrypt, numbers = begins + salt, _cipher(key, salt).encrypt, count(1)
 
@@ -101,20 +100,20 @@ def _sealer(key: bytes, begins: bytes) -> Callable[[bytes, bytes], bytes]:
 
 
 def is_sealed(body: bytes) -> bool:
-    """Whether a stored body is sealed, by whatever key."""
+    """True if a stored body is sealed, with any key."""
     return body.startswith(MAGIC)
 
 
 def new_key() -> str:
-    """A key that nobody can guess."""
+    """Returns a new random key."""
     return urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
 def key_bytes(key: str) -> bytes:
-    """The bytes of a key.
+    """Returns the bytes of a key.
 
     Raises:
-        SealError: when it is malformed.
+        SealError: if the key is malformed.
     """
     try:
         raw = urlsafe_b64decode(key)

@@ -1,4 +1,4 @@
-"""Commits of a SQLite database are numbered, so that those that are missing are missed; and why one fails."""
+"""Counts the commits of a SQLite database, to detect lost ones; and explains why a commit fails."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KIND = "commits"  # the document whose version counts commits, and whose body is the database's id
-SYNC_EVERY = 1_000  # commits, between waits until the marker is on the disk
+KIND = "commits"  # of one document: its version counts commits, its body is the database's id
+SYNC_EVERY = 1_000  # commits, between syncs of the marker to the disk
 GO_ON = (
     "Stop here and look for the missing files, or restore a copy of the whole directory. To go on "
     "without those commits: xingqiao check --data {directory} --accept-loss"
@@ -28,7 +28,7 @@ GO_ON = (
 
 
 def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> StoreError:
-    """Why the database cannot be read or written, in words."""
+    """Returns the error that explains why the database cannot be read or written."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL" or name.endswith(("_WRITE", "_SHMSIZE", "_SHMOPEN")):
         try:
@@ -37,7 +37,7 @@ def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> Sto
             free = f"{directory}: {gone.strerror}"
         return StoreError(f"the disk is full, or a limit is reached: {free} ({error})")
     text = f"the database in {directory} cannot be {does}: {error} ({name})"
-    if name.endswith("_FSYNC"):  # the commit stands in the log, and a crash now would find it
+    if name.endswith("_FSYNC"):  # the commit is in the log, and is found after a crash now
         return StoreDoubtError(text)
     return StoreError(text)
 
@@ -46,10 +46,10 @@ def failure(error: sqlite3.Error, directory: Path, does: str = "written") -> Sto
 
 
 def check_not_emptied(path: Path) -> None:
-    """That a file that is not there, or empty, never held anything.
+    """Checks that a missing or empty database file never held commits.
 
     Raises:
-        StoreError: when the marker says that it did.
+        StoreError: if the marker counts commits.
     """
     found = marker.read(path.parent)
     if found is None or not found.number:
@@ -63,10 +63,10 @@ def check_not_emptied(path: Path) -> None:
 
 
 def check_count(db: sqlite3.Connection, path: Path) -> None:
-    """That a database holds all commits that it must.
+    """Checks that a database holds all of its commits.
 
     Raises:
-        StoreError: when some are missing.
+        StoreError: if some are missing.
     """
     found, (number, database) = marker.read(path.parent), _count(db)
     if found is None or found.number <= number or (database and database != found.database):
@@ -86,7 +86,7 @@ def check_count(db: sqlite3.Connection, path: Path) -> None:
 
 
 def missing(db: sqlite3.Connection, directory: Path) -> tuple[int, int]:
-    """How many commits a database holds, and how many it lacks that its marker counts."""
+    """Returns the number of commits in a database, and the number that it lacks by its marker."""
     found, (number, database) = marker.read(directory), _count(db)
     if found is None or (database and database != found.database):
         return number, 0
@@ -94,7 +94,7 @@ def missing(db: sqlite3.Connection, directory: Path) -> tuple[int, int]:
 
 
 def accept(directory: Path, db: sqlite3.Connection | None) -> None:
-    """Counts commits anew from what a database holds; from nothing, when it holds none."""
+    """Accepts the loss of commits: the count restarts at the number that the database holds."""
     number, database = (0, b"") if db is None else _count(db)
     if not database:
         (directory / marker.FILE).unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def accept(directory: Path, db: sqlite3.Connection | None) -> None:
 
 
 def _count(db: sqlite3.Connection) -> tuple[int, bytes]:
-    """How many commits a database holds, and its id; of one that is new or older than counting, none."""
+    """Returns the count and the id that a database holds; (0, b"") if it has no count yet."""
     try:
         row = db.execute("SELECT version, body FROM documents WHERE kind = ?", (KIND,)).fetchone()
     except sqlite3.OperationalError:  # it has no tables yet
@@ -116,24 +116,24 @@ def _count(db: sqlite3.Connection) -> tuple[int, bytes]:
 # --- while it is open --------------------------------------------------------------------------
 
 
-class Counted:
+class CommitCount:
     """Counts the commits of a database.
 
     Args:
         db: whose transactions are counted.
-        number: of commits that it holds.
-        mark: to be told of each that is durable.
+        number: of commits in the database.
+        mark: is written after each durable commit.
     """
 
     def __init__(self, db: sqlite3.Connection, number: int, mark: Marker) -> None:
         self._db, self._number, self._mark = db, number, mark
 
     def next(self) -> None:
-        """Counts the transaction that is open."""
+        """Counts the open transaction."""
         self._db.execute(_COUNT, (self._number + 1, KIND))
 
     def durable(self) -> None:
-        """The transaction was committed."""
+        """Writes the marker after the transaction was committed."""
         self._number += 1
         self._mark.write(self._number)
         if self._number % SYNC_EVERY == 0:
@@ -144,8 +144,8 @@ _COUNT = "UPDATE documents SET version = ? WHERE kind = ? AND key = ''"
 
 
 @contextmanager
-def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Iterator[Counted]:
-    """Counts the commits of a database whose count has been checked, from now on."""
+def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Iterator[CommitCount]:
+    """Counts the commits of a database, whose count was checked, within the block."""
     number, database = _count(db)
     if not database:
         number, database = 1, secrets.token_bytes(marker.ID_BYTES)
@@ -158,5 +158,5 @@ def counting(db: sqlite3.Connection, directory: Path, synchronous: str) -> Itera
     with Marker(directory, database, full=synchronous == "FULL") as mark:
         mark.write(number)
         mark.sync()
-        yield Counted(db, number, mark)
+        yield CommitCount(db, number, mark)
         mark.sync()

@@ -1,4 +1,4 @@
-"""Turns of readers and writers in one event loop."""
+"""A lock for readers and writers in one event loop."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
-class Turns:
-    """Readers share a turn, a writer is alone; who comes first is first."""
+class ReadWriteLock:
+    """Readers share the lock, a writer has it alone; granted in order of arrival."""
 
     def __init__(self) -> None:
         self._door = asyncio.Lock()

@@ -1,16 +1,16 @@
-"""Turns: readers share, a writer is alone, and who comes first is first."""
+"""ReadWriteLock: readers share, a writer is alone, and who comes first is first."""
 
 from __future__ import annotations
 
 import asyncio
 
-from xingqiao.infra.stores.turns import Turns
+from xingqiao.infra.stores.read_write_lock import ReadWriteLock
 
 NAMES = ("r1", "r2", "w1", "r3", "w2")
 
 
 async def test_readers_share_and_a_writer_is_alone_in_the_order_of_their_coming():
-    turns, inside = Turns(), []
+    turns, inside = ReadWriteLock(), []
     ends = {name: asyncio.Event() for name in NAMES}
 
     async def come(name):
@@ -37,7 +37,7 @@ async def test_readers_share_and_a_writer_is_alone_in_the_order_of_their_coming(
 
 
 async def test_whoever_gives_up_holds_nobody_up():
-    turns = Turns()
+    turns = ReadWriteLock()
     async with asyncio.TaskGroup() as tasks, turns.reading():
         waiting = tasks.create_task(_write(turns))
         await asyncio.wait([waiting], timeout=0)

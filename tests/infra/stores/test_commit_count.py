@@ -14,7 +14,7 @@ import pytest
 
 from xingqiao.actions import ExecutionRow, Query, Write
 from xingqiao.infra.stores import SqliteStore, StoreError, marker
-from xingqiao.infra.stores.counting import failure
+from xingqiao.infra.stores.commit_count import failure
 from xingqiao.infra.stores.errors import StoreDoubtError
 from xingqiao.infra.stores.sqlite import FILE
 

@@ -1,4 +1,4 @@
-"""The pytest plugin as a user has it: installed, and asked for by the name of its fixture."""
+"""The pytest plugin, installed, with its fixture requested by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEEK = 7 * 86400
 
 
 def pytest_in(folder, text, *arguments):
-    """What a run of pytest over one test module says: its exit code and its output."""
+    """Runs pytest on one test module. Returns the exit code and the output."""
     (folder / "test_it.py").write_text(dedent(text), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
     done = subprocess.run(

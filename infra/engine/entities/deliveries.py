@@ -1,0 +1,225 @@
+"""Requests on their way through entities: from the message to the answer, committed with its writes."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ....actions import INTERNAL_ERROR, Completion, Invocation
+from ....composer import Failure
+from ....transactions import Answer, Damage, DeletePrepared, Perform, Prepared, Save
+from .documents import document_of
+from .mailbox import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ....actions import Document, Invoker
+    from ....transactions import Effect, EntityWrite, Participant, Request
+    from ..shared import Parts
+    from ..tick import Tick
+    from ..timers import Timers
+    from .doubts import Doubts
+    from .mailbox import Done, Mailbox
+
+log = logging.getLogger(__name__)
+
+ENVELOPE_BYTES = 1 << 14  # of a vote, around the results of its operations
+
+
+class Deliveries:
+    """Hands requests to entities in memory, and carries out the effects.
+
+    Args:
+        parts: of the engine.
+        tick: commits the writes.
+        invokers: of the entities' code, by kind of action.
+        doubts: keeps the votes.
+        timers: ring when `Participant.expire` is due, by the entity's name.
+        discard: removes a mailbox that has failed from memory.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  each is needed
+        self,
+        parts: Parts,
+        tick: Tick,
+        invokers: Mapping[str, Invoker],
+        doubts: Doubts,
+        timers: Timers[str],
+        discard: Callable[[Mailbox], None],
+    ) -> None:
+        self._parts, self._tick, self._invokers, self._clock = parts, tick, invokers, parts.clock
+        self._doubts, self._timers, self._discard = doubts, timers, discard
+        self._requests: dict[str, tuple[Mailbox, Request]] = {}  # by activation
+
+    def begin(self, box: Mailbox, request: Request, invocation: Invocation, done: Done) -> None:
+        """Delivers a request, at once or when the entity is loaded."""
+        box.deliveries[request] = Delivery(invocation, done, self._clock.now_ms())
+        self._requests[request.id] = box, request
+        if box.participant is None:
+            box.early.append(request)
+        else:
+            self._receive(box, box.participant, request)
+
+    def begin_early(self, box: Mailbox, participant: Participant) -> None:
+        """Delivers the requests that came before the entity was loaded."""
+        early, box.early = box.early, []
+        for request in early:
+            if request in box.deliveries:
+                self._receive(box, participant, request)
+
+    def _receive(self, box: Mailbox, participant: Participant, request: Request) -> None:
+        participant.room = self._parts.settings.limits.value_bytes - ENVELOPE_BYTES
+        settings = box.deliveries[request].invocation.action.entity
+        participant.settings = settings or participant.settings
+        self.apply(box, partial(participant.receive, request, self._clock.now_ms()))
+
+    def withdraw(self, activation: str) -> bool:
+        """Withdraws a request that needs no answer any more: it has no effect, unless it had one.
+
+        Returns:
+            False if there is no such request.
+        """
+        found = self._requests.pop(activation, None)
+        if found is None:
+            return False
+        box, request = found
+        box.deliveries.pop(request, None)
+        if box.participant is None:
+            box.early.remove(request)
+        else:
+            self.apply(box, partial(box.participant.cancel, request.id, self._clock.now_ms()))
+        return True
+
+    def fail(self, box: Mailbox, text: str) -> None:
+        """Fails all requests to an entity and discards it: its stored state is right, and is read again."""
+        self._discard(box)
+        box.loaded.set()
+        now_ms = self._clock.now_ms()
+        for request, delivery in list(box.deliveries.items()):
+            self._requests.pop(request.id, None)
+            delivery.done(Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms))
+
+    # --- effects -------------------------------------------------------------------------------
+
+    def apply(self, box: Mailbox, change: Callable[[], list[Effect]]) -> None:
+        """Makes a change and carries out its effects. A bug in the change fails only this entity."""
+        try:
+            effects = change()
+        except Exception:
+            log.exception("entity %s fails because of a bug", box.name.strip())
+            self.fail(box, "The entity could not handle the request; the log has the cause.")
+        else:
+            self._carry_out(box, effects)
+
+    def _carry_out(self, box: Mailbox, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Perform():
+                    self._perform(box, effect)
+                case Answer():
+                    self._answer(box, effect)
+                case Save():
+                    self.save(box, effect.writes)
+                case Damage():
+                    self._damaged(box, effect)
+        due_ms = box.participant.due_ms if box.participant is not None else None
+        if due_ms is not None and due_ms != box.due_ms:
+            box.due_ms = due_ms
+            self._timers.arm(due_ms, box.name, "")
+
+    def _perform(self, box: Mailbox, effect: Perform) -> None:
+        delivery = box.deliveries.get(effect.request)
+        assert delivery is not None  # noqa: S101  a withdrawn request performs nothing
+        whole = delivery.invocation
+        invocation = Invocation(
+            whole.activation,
+            whole.action,
+            {
+                **whole.action.parameters,
+                "state": effect.state,
+                "operation": effect.operation,
+                "params": effect.params,
+                "key": whole.params["key"],
+            },
+            whole.namespace,
+            "",
+            transaction=whole.transaction,
+            key=whole.key,
+        )
+        invoker = self._invokers.get(whole.action.kind)
+        performed = partial(self._performed, box, effect.request)
+        if invoker is None:
+            now_ms = self._clock.now_ms()
+            text = f"nothing here runs actions of kind '{whole.action.kind}'"
+            performed(Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms))
+            return
+        invoker.invoke(invocation, performed)
+
+    def _performed(self, box: Mailbox, request: Request, completion: Completion) -> None:
+        delivery, participant = box.deliveries.get(request), box.participant
+        if delivery is not None:
+            delivery.last = completion
+        assert participant is not None  # noqa: S101  only a loaded entity performs
+        self.apply(box, partial(participant.performed, completion.outcome, self._clock.now_ms()))
+
+    def _answer(self, box: Mailbox, effect: Answer) -> None:
+        delivery = box.deliveries.pop(effect.request, None)
+        self._requests.pop(effect.request.id, None)
+        if delivery is None:  # the request is the engine's own, or withdrawn
+            self.save(box, effect.writes)
+            return
+        documents = self._documents(box, effect.writes)
+        now_ms, last = self._clock.now_ms(), delivery.last
+        completion = Completion(
+            effect.outcome,
+            delivery.started_ms,
+            now_ms,
+            last.logs if last is not None else [],
+            last.init_ms if last is not None else None,
+            documents=documents,
+        )
+        self._await_commit(box, documents)
+        delivery.done(completion)
+
+    def save(self, box: Mailbox, writes: Iterable[EntityWrite]) -> None:
+        """Commits writes that belong to no answer."""
+        documents = self._documents(box, writes)
+        self._await_commit(box, documents)
+        self._tick.gathering.write.documents += documents
+        self._tick.wake()
+
+    def _await_commit(self, box: Mailbox, documents: list[Document]) -> None:
+        """Keeps the entity in memory until its writes are committed."""
+        if documents:
+            box.uncommitted += 1
+            self._tick.gathering.alone = False  # its writes are never withdrawn
+            self._tick.gathering.effects.append(partial(self._committed, box))
+
+    @staticmethod
+    def _committed(box: Mailbox) -> None:
+        box.uncommitted -= 1
+
+    def _documents(self, box: Mailbox, writes: Iterable[EntityWrite]) -> list[Document]:
+        documents = []
+        for write in writes:
+            match write:
+                case Prepared():
+                    self._doubts.put(box.name, write)
+                case DeletePrepared(id):
+                    self._doubts.remove(box.name, id)
+                case _:
+                    pass
+            documents.append(document_of(box.name, write))
+        return documents
+
+    def _damaged(self, box: Mailbox, effect: Damage) -> None:
+        self._parts.counters.damaged += 1
+        log.error(
+            "transaction %s has %s, but an operator had decided to %s it at %s",
+            effect.prepared.transaction.id,
+            "committed" if effect.committed else "aborted",
+            effect.prepared.heuristic,
+            box.name.strip(),
+        )
