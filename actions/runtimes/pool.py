@@ -22,7 +22,7 @@ from ...composer import CANCELLED, Failure
 from ..limits import Limits
 from ..outcome import LOST, UNAVAILABLE
 from .languages import find_languages
-from .workers import Job, Worker, completion
+from .workers import Assignment, Worker, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,8 +91,8 @@ class WorkerPool:
         self._workers: dict[Key, set[Worker]] = {}  # all that live or are being started
         self._idle: dict[Key, list[Worker]] = {}  # the one used last stands last
         self._stems: dict[str, list[Worker]] = {}  # those that have taken no code in, by kind
-        self._waiting: dict[Key, deque[Job]] = {}
-        self._jobs: dict[str, Job] = {}
+        self._waiting: dict[Key, deque[Assignment]] = {}
+        self._assignments: dict[str, Assignment] = {}
         self._full = False  # whether the last worker had no place on the disk
         self._tasks = asyncio.TaskGroup()
         self.resent = 0  # invocations whose worker died before their code had begun
@@ -104,8 +104,10 @@ class WorkerPool:
     async def __aexit__(self, *exc: object) -> None:
         self._size = 0
         waiting, self._waiting = self._waiting, {}
-        for job in [job for jobs in waiting.values() for job in jobs]:
-            self.finished(job, _STOPPING, None)
+        for assignment in [
+            assignment for assignments in waiting.values() for assignment in assignments
+        ]:
+            self.finished(assignment, _STOPPING, None)
         for workers in [*self._workers.values(), *self._stems.values()]:
             for worker in list(workers):
                 worker.end(Failure(LOST, "the server stopped while the action ran"))
@@ -126,50 +128,54 @@ class WorkerPool:
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
         code = invocation.code
         assert code is not None  # noqa: S101  the kind says so
-        job = Job(invocation, code, done)
-        self._jobs[invocation.activation] = job
-        idle = self._idle.get(job.key)
+        assignment = Assignment(invocation, code, done)
+        self._assignments[invocation.activation] = assignment
+        idle = self._idle.get(assignment.key)
         if idle:
-            idle.pop().run(job)
+            idle.pop().run(assignment)
             return
         loop = asyncio.get_running_loop()
         if not self._size:
-            loop.call_soon(self.finished, job, _STOPPING, None)
+            loop.call_soon(self.finished, assignment, _STOPPING, None)
             return
-        job.asked = loop.time()
-        self._waiting.setdefault(job.key, deque()).append(job)
-        if self._workers.get(job.key):
-            loop.call_later(PATIENCE_S, self._grow, job)
+        assignment.asked = loop.time()
+        self._waiting.setdefault(assignment.key, deque()).append(assignment)
+        if self._workers.get(assignment.key):
+            loop.call_later(PATIENCE_S, self._grow, assignment)
         else:
-            self._start(job.key)
+            self._start(assignment.key)
 
     def cancel(self, activation: str) -> None:
-        job = self._jobs.get(activation)
-        if job is None:
+        assignment = self._assignments.get(activation)
+        if assignment is None:
             return
         cancelled = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
-        for worker in self._workers.get(job.key, ()):
-            if worker.job is job:
+        for worker in self._workers.get(assignment.key, ()):
+            if worker.assignment is assignment:
                 worker.end(cancelled)
                 return
-        self._waiting[job.key].remove(job)
-        self.finished(job, cancelled, None)
+        self._waiting[assignment.key].remove(assignment)
+        self.finished(assignment, cancelled, None)
 
     # --- which worker ------------------------------------------------------------------------
 
-    def _grow(self, job: Job) -> None:
-        """Starts one more worker for code whose job, or an older one, still waits."""
-        waiting = self._waiting.get(job.key)
-        if not waiting or waiting[0].asked > job.asked or self._starting(job.key) >= len(waiting):
+    def _grow(self, assignment: Assignment) -> None:
+        """Starts one more worker for code whose assignment, or an older one, still waits."""
+        waiting = self._waiting.get(assignment.key)
+        if (
+            not waiting
+            or waiting[0].asked > assignment.asked
+            or self._starting(assignment.key) >= len(waiting)
+        ):
             return
-        if self.size < self._size or job.key not in self._workers or self._late(waiting[0]):
-            self._start(job.key)
+        if self.size < self._size or assignment.key not in self._workers or self._late(waiting[0]):
+            self._start(assignment.key)
         else:  # others would have to go, and come back: that costs more than a moment
-            asyncio.get_running_loop().call_later(FAIR_S, self._grow, job)
+            asyncio.get_running_loop().call_later(FAIR_S, self._grow, assignment)
 
     @staticmethod
-    def _late(job: Job) -> bool:
-        return asyncio.get_running_loop().time() - job.asked > FAIR_S
+    def _late(assignment: Assignment) -> bool:
+        return asyncio.get_running_loop().time() - assignment.asked > FAIR_S
 
     def _starting(self, key: Key) -> int:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
@@ -297,40 +303,42 @@ class WorkerPool:
     def _starved(self) -> Key | None:
         """The code that waits for a worker in vain; of several, what has waited for longest.
 
-        All of its workers may be busy for long, perhaps with what waits for this very job.
+        All of its workers may be busy for long, perhaps with what waits for this very assignment.
         """
         starved = [
             key
-            for key, jobs in self._waiting.items()
-            if jobs and (key not in self._workers or self._late(jobs[0]))
+            for key, assignments in self._waiting.items()
+            if assignments and (key not in self._workers or self._late(assignments[0]))
             if not self._starting(key)
         ]
         return min(starved, key=lambda key: self._waiting[key][0].asked, default=None)
 
-    def _unfair(self, starved: Key, job: Job) -> bool:
-        """Whether a job would be run before one of other code that has waited for too long."""
+    def _unfair(self, starved: Key, assignment: Assignment) -> bool:
+        """Whether a assignment would be run before one of other code that has waited for too long."""
         oldest = self._waiting[starved][0]
-        return oldest.asked < job.asked and self._late(oldest)
+        return oldest.asked < assignment.asked and self._late(oldest)
 
     def _reap(self, worker: Worker, uses: int) -> None:
         if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
             worker.end()
 
-    def again(self, job: Job) -> None:
-        """Has a job run by a worker that is new: those that are idle may have died, too."""
+    def again(self, assignment: Assignment) -> None:
+        """Has a assignment run by a worker that is new: those that are idle may have died, too."""
         self.resent += 1
         if not self._size:
-            self.finished(job, _STOPPING, None)
+            self.finished(assignment, _STOPPING, None)
             return
-        job.asked = asyncio.get_running_loop().time()
-        self._waiting.setdefault(job.key, deque()).appendleft(job)
-        self._start(job.key)
+        assignment.asked = asyncio.get_running_loop().time()
+        self._waiting.setdefault(assignment.key, deque()).appendleft(assignment)
+        self._start(assignment.key)
 
-    def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
-        """Hands a job's completion in."""
-        waiting = self._waiting.get(job.key)
+    def finished(
+        self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
+    ) -> None:
+        """Hands a assignment's completion in."""
+        waiting = self._waiting.get(assignment.key)
         if waiting is not None and not waiting:
-            del self._waiting[job.key]
-        if self._jobs.get(job.invocation.activation) is job:
-            del self._jobs[job.invocation.activation]
-        job.done(completion(job, outcome, variables, self._clock.now_ms()))
+            del self._waiting[assignment.key]
+        if self._assignments.get(assignment.invocation.activation) is assignment:
+            del self._assignments[assignment.invocation.activation]
+        assignment.done(completion(assignment, outcome, variables, self._clock.now_ms()))

@@ -78,7 +78,7 @@ class WorkerSettings:
     action_key: Callable[[str, int], str] | None = None
 
 
-class Job:
+class Assignment:
     """An invocation on its way through a worker."""
 
     __slots__ = ("asked", "code", "done", "function", "init_ms", "invocation", "key", "log_left",
@@ -109,11 +109,13 @@ class Owner(Protocol):
     def ended(self, worker: Worker) -> None:
         """It is no more."""
 
-    def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
-        """A job is done, well or not."""
+    def finished(
+        self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
+    ) -> None:
+        """A assignment is done, well or not."""
 
-    def again(self, job: Job) -> None:
-        """A job's worker has died before any of its code had begun: another is to have it."""
+    def again(self, assignment: Assignment) -> None:
+        """A assignment's worker has died before any of its code had begun: another is to have it."""
 
 
 class Worker:
@@ -128,7 +130,7 @@ class Worker:
         self.language = language
         self.key: Key | None = None
         self.uses = 0
-        self.job: Job | None = None
+        self.assignment: Assignment | None = None
         self._settings, self._clock, self._owner = settings, clock, owner
         # A result and the variables, each as long as a result may be.
         self._process = Process(2 * settings.result_bytes, self._heard, self._printed)
@@ -155,36 +157,38 @@ class Worker:
         )
         await self._process.start(sandbox, program, self._settings.directory)
         self._room = sandbox.room
-        self._process.watch(lambda: self.job is not None, self._measured)
+        self._process.watch(lambda: self.assignment is not None, self._measured)
 
-    def run(self, job: Job) -> None:
-        """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
-        self.job, self.uses = job, self.uses + 1
-        job.sent += 1
-        job.started_ms = self._clock.now_ms()
-        self._limit(job, 0 if job.function is None or self._initialized else INIT_S)
+    def run(self, assignment: Assignment) -> None:
+        """Runs a assignment. It must be for this worker's key, and the worker must be idle or new."""
+        self.assignment, self.uses = assignment, self.uses + 1
+        assignment.sent += 1
+        assignment.started_ms = self._clock.now_ms()
+        self._limit(assignment, 0 if assignment.function is None or self._initialized else INIT_S)
         if self._initialized:
-            self._process.say(orjson.dumps(self._request(job)))
+            self._process.say(orjson.dumps(self._request(assignment)))
         else:
             # One that was started ahead has had another action's limit until now.
-            self._process.limit_memory(self.language.most_mb(job.key.memory_mb) << 20)
-            self._process.say(orjson.dumps({"init": self._init(job)}))
+            self._process.limit_memory(self.language.most_mb(assignment.key.memory_mb) << 20)
+            self._process.say(orjson.dumps({"init": self._init(assignment)}))
 
     def end(self, failure: Failure | None = None) -> None:
-        """Kills it; the job that it was on fails with this."""
+        """Kills it; the assignment that it was on fails with this."""
         self._process.drain()
-        job, self.job = self.job, None
+        assignment, self.assignment = self.assignment, None
         self._quiet()
         self._process.end()
         self._owner.ended(self)
-        if job is not None and failure is not None:
-            told = failure if job.function is None else cut_off(failure, job.invocation)
-            self._owner.finished(job, told, None)
+        if assignment is not None and failure is not None:
+            told = (
+                failure if assignment.function is None else cut_off(failure, assignment.invocation)
+            )
+            self._owner.finished(assignment, told, None)
 
     # --- what it is told ---------------------------------------------------------------------
 
-    def _init(self, job: Job) -> dict[str, JSON]:
-        action, code = job.invocation.action, job.code
+    def _init(self, assignment: Assignment) -> dict[str, Any]:
+        action, code = assignment.invocation.action, assignment.code
         return {
             "name": action.name.name,
             "code": code.text,
@@ -196,21 +200,21 @@ class Worker:
             "result_bytes": self._settings.result_bytes,
             "env": {
                 **self._settings.environment,
-                "__OW_NAMESPACE": job.invocation.namespace,
+                "__OW_NAMESPACE": assignment.invocation.namespace,
                 **_named(action),
             },
         }
 
-    def _request(self, job: Job) -> dict[str, JSON]:
-        invocation, make_key = job.invocation, self._settings.action_key
-        began_ms = job.started_ms if job.function is None else self._clock.now_ms()
+    def _request(self, assignment: Assignment) -> dict[str, JSON]:
+        invocation, make_key = assignment.invocation, self._settings.action_key
+        began_ms = assignment.started_ms if assignment.function is None else self._clock.now_ms()
         deadline_ms = began_ms + invocation.action.limits.timeout_ms
         key = None  # what another run of the same code was given must not be left
         if make_key is not None and invocation.action.marked("provide-api-key"):
             key = make_key(invocation.namespace, deadline_ms)
         params: JSON = invocation.params
-        if job.function is not None:
-            params = asked(invocation, job.function, deadline_ms)
+        if assignment.function is not None:
+            params = asked(invocation, assignment.function, deadline_ms)
         request: dict[str, JSON] = {
             "params": params,
             "env": {
@@ -230,26 +234,26 @@ class Worker:
 
     # --- what it says ------------------------------------------------------------------------
 
-    def _heard(self, document: JSON) -> None:
-        """Takes in what the worker says: user code can say anything in its name."""
-        job = self.job
+    def _heard(self, document: Any) -> None:
+        """Handles a message of the worker. User code can send anything in the worker's name."""
+        assignment = self.assignment
         if document is None:
             self._died()
             return
-        if job is None:
+        if assignment is None:
             return  # nobody has asked
         match document:
-            case {"value": value, **rest} if _fits(job, value, rest):
-                outcome = outcome_of(value) if job.function is None else answered(value)
-                self._finish(outcome, rest.get("variables"))
+            case {"value": value, **rest} if _fits(assignment, value, rest):
+                outcome = outcome_of(value) if assignment.function is None else answered(value)
+                self._finish(outcome, document.get("variables"))
             case {"log": str(line)}:
-                self._log(job, line)
+                self._log(assignment, line)
             case {"ready": True} if not self._initialized:
                 self._initialized = True
-                job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
-                if job.function is not None:
-                    self._limit(job)
-                self._process.say(orjson.dumps(self._request(job)))
+                assignment.init_ms = max(0, self._clock.now_ms() - assignment.started_ms)
+                if assignment.function is not None:
+                    self._limit(assignment)
+                self._process.say(orjson.dumps(self._request(assignment)))
             case {"error": error, "code": str(code), **rest} if code in FAILURES:
                 variables = rest.get("variables")
                 self._finish(
@@ -265,36 +269,36 @@ class Worker:
                 self.end(Failure(BAD_RESPONSE, text))
 
     def _printed(self, stream: str, lines: list[bytes]) -> None:
-        job = self.job
-        if job is None:
+        assignment = self.assignment
+        if assignment is None:
             return
         at = _timestamp(self._clock.now_ms())
         for line in lines:
-            self._log(job, f"{at} {stream}: {line.decode('utf-8', 'replace')}")
-            if job.log_left < 0:
+            self._log(assignment, f"{at} {stream}: {line.decode('utf-8', 'replace')}")
+            if assignment.log_left < 0:
                 return
 
-    def _finish(self, outcome: Success | Failure, variables: JSON) -> None:
+    def _finish(self, outcome: Success | Failure, variables: dict[str, JSON] | None) -> None:
         self._process.drain()  # what is printed last still belongs to it
-        job, self.job = self.job, None
-        assert job is not None  # noqa: S101  `_heard` has seen it
+        assignment, self.assignment = self.assignment, None
+        assert assignment is not None  # noqa: S101  `_heard` has seen it
         self._quiet()
         if isinstance(outcome, Failure) and outcome.code == CRASHED:
             self.end()
         else:
             self._owner.idle(self)
-        self._owner.finished(job, outcome, variables)
+        self._owner.finished(assignment, outcome, variables)
 
     def _died(self) -> None:
-        job = self.job
+        assignment = self.assignment
         self._process.drain()
         ran_out = self._process.ran_out
-        if job is not None and not self._process.has_begun and not ran_out:
-            self.job = None
+        if assignment is not None and not self._process.has_begun and not ran_out:
+            self.assignment = None
             self.end()
-            self._unbegun(job)
+            self._unbegun(assignment)
             return
-        last = job.logs[-LAST_LINES:] if job is not None else []
+        last = assignment.logs[-LAST_LINES:] if assignment is not None else []
         text = EXITED
         if ran_out or any(OUT_OF_HEAP in line for line in last):
             text = OUT_OF_MEMORY
@@ -302,21 +306,25 @@ class Worker:
             text = "The action did not initialize and exited unexpectedly."
         self.end(Failure(CRASHED, text))
 
-    def _unbegun(self, job: Job) -> None:
-        """Of a job that no code has seen: it can be sent again without doing anything twice."""
-        if job.sent < MOST_SENT:
-            self._owner.again(job)
+    def _unbegun(self, assignment: Assignment) -> None:
+        """Of a assignment that no code has seen: it can be sent again without doing anything twice."""
+        if assignment.sent < MOST_SENT:
+            self._owner.again(assignment)
             return
-        text = f"{job.sent} workers in a row died before the action had begun; it has not run."
+        text = (
+            f"{assignment.sent} workers in a row died before the action had begun; it has not run."
+        )
         told = Failure(UNAVAILABLE, text)
         self._owner.finished(
-            job, told if job.function is None else cut_off(told, job.invocation), None
+            assignment,
+            told if assignment.function is None else cut_off(told, assignment.invocation),
+            None,
         )
 
     def _expire(self) -> None:
-        job = self.job
-        assert job is not None  # noqa: S101  the timer is cancelled with the job
-        limit_ms = job.invocation.action.limits.timeout_ms
+        assignment = self.assignment
+        assert assignment is not None  # noqa: S101  the timer is cancelled with the assignment
+        limit_ms = assignment.invocation.action.limits.timeout_ms
         during = "" if self._initialized else " during initialization"
         text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."
         self.end(Failure(TIMEOUT, text))
@@ -334,23 +342,23 @@ class Worker:
             text = f"The action exceeded its limit of {room.processes} processes and was aborted."
         if text is None:
             return
-        if self.job is None:
+        if self.assignment is None:
             log.warning("%s between runs: %s", self.key and self.key.namespace, text)
         self.end(Failure(CRASHED, text))
 
-    def _log(self, job: Job, line: str) -> None:
-        if job.log_left < 0:
+    def _log(self, assignment: Assignment, line: str) -> None:
+        if assignment.log_left < 0:
             return
-        job.log_left -= len(line.encode()) + 1
-        if job.log_left < 0:
-            limit = job.invocation.action.limits.logs_mb << 20
+        assignment.log_left -= len(line.encode()) + 1
+        if assignment.log_left < 0:
+            limit = assignment.invocation.action.limits.logs_mb << 20
             line = f"{_timestamp(self._clock.now_ms())} stderr: {TRUNCATED.format(limit=limit)}"
-        job.logs.append(line)
+        assignment.logs.append(line)
 
-    def _limit(self, job: Job, more_s: float = 0) -> None:
+    def _limit(self, assignment: Assignment, more_s: float = 0) -> None:
         """Its time begins now. To get a function ready does not count, as on Lambda."""
         self._quiet()
-        delay = job.invocation.action.limits.timeout_ms / 1000 + more_s
+        delay = assignment.invocation.action.limits.timeout_ms / 1000 + more_s
         self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
 
     def _quiet(self) -> None:
@@ -359,9 +367,9 @@ class Worker:
             self._timer = None
 
 
-def _fits(job: Job, value: JSON, rest: dict[Any, JSON]) -> bool:
+def _fits(assignment: Assignment, value: Any, rest: dict[Any, Any]) -> bool:
     """Whether a worker may answer so: only an inline function returns what is no object or array."""
-    inline = job.invocation.function is not None
+    inline = assignment.invocation.function is not None
     variables = isinstance(rest.get("variables", {}), dict)
     return variables and (inline or isinstance(value, (dict, list)))
 
@@ -375,7 +383,12 @@ def _timestamp(now_ms: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03}000000Z"
 
 
-def completion(job: Job, outcome: Success | Failure, variables: JSON, now_ms: int) -> Completion:
-    """What is told of a job that is done."""
-    started_ms = job.started_ms or now_ms
-    return Completion(outcome, started_ms, now_ms, job.logs, job.init_ms, variables)
+def completion(
+    assignment: Assignment,
+    outcome: Success | Failure,
+    variables: dict[str, JSON] | None,
+    now_ms: int,
+) -> Completion:
+    """What is told of a assignment that is done."""
+    started_ms = assignment.started_ms or now_ms
+    return Completion(outcome, started_ms, now_ms, assignment.logs, assignment.init_ms, variables)
