@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..actions import BAD_RESPONSE
 from ..composer import Failure
 from .channel import run_headers, written
-from .http import Dialect
+from .http import Codec
 from .port import Ask, Done, Fault
 from .reading import done, parsed
 
@@ -65,4 +65,4 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode())
 
 
-EVENTS = Dialect(_asked, _read)
+EVENTS = Codec(_asked, _read)

@@ -197,7 +197,7 @@ class Tokens:
             return Fixed({"Authorization": _basic(secret)})
         kind = secret.get("type") if isinstance(secret, dict) else None
         make = _SECRETS.get(kind) if isinstance(kind, str) else None
-        if make is None:
+        if make is None or not isinstance(secret, dict):
             raise SecretError(
                 f"a secret is a text 'id:key', or has a 'type' of {', '.join(_SECRETS)}"
             )

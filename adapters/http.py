@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from ..actions import Remote
     from ..composer import JSON
     from .channel import Channel
-    from .port import Answer, Authorizer, Report, Request, Response
+    from .port import Answer, Authorizer, Receipt, Report, Request, Response
 
 BODILESS = ("GET", "HEAD", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """How parameters become a request (it is given the time, too), and a success a value."""
+class Codec:
+    """Makes a request from parameters (`asked`, which is given the time) and a value from a success (`read`)."""
 
     asked: Callable[[Request, int], Ask | Fault]
     read: Callable[[Request, Response, Report], Done | Fault]
@@ -40,16 +40,14 @@ class HttpAdapter:
 
     Args:
         channel: sends requests.
-        dialect: what they say.
+        codec: what they say.
         cloud: what it is called in histories.
-        identity: makes an authorizer of what this server runs with, for an audience; None if nothing does.
+        identity: makes an authorizer for an audience with the server's own credentials; None if it has none.
     """
 
-    def __init__(
-        self, channel: Channel, dialect: Dialect, cloud: str, identity: Any = None
-    ) -> None:
+    def __init__(self, channel: Channel, codec: Codec, cloud: str, identity: Any = None) -> None:
         self.cloud, self._channel = cloud, channel
-        self._dialect, self._identity = dialect, identity
+        self._codec, self._identity = codec, identity
 
     def ambient(self, target: Remote) -> Authorizer | None:
         made: Authorizer | None = None
@@ -58,27 +56,27 @@ class HttpAdapter:
         return made
 
     async def invoke(self, request: Request) -> Answer:
-        ask = self._dialect.asked(request, self._channel.now_ms)
+        ask = self._codec.asked(request, self._channel.now_ms)
         response = ask if isinstance(ask, Fault) else await self._channel.send(request, ask)
         if isinstance(response, Fault):
             return response
         report = report_of(response)
         if response.status not in OK:
             return fault_of(response, self._channel.now_ms, report)
-        return self._dialect.read(request, response, report)
+        return self._codec.read(request, response, report)
 
-    async def poll(self, _request: Request, ticket: dict[str, JSON]) -> Answer:
-        raise AssertionError(f"it takes nothing in: {ticket}")
+    async def poll(self, _request: Request, receipt: Receipt) -> Answer:
+        raise AssertionError(f"this adapter gives no receipts: {receipt}")
 
-    async def stop(self, _request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        raise AssertionError(f"it takes nothing in: {ticket}")
+    async def stop(self, _request: Request, receipt: Receipt) -> Fault | None:
+        raise AssertionError(f"this adapter gives no receipts: {receipt}")
 
     async def check(self, request: Request) -> Fault | str:
         return await self._channel.reach(request, request.target.function)
 
 
 def _asked(request: Request, _now_ms: int) -> Ask | Fault:
-    """The request that an action's options make of its parameters."""
+    """Makes a request from an action's options and its parameters."""
     target, params = request.target, request.params
     method = target.option("method", "POST")
     url = filled(target.function, params, url=True)
@@ -108,8 +106,8 @@ def _read(request: Request, response: Response, report: Report) -> Done | Fault:
     answer = done(response, report)
     if isinstance(answer, Fault) or request.target.option("result") != "response":
         return answer
-    whole = {"status": response.status, "headers": response.headers, "body": answer.value}
-    return Done(whole, report)
+    headers: dict[str, JSON] = {**response.headers}
+    return Done({"status": response.status, "headers": headers, "body": answer.value}, report)
 
 
-PLAIN = Dialect(_asked, _read)
+PLAIN = Codec(_asked, _read)

@@ -19,7 +19,7 @@ from ..actions import (
     THROTTLED,
 )
 from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, failure, flaw
-from .port import Done, Fault, told
+from .port import Done, Fault, error_document
 
 if TYPE_CHECKING:
     from ..actions import MayHaveRun
@@ -59,7 +59,9 @@ def fault_of(response: Response, now_ms: int, report: Report) -> Fault:
         code, may_have_run = BAD_RESPONSE, "unknown"
     if response.status >= 520:  # noqa: PLR2004  gateways' own: Cloudflare's are 520 to 530
         code, may_have_run, transient = LOST, "unknown", True
-    error = error_of(response) if code == APPLICATION_ERROR else told(code, _said(response))
+    error = (
+        error_of(response) if code == APPLICATION_ERROR else error_document(code, _said(response))
+    )
     return Fault(code, error, may_have_run, retry_after_ms(response, now_ms), transient, report)
 
 
@@ -82,7 +84,7 @@ def error_of(response: Response) -> JSON:
     """The error that a function's own answer holds: its JSON, its `error` if it has one, or its text."""
     value = value_of(response)
     if isinstance(value, Failure) or value is None:
-        return told(APPLICATION_ERROR, _said(response))
+        return error_document(APPLICATION_ERROR, _said(response))
     if isinstance(value, dict) and value.get("error"):
         return value["error"]
     return value

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from ...actions import THROTTLED, ConflictError, NotFoundError, Remote
 from ...composer import APPLICATION_ERROR, TIMEOUT, Failure
-from ..invoker import outcome_told
+from ..invoker import outcome_of_answer
 from ..port import Done, Fault, Request
 from ..reading import parsed
 from .results import function_fault
@@ -150,7 +150,7 @@ class Completions:
     # --- the queue ---------------------------------------------------------------------------
 
     async def _received(self) -> list[dict[str, Any]] | Fault:
-        asked = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": WAIT_S}
+        asked: dict[str, JSON] = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": WAIT_S}
         doc = await self._call("ReceiveMessage", asked, WAIT_S * 1000 + MARGIN_MS)
         if isinstance(doc, Fault):
             return doc
@@ -160,8 +160,10 @@ class Completions:
         ]
 
     async def _deleted(self, handles: list[str]) -> None:
-        """Deletes messages. Those that stay come again, and are late then."""
-        entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
+        """Deletes messages. Those that stay are delivered again, and count as late then."""
+        entries: list[JSON] = [
+            {"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)
+        ]
         doc = await self._call("DeleteMessageBatch", {"Entries": entries}, DELETE_MS)
         if isinstance(doc, Fault):
             log.warning("%d messages could not be deleted: %s", len(handles), doc.error)
@@ -210,12 +212,12 @@ def completion_of(body: str) -> tuple[str, Outcome] | str:
     if not isinstance(token, str):
         return f"it has no '{TOKEN}'"
     if "requestContext" in doc:
-        return token, outcome_told(_recorded(doc))
+        return token, outcome_of_answer(_recorded(doc))
     if "error" in doc:
         return token, Failure(APPLICATION_ERROR, doc["error"])
     if "result" not in doc:
         return "it has neither a 'result' nor an 'error'"
-    return token, outcome_told(Done(doc["result"]))
+    return token, outcome_of_answer(Done(doc["result"]))
 
 
 def _recorded(doc: dict[str, Any]) -> Done | Fault:

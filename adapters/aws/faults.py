@@ -20,7 +20,7 @@ from ...actions import (
     THROTTLED,
     UNAVAILABLE,
 )
-from ..port import Fault, told
+from ..port import Fault, error_document
 from ..reading import MAX_SHOWN, parsed, retry_after_ms
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def refusal(response: Response, now_ms: int, report: Report) -> Fault:
     name, doc = error_name(response), _document(response)
     code, may_have_run, transient = meaning(name, response.status)
     text = _text(name, doc, response) if code != PERMISSION else _refused(name, doc)
-    error = told(code, text)
+    error = error_document(code, text)
     if name:
         error["name"] = name
     if isinstance(doc.get("Reason"), str):

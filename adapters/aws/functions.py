@@ -32,8 +32,7 @@ from .wire import OK, region_of, xray
 
 if TYPE_CHECKING:
     from ...actions import Remote
-    from ...composer import JSON
-    from ..port import Answer, Request, Response
+    from ..port import Answer, Receipt, Request, Response
     from .signing import Chain
     from .wire import Aws, Place
 
@@ -137,8 +136,8 @@ class LambdaAdapter:
         return self._aws.refusal(response)
 
     def _taken_in(self, execution: str) -> Pending:
-        ticket: dict[str, JSON] = {"execution": execution, "at": self._aws.now_ms}
-        return Pending(ticket, report=Report(execution))
+        receipt: Receipt = {"execution": execution, "at": self._aws.now_ms}
+        return Pending(receipt, report=Report(execution))
 
     async def _started(self, request: Request) -> str | Fault | None:
         """The execution that was started under our key."""
@@ -163,19 +162,19 @@ class LambdaAdapter:
             return place
         return await self._aws.send(request, place, replace(ask, url=DURABLE_API + ask.url))
 
-    async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
-        path = f"durable-executions/{quote(ticket['execution'], safe='')}"
+    async def poll(self, request: Request, receipt: Receipt) -> Answer:
+        path = f"durable-executions/{quote(receipt['execution'], safe='')}"
         looked = await self._durable(
             request, Ask(method="GET", url=f"{path}?IncludeExecutionData=false")
         )
         if isinstance(looked, Fault):
             return looked
-        report = Report(ticket["execution"])
+        report = Report(receipt["execution"])
         status = _object(looked).get("Status")
         if looked.status == OK and status in RUNNING:
-            return Pending(ticket, report=report)
+            return Pending(receipt, report=report)
         if looked.status != OK:
-            return self._unfound(self._aws.refusal(looked), ticket)
+            return self._unfound(self._aws.refusal(looked), receipt)
         whole = await self._durable(
             request, Ask(method="GET", url=f"{path}?IncludeExecutionData=true")
         )
@@ -188,13 +187,13 @@ class LambdaAdapter:
             return self._aws.ended(str(doc.get("Result") or "").encode(), report)
         return _unsuccessful(doc, report)
 
-    def _unfound(self, fault: Fault, ticket: dict[str, JSON]) -> Answer:
-        if fault.code == NOT_FOUND and self._aws.now_ms < ticket["at"] + SETTLE_MS:
-            return Pending(ticket, report=Report(ticket["execution"]))
+    def _unfound(self, fault: Fault, receipt: Receipt) -> Answer:
+        if fault.code == NOT_FOUND and self._aws.now_ms < receipt["at"] + SETTLE_MS:
+            return Pending(receipt, report=Report(receipt["execution"]))
         return fault
 
-    async def stop(self, request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        path = f"durable-executions/{quote(ticket['execution'], safe='')}/stop"
+    async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
+        path = f"durable-executions/{quote(receipt['execution'], safe='')}/stop"
         body = b'{"ErrorType":"Cancelled","ErrorMessage":"Nobody waits for it any more."}'
         headers = {"Content-Type": JSON_TYPE}
         response = await self._durable(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...actions import BAD_RESPONSE, INVALID_REQUEST, NOT_FOUND
 from ...composer import APPLICATION_ERROR, CANCELLED, TIMEOUT
 from ..channel import encoded
-from ..port import Fault, Pending, Report, told
+from ..port import Fault, Pending, Report, error_document
 from ..reading import parsed
 from .faults import error_name
 from .functions import SETTLE_MS, name_of
@@ -21,7 +21,7 @@ from .wire import Place, region_of, xray
 if TYPE_CHECKING:
     from ...actions import Remote
     from ...composer import JSON
-    from ..port import Answer, Request, Response
+    from ..port import Answer, Receipt, Request, Response
     from .signing import Chain
     from .wire import Aws
 
@@ -72,8 +72,8 @@ class StatesAdapter:
         return self._taken_in(execution)
 
     def _taken_in(self, execution: str) -> Pending:
-        ticket: dict[str, JSON] = {"execution": execution, "at": self._aws.now_ms}
-        return Pending(ticket, report=Report(execution))
+        receipt: Receipt = {"execution": execution, "at": self._aws.now_ms}
+        return Pending(receipt, report=Report(execution))
 
     async def _started(self, request: Request, execution: str, refused: Response) -> Answer:
         """What has ended under our key is this run, if it had the same input."""
@@ -85,24 +85,24 @@ class StatesAdapter:
             return self._taken_in(execution)
         return self._aws.refusal(refused)
 
-    async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
-        execution = ticket["execution"]
+    async def poll(self, request: Request, receipt: Receipt) -> Answer:
+        execution = receipt["execution"]
         found = await self._call(request, "DescribeExecution", {"executionArn": execution})
         if isinstance(found, Fault):
             return found
         report = Report(execution)
         if not isinstance(found, dict):
             fault = self._aws.refusal(found)
-            fresh = self._aws.now_ms < ticket["at"] + SETTLE_MS
-            return Pending(ticket, report=report) if fault.code == NOT_FOUND and fresh else fault
+            fresh = self._aws.now_ms < receipt["at"] + SETTLE_MS
+            return Pending(receipt, report=report) if fault.code == NOT_FOUND and fresh else fault
         if found.get("status") in RUNNING:
-            return Pending(ticket, report=report)
+            return Pending(receipt, report=report)
         if found.get("status") == "SUCCEEDED":
             return self._aws.ended(str(found.get("output") or "").encode(), report)
         return _unsuccessful(found, report)
 
-    async def stop(self, request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        asked = {"executionArn": ticket["execution"], "error": CANCELLED}
+    async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
+        asked = {"executionArn": receipt["execution"], "error": CANCELLED}
         stopped = await self._call(request, "StopExecution", asked)
         if isinstance(stopped, Fault):
             return stopped
@@ -139,7 +139,9 @@ def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
     match status:
         case "FAILED":
             code, cause = doc.get("error"), doc.get("cause")
-            error = told(str(code or APPLICATION_ERROR), str(cause or "the execution has failed"))
+            error = error_document(
+                str(code or APPLICATION_ERROR), str(cause or "the execution has failed")
+            )
             return Fault(APPLICATION_ERROR, error, "yes", report=report)
         case "TIMED_OUT":
             text = "the execution took longer than it may"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import BAD_RESPONSE, CRASHED, PAYLOAD_TOO_LARGE
 from ...composer import APPLICATION_ERROR, TIMEOUT
-from ..port import NOTHING_TOLD, Fault, Report, told
+from ..port import NOTHING_TOLD, Fault, Report, error_document
 
 if TYPE_CHECKING:
     from ...actions import MayHaveRun
@@ -50,13 +50,15 @@ def function_fault(payload: JSON, report: Report = NOTHING_TOLD) -> Fault:
     said = said if isinstance(said, str) else ""
     code, may_have_run = _meant(kind, said)
     if code != APPLICATION_ERROR:
-        error = told(code, said[:MAX_MESSAGE] or kind)
+        error = error_document(code, said[:MAX_MESSAGE] or kind)
         return Fault(
             code, {**error, "name": kind or code}, may_have_run, None, code == TIMEOUT, report
         )
     if not (kind or said):
-        return Fault(code, payload if payload is not None else told(code, ""), "yes", report=report)
-    error = told(kind or code, said[:MAX_MESSAGE])
+        return Fault(
+            code, payload if payload is not None else error_document(code, ""), "yes", report=report
+        )
+    error = error_document(kind or code, said[:MAX_MESSAGE])
     stack = doc.get("stackTrace") or doc.get("trace")
     if isinstance(stack, list):
         error["stack"] = [str(line)[:MAX_MESSAGE] for line in stack[:MAX_STACK]]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from ...actions import BAD_RESPONSE, Retrying
 from ...composer import Error, frozen
-from ..port import Ask, Fault, told
+from ..port import Ask, Fault, error_document
 from ..reading import retry_after_ms
 from .faults import meaning, quotes_secrets, refused_text
 from .signing import S3
@@ -143,7 +143,9 @@ class AwsServices:
                 refused = found
                 code, may_have_run, transient = meaning(found.code, found.status)
                 wait_ms = retry_after_ms(response, self._aws.now_ms)
-                return Fault(code, told(code, found.message), may_have_run, wait_ms, transient)
+                return Fault(
+                    code, error_document(code, found.message), may_have_run, wait_ms, transient
+                )
             return found
 
         seed = f"{request.key}/{operation.model.name}"
