@@ -1,4 +1,4 @@
-"""What can be invoked: actions, calls, activations, and the ports to the world. Rules are pure."""
+"""Actions, calls and activations, and the ports to the outside. The rules are pure."""
 
 from .activation import Closed, Conducted, Opened, closed, record, summary
 from .admission import Quotas, Usage, check_call, check_payload
@@ -18,7 +18,7 @@ from .catalog import Catalog, Change
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
-from .documents import Document
+from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
     ConflictError,
@@ -39,7 +39,7 @@ from .invocation import Call, Invocation
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
 from .lambdas import FUNCTION, function_of, log_tail, request_id
 from .limits import BOUNDS, Limits
-from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
+from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -163,8 +163,8 @@ __all__ = [
     "Composed",
     "Conducted",
     "ConflictError",
+    "Definition",
     "Document",
-    "Entity",
     "EntitySettings",
     "ExecutionArn",
     "ExecutionRow",
@@ -198,6 +198,7 @@ __all__ = [
     "Schedule",
     "Standing",
     "Store",
+    "Stored",
     "Target",
     "ThrottledError",
     "TooLargeError",
@@ -217,7 +218,7 @@ __all__ = [
     "closed_trigger",
     "cors_headers",
     "define_action",
-    "entity_from_json",
+    "definition_from_json",
     "fired",
     "function_of",
     "is_integration",

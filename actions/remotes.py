@@ -1,15 +1,15 @@
-"""Actions that run elsewhere: where, and how they are reached. Which clouds there are is this table.
+"""Actions that run elsewhere: the table of all clouds, and the options of each.
 
 `exec` as JSON is `{"kind": ..., "function": ..., <options>}`. Options of every kind: `credentials`, the name of a
 secret of the action's namespace; `retry`, see `Retrying`; `key_parameter`, the parameter in which the
-function is told its idempotency key.
+function gets its idempotency key.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from .. import composer
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from ..composer import JSON
+    from .kinds import ExecDocument
+
+    # Checks one field: its name and its value. Raises InvalidError with the name.
+    Check: TypeAlias = Callable[[str, JSON], object]
 
 LAMBDA = "aws:lambda"
 STATES = "aws:states"
@@ -33,8 +37,8 @@ CLOUDEVENTS = "cloudevents"
 
 HOUR_MS = 3_600_000
 YEAR_MS = 366 * 24 * HOUR_MS
-LONGEST_MS = {  # that an action of a kind may take
-    LAMBDA: YEAR_MS,  # 15 minutes unless its mode is `event` or `durable`: then it is the cloud's to say
+LONGEST_MS = {  # the longest timeout of each kind
+    LAMBDA: YEAR_MS,  # Lambda's limit is 15 minutes, but not for the modes `event` and `durable`
     STATES: YEAR_MS,
     WHISK: YEAR_MS,
     AZURE: YEAR_MS,
@@ -51,12 +55,12 @@ MAX_TEXT = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrying:
-    """How often an action that was refused, or that may safely be asked again, is asked in one step.
+    """The retries within one step, of requests that were refused or may safely be repeated.
 
     Args:
-        attempts: in all.
-        delay_ms: before the second; each further one waits twice as long, with jitter.
-        max_delay_ms: at most, also if the cloud says that it should be longer.
+        attempts: in all, with the first.
+        delay_ms: before the second attempt; each further delay is twice as long, with jitter.
+        max_delay_ms: the longest delay, also if the cloud asks for a longer one.
     """
 
     attempts: int = 4
@@ -70,7 +74,7 @@ class Remote:
 
     kind: str
     function: str
-    options: dict[str, JSON] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def option(self, name: str, default: Any = None) -> Any:
         return self.options.get(name, default)
@@ -81,41 +85,39 @@ class Remote:
 
     @property
     def calls_back(self) -> bool:
-        """Whether its answer comes by a completion trigger of its own accord."""
+        """True if its result always comes by a completion trigger."""
         return self.kind == LAMBDA and self.options.get("mode") == "event"
 
     @property
     def region(self) -> str:
-        """Where it is on AWS, as its ARN or its options say; "" when they do not."""
+        """Its region on AWS by its ARN or its options; "" if neither names one."""
         parts = self.function.split(":")
         named = parts[3] if self.function.startswith("arn:") else self.option("region", "")
         return str(named)
 
     @property
     def keyed(self) -> bool:
-        """Whether the cloud itself runs only once what has the same idempotency key."""
+        """True if the cloud itself runs requests with the same idempotency key only once."""
         if self.kind == LAMBDA:
             return bool(self.option("mode") == "durable")
-        if (
-            self.kind == DURABLE
-        ):  # an orchestration is started under our key; an event may arrive twice
+        if self.kind == DURABLE:  # our key names an orchestration; an event may arrive twice
             return bool(self.option("operation") != "raise")
         return self.kind == STATES
 
     @property
     def repeatable(self) -> bool:
-        """Whether invoking it twice is harmless, as far as its kind and its options tell."""
+        """True if its kind or its options say that invoking it twice is harmless."""
         return self.keyed or self.option("method") in READING
 
     def to_json(self) -> dict[str, JSON]:
         return {"kind": self.kind, "function": self.function, **self.options, "binary": False}
 
 
-def parsed_remote(doc: dict[str, JSON]) -> Remote:
-    """The `exec` of an action that runs elsewhere.
+def parsed_remote(doc: ExecDocument) -> Remote:
+    """Reads the `exec` of an action that runs elsewhere.
 
     Raises:
-        InvalidError: naming the field that is malformed, and what it may be.
+        InvalidError: a field is malformed. The message names the field and its allowed values.
     """
     kind = doc["kind"]
     known = {**_COMMON, **_OPTIONS[kind]}
@@ -139,26 +141,26 @@ def _malformed(name: str, why: str) -> InvalidError:
     return InvalidError(f"The request content was malformed:\n'{name}' {why}")
 
 
-# --- what options may be -----------------------------------------------------------------------
+# --- checks of options -------------------------------------------------------------------------
 
 
-def _text(name: str, value: JSON) -> None:
+def _text(name: str, value: JSON) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT or not value.isprintable():
         raise _malformed(name, f"must be a text of 1 to {MAX_TEXT} printable characters")
+    return value
 
 
-def _matching(pattern: str, what: str) -> Callable[[str, JSON], None]:
+def _matching(pattern: str, what: str) -> Check:
     expression = re.compile(pattern, re.ASCII)
 
     def check(name: str, value: JSON) -> None:
-        _text(name, value)
-        if not expression.fullmatch(value):
+        if not expression.fullmatch(_text(name, value)):
             raise _malformed(name, f"must be {what}, not {value!r:.200}")
 
     return check
 
 
-def _one_of(*choices: str) -> Callable[[str, JSON], None]:
+def _one_of(*choices: str) -> Check:
     def check(name: str, value: JSON) -> None:
         if value not in choices:
             raise _malformed(name, f"must be one of {', '.join(choices)}, not {value!r:.200}")
@@ -166,10 +168,10 @@ def _one_of(*choices: str) -> Callable[[str, JSON], None]:
     return check
 
 
-def _url(name: str, value: JSON) -> None:
-    _text(name, value)
+def _url(name: str, value: JSON) -> str:
+    url = _text(name, value)
     try:
-        parts = urlsplit(value)
+        parts = urlsplit(url)
         named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         named = None
@@ -184,10 +186,11 @@ def _url(name: str, value: JSON) -> None:
             name,
             "must name its host and port as they are, with no '{parameter}' and in ASCII (xn--...)",
         )
-    if not _URL.fullmatch(value):
+    if not _URL.fullmatch(url):
         raise _malformed(
             name, "must be percent-encoded, without '#', and with braces only as '{parameter}'"
         )
+    return url
 
 
 _HOST_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]")
@@ -195,19 +198,18 @@ _URL = re.compile(r"([!$-;=?-\[\]_a-z~]|\{[A-Za-z_][A-Za-z0-9_]*\})+", re.ASCII)
 
 
 def _fixed_url(name: str, value: JSON) -> None:
-    """A URL in which no parameter stands."""
-    _url(name, value)
-    if "{" in value or "?" in value:
+    """Checks a URL that must not contain parameters."""
+    url = _url(name, value)
+    if "{" in url or "?" in url:
         raise _malformed(name, "must be the URL of a host: no '{parameter}', and no query")
 
 
 def _plain_url(name: str, value: JSON) -> None:
-    _url(name, value)
-    if "{" in value:
+    if "{" in _url(name, value):
         raise _malformed(name, "takes no '{parameter}' for this kind")
 
 
-def _whisk_name(name: str, value: JSON) -> None:
+def _whisk_name(name: str, value: Any) -> None:
     try:
         Name.parse(value)
     except InvalidNameError as error:
@@ -270,12 +272,12 @@ _identifier = _matching(
 )
 _region = _matching(r"[a-z]{2,4}(-[a-z0-9]+)+-\d", "a region such as eu-west-1")
 _NOT_OPTIONS = ("kind", "function", "binary", "code", "main")
-_COMMON: dict[str, Callable[[str, JSON], None]] = {
+_COMMON: dict[str, Check] = {
     "credentials": _identifier,
     "retry": _retry,
     "key_parameter": _identifier,
 }
-_OPTIONS: dict[str, dict[str, Callable[[str, JSON], None]]] = {
+_OPTIONS: dict[str, dict[str, Check]] = {
     LAMBDA: {
         "region": _region,
         "qualifier": _matching(r"\$LATEST|[A-Za-z0-9_-]{1,128}", "a version or an alias"),
@@ -302,7 +304,7 @@ _OPTIONS: dict[str, dict[str, Callable[[str, JSON], None]]] = {
     },
 }
 _NEEDED = {WHISK: ("host",), AZURE: ("host",), DURABLE: ("host",), CLOUDEVENTS: ("type",)}
-_FUNCTIONS: dict[str, Callable[[str, JSON], None]] = {
+_FUNCTIONS: dict[str, Check] = {
     LAMBDA: _matching(
         r"(arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:)?[A-Za-z0-9_-]{1,64}"
         r"(:(\$LATEST|[A-Za-z0-9_-]{1,128}))?",
@@ -329,7 +331,7 @@ def _shown(execution: Remote, _code: bool) -> dict[str, JSON]:
     return execution.to_json()
 
 
-def _parsed(doc: dict[str, JSON], _namespace: str, _kinds: Collection[str]) -> Remote:
+def _parsed(doc: ExecDocument, _namespace: str, _kinds: Collection[str]) -> Remote:
     return parsed_remote(doc)
 
 

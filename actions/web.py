@@ -194,7 +194,7 @@ def _content(request: WebRequest) -> tuple[dict[str, JSON], dict[str, JSON]]:
 
 def _document(body: bytes) -> JSON:
     try:
-        document = json.loads(body)
+        document: JSON = json.loads(body)
         why = flaw(document)
     except (ValueError, RecursionError) as error:
         why = str(error)
@@ -255,8 +255,8 @@ def web_response(target: Target, result: JSON, *, failed: bool, accept: str = ""
 
 
 def _failure(medium: _Medium, result: Any) -> JSON:
-    """What the error of a failure holds. An object that is no response is not sent as an empty one."""
-    error = result["error"]
+    """The error of a failure. An object that is not a response is refused, and not sent as an empty response."""
+    error: JSON = result["error"]
     if medium.picks or not isinstance(error, dict):
         return error
     if not {"statusCode", "headers", "body"} & error.keys():
