@@ -1,4 +1,4 @@
-"""One worker, seen from the server: it takes code in, then runs one activation at a time."""
+"""A worker, seen from the server: the process loads code, then runs one activation at a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
-    """What a worker is good for: namespace, code, and the memory and log limits it has taken in."""
+    """The work that a worker can do: a namespace, a piece of code, and the memory and log limits that it has loaded."""
 
     namespace: str
     code: str
@@ -51,24 +51,24 @@ class Key(NamedTuple):
     logs_mb: int
 
 
-INIT_S = 10.0  # that Lambda gives a function to get ready
+INIT_S = 10.0  # Lambda's time limit for loading a function
 OUT_OF_MEMORY = "The action exhausted its memory and was aborted."
-OUT_OF_HEAP = "JavaScript heap out of memory"  # what Node.js says last
-MOST_SENT = 3  # workers that an invocation is given to, when each dies before its code has begun
-LAST_LINES = 40  # of a log, in which it does
+OUT_OF_HEAP = "JavaScript heap out of memory"  # Node.js' last line
+MOST_SENT = 3  # attempts, if each worker dies before the code of the invocation has begun
+LAST_LINES = 40  # of a log, which may hold `OUT_OF_HEAP`
 TRUNCATED = "Logs were truncated because the total bytes size exceeds the limit of {limit} bytes."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What is the same for all workers.
+    """The settings that all workers share.
 
     Args:
         result_bytes: the longest result.
-        directory: where workers have theirs; the system's temporary one when None.
+        directory: the parent of the workers' directories; None for the system's temporary one.
         environment: variables such as the API host.
-        modules: for Node.js; None when there are none.
-        action_key: makes credentials of a namespace that are good until an instant, in ms.
+        modules: for Node.js; None if there are none.
+        action_key: makes credentials of a namespace that are valid until an instant, in ms.
     """
 
     result_bytes: int = 1 << 20
@@ -92,8 +92,8 @@ class Assignment:
         self.key = Key(invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
         inline = invocation.function is not None
         self.function = None if inline else function_of(invocation.action)
-        self.asked = 0.0  # on the event loop's clock
-        self.sent = 0  # to how many workers
+        self.asked = 0.0  # by the event loop's clock
+        self.sent = 0  # the number of workers that have got it
         self.started_ms = 0
         self.init_ms: int | None = None
         self.logs: list[str] = []
@@ -101,27 +101,27 @@ class Assignment:
 
 
 class Owner(Protocol):
-    """Who is told what becomes of a worker."""
+    """Learns about the events of a worker."""
 
     def idle(self, worker: Worker) -> None:
-        """It has nothing to do."""
+        """The worker has nothing to do."""
 
     def ended(self, worker: Worker) -> None:
-        """It is no more."""
+        """The worker has ended."""
 
     def finished(
         self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
     ) -> None:
-        """A assignment is done, well or not."""
+        """An assignment has ended, with success or failure."""
 
     def again(self, assignment: Assignment) -> None:
-        """A assignment's worker has died before any of its code had begun: another is to have it."""
+        """An assignment's worker died before any of its code had begun: another worker must run it."""
 
 
 class Worker:
-    """A worker process and what it is doing.
+    """A worker process and its current assignment.
 
-    `key` says what it is good for; before it has taken code in, only its `language` does.
+    `key` is the work that it can do; before it has loaded code, only its `language` is set.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Worker:
         """Starts the process.
 
         Raises:
-            OSError: when there can be none.
+            OSError: it cannot be started.
         """
         environment, modules = {}, None
         if self.language.kind == NODE and self._settings.modules is not None:
@@ -160,7 +160,7 @@ class Worker:
         self._process.watch(lambda: self.assignment is not None, self._measured)
 
     def run(self, assignment: Assignment) -> None:
-        """Runs a assignment. It must be for this worker's key, and the worker must be idle or new."""
+        """Runs an assignment, which must have this worker's key. The worker must be idle or new."""
         self.assignment, self.uses = assignment, self.uses + 1
         assignment.sent += 1
         assignment.started_ms = self._clock.now_ms()
@@ -168,12 +168,12 @@ class Worker:
         if self._initialized:
             self._process.say(orjson.dumps(self._request(assignment)))
         else:
-            # One that was started ahead has had another action's limit until now.
+            # A worker that was started ahead had another limit until now.
             self._process.limit_memory(self.language.most_mb(assignment.key.memory_mb) << 20)
             self._process.say(orjson.dumps({"init": self._init(assignment)}))
 
     def end(self, failure: Failure | None = None) -> None:
-        """Kills it; the assignment that it was on fails with this."""
+        """Kills the process. Its assignment fails with `failure`."""
         self._process.drain()
         assignment, self.assignment = self.assignment, None
         self._quiet()
@@ -185,7 +185,7 @@ class Worker:
             )
             self._owner.finished(assignment, told, None)
 
-    # --- what it is told ---------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------
 
     def _init(self, assignment: Assignment) -> dict[str, Any]:
         action, code = assignment.invocation.action, assignment.code
@@ -209,7 +209,7 @@ class Worker:
         invocation, make_key = assignment.invocation, self._settings.action_key
         began_ms = assignment.started_ms if assignment.function is None else self._clock.now_ms()
         deadline_ms = began_ms + invocation.action.limits.timeout_ms
-        key = None  # what another run of the same code was given must not be left
+        key = None  # also if None: the key of an earlier run of the same code must not stay
         if make_key is not None and invocation.action.marked("provide-api-key"):
             key = make_key(invocation.namespace, deadline_ms)
         params: JSON = invocation.params
@@ -218,7 +218,7 @@ class Worker:
         request: dict[str, JSON] = {
             "params": params,
             "env": {
-                **_named(invocation.action),  # another may have the same code
+                **_named(invocation.action),  # several actions may have the same code
                 "__OW_ACTIVATION_ID": invocation.activation,
                 "__OW_TRANSACTION_ID": invocation.transaction,
                 "__OW_API_KEY": key,
@@ -232,7 +232,7 @@ class Worker:
             request["variables"] = invocation.variables
         return request
 
-    # --- what it says ------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------
 
     def _heard(self, document: Any) -> None:
         """Handles a message of the worker. User code can send anything in the worker's name."""
@@ -241,7 +241,7 @@ class Worker:
             self._died()
             return
         if assignment is None:
-            return  # nobody has asked
+            return  # a message without a request
         match document:
             case {"value": value, **rest} if _fits(assignment, value, rest):
                 outcome = outcome_of(value) if assignment.function is None else answered(value)
@@ -279,7 +279,7 @@ class Worker:
                 return
 
     def _finish(self, outcome: Success | Failure, variables: dict[str, JSON] | None) -> None:
-        self._process.drain()  # what is printed last still belongs to it
+        self._process.drain()  # the last lines that it printed belong to the assignment
         assignment, self.assignment = self.assignment, None
         assert assignment is not None  # noqa: S101  `_heard` has seen it
         self._quiet()
@@ -307,7 +307,7 @@ class Worker:
         self.end(Failure(CRASHED, text))
 
     def _unbegun(self, assignment: Assignment) -> None:
-        """Of a assignment that no code has seen: it can be sent again without doing anything twice."""
+        """Handles the death of a worker before the code of its assignment began: a retry repeats no side effect."""
         if assignment.sent < MOST_SENT:
             self._owner.again(assignment)
             return
@@ -330,7 +330,7 @@ class Worker:
         self.end(Failure(TIMEOUT, text))
 
     def _measured(self, use: Use) -> None:
-        """Ends it when it takes more than it may: what the kernel limits, it limits by process."""
+        """Ends the worker if it exceeds a limit. The kernel limits each process only, not all of them together."""
         room, text = self._room, None
         if self.key is not None and use.memory > self.language.most_mb(self.key.memory_mb) << 20:
             text = OUT_OF_MEMORY
@@ -356,7 +356,7 @@ class Worker:
         assignment.logs.append(line)
 
     def _limit(self, assignment: Assignment, more_s: float = 0) -> None:
-        """Its time begins now. To get a function ready does not count, as on Lambda."""
+        """Starts the time limit. The time to load a function does not count, as on Lambda."""
         self._quiet()
         delay = assignment.invocation.action.limits.timeout_ms / 1000 + more_s
         self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
@@ -368,7 +368,7 @@ class Worker:
 
 
 def _fits(assignment: Assignment, value: Any, rest: dict[Any, Any]) -> bool:
-    """Whether a worker may answer so: only an inline function returns what is no object or array."""
+    """True if a worker may give this answer: only an inline function returns something else than an object or array."""
     inline = assignment.invocation.function is not None
     variables = isinstance(rest.get("variables", {}), dict)
     return variables and (inline or isinstance(value, (dict, list)))
@@ -389,6 +389,6 @@ def completion(
     variables: dict[str, JSON] | None,
     now_ms: int,
 ) -> Completion:
-    """What is told of a assignment that is done."""
+    """The completion of an assignment that has ended."""
     started_ms = assignment.started_ms or now_ms
     return Completion(outcome, started_ms, now_ms, assignment.logs, assignment.init_ms, variables)

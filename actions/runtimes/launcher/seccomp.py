@@ -1,8 +1,8 @@
-"""System calls that no action needs and that attacks on the kernel or on other processes begin with.
+"""System calls that actions do not need, and with which attacks on the kernel or other processes begin.
 
 They fail with EPERM. The list is Docker's, as far as it needs no privilege: tracing, mounts, namespaces,
-keys, programs for the kernel, clocks, modules; and System V's shared memory, which outlives processes. Where the machine is neither x86-64 nor arm64 there is no filter.
-https://docs.docker.com/engine/security/seccomp/
+keys, programs for the kernel, clocks, modules; and System V's shared memory, which outlives processes. There is
+a filter for x86-64 and arm64 only. https://docs.docker.com/engine/security/seccomp/
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _REFUSED_X86_64 = (172, 173)  # iopl, ioperm
 
 
 def machine() -> str | None:
-    """The machine whose numbers are known, if this is one and its kernel has filters."""
+    """The machine, if its numbers are known and its kernel has filters; else None."""
     found = os.uname().machine
     if not kernel.LINUX or found not in _AUDIT:
         return None
@@ -62,7 +62,7 @@ def machine() -> str | None:
 
 
 def restrict(machine: str) -> None:
-    """Sets the filter for this process and all that it starts. It must have no_new_privs."""
+    """Sets the filter for this process and all its descendants. It must have no_new_privs."""
     code = _program(machine)
     instructions = ctypes.create_string_buffer(b"".join(code), len(code) * 8)
     program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(instructions))
