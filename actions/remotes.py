@@ -123,11 +123,11 @@ def parsed_remote(doc: ExecDocument) -> Remote:
     known = {**_COMMON, **_OPTIONS[kind]}
     options = {name: value for name, value in doc.items() if name not in _NOT_OPTIONS}
     if why := flaw(options):
-        raise _malformed("exec", f"is no JSON value: {why}")
+        raise _malformed("exec", f"is not a JSON value: {why}")
     for name, value in options.items():
         if name not in known:
             told = ", ".join(f"'{option}'" for option in sorted(known))
-            raise _malformed(f"exec.{name}", f"is no option of '{kind}'; those are {told}")
+            raise _malformed(f"exec.{name}", f"is not an option of '{kind}', which has {told}")
         known[name](f"exec.{name}", value)
     for name in _NEEDED.get(kind, ()):
         if name not in options:
@@ -184,7 +184,7 @@ def _url(name: str, value: JSON) -> str:
     if not set(parts.netloc) <= _HOST_CHARS:
         raise _malformed(
             name,
-            "must name its host and port as they are, with no '{parameter}' and in ASCII (xn--...)",
+            "must name its host and port as they are, without a '{parameter}' and in ASCII (xn--...)",
         )
     if not _URL.fullmatch(url):
         raise _malformed(
@@ -201,12 +201,12 @@ def _fixed_url(name: str, value: JSON) -> None:
     """Checks a URL that must not contain parameters."""
     url = _url(name, value)
     if "{" in url or "?" in url:
-        raise _malformed(name, "must be the URL of a host: no '{parameter}', and no query")
+        raise _malformed(name, "must be the URL of a host: without a '{parameter}' or a query")
 
 
 def _plain_url(name: str, value: JSON) -> None:
     if "{" in _url(name, value):
-        raise _malformed(name, "takes no '{parameter}' for this kind")
+        raise _malformed(name, "must not contain a '{parameter}' for this kind")
 
 
 def _whisk_name(name: str, value: Any) -> None:
@@ -222,11 +222,11 @@ def _headers(name: str, value: JSON) -> None:
     seen: set[str] = set()
     for header, text in value.items():
         if not HEADER.fullmatch(header):
-            raise _malformed(f"{name}.{header:.100}", "is no name of a header")
+            raise _malformed(f"{name}.{header:.100}", "is not a valid name of a header")
         if header.lower() in RESERVED:
             raise _malformed(f"{name}.{header}", "is set by what sends the request")
         if header.lower() in seen:
-            raise _malformed(f"{name}.{header}", "is there twice")
+            raise _malformed(f"{name}.{header}", "is set twice")
         seen.add(header.lower())
         if header.lower() in _SECRET_HEADERS:
             raise _malformed(f"{name}.{header}", "is a secret: put it into one ('credentials')")
@@ -250,7 +250,7 @@ def _template(name: str, value: JSON) -> None:
     try:
         composer.Template.from_json(value)
     except ExpressionError as error:
-        raise _malformed(name, f"is no template: {error}") from error
+        raise _malformed(name, f"is not a template: {error}") from error
 
 
 def _retry(name: str, value: JSON) -> None:
@@ -259,7 +259,7 @@ def _retry(name: str, value: JSON) -> None:
     for option, given in value.items():
         if option not in _RETRY_BOUNDS:
             told = ", ".join(_RETRY_BOUNDS)
-            raise _malformed(f"{name}.{option:.100}", f"is not known; there are {told}")
+            raise _malformed(f"{name}.{option:.100}", f"is unknown; use one of {told}")
         low, high = _RETRY_BOUNDS[option]
         if type(given) is not int or not low <= given <= high:
             raise _malformed(f"{name}.{option}", f"must be an int from {low} to {high}")

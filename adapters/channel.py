@@ -1,4 +1,4 @@
-"""How adapters that speak HTTP ask: with who asks, in which trace, and by when."""
+"""The channel of adapters that speak HTTP: adds credentials, the trace and the deadline to requests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .port import Request, Response
 
 JSON_TYPE = "application/json"
-MAX_ID = 200  # characters of what a cloud calls a request
-SECRET_CHARS = 6  # of a header's value that is looked for in answers: shorter ones stand anywhere
+MAX_ID = 200  # characters of a cloud's id of a request
+SECRET_CHARS = 6  # of a header's value that is removed from responses: shorter ones occur by chance
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _REQUEST_IDS = (
     "x-request-id", "x-amzn-requestid", "function-execution-id", "x-ms-request-id", "x-cloud-trace-context",
@@ -33,10 +33,10 @@ _REQUEST_IDS = (
 
 
 class Channel:
-    """Sends an adapter's requests, and reads nothing into their answers.
+    """Sends an adapter's requests, and does not interpret their responses.
 
     Args:
-        egress: the guarded way out.
+        egress: the guarded HTTP client.
         clock: the time.
         result_bytes: of a result.
     """
@@ -49,7 +49,7 @@ class Channel:
         return self._clock.now_ms()
 
     async def send(self, request: Request, ask: Ask) -> Response | Fault:
-        """Sends what an adapter asks for, with what proves who asks."""
+        """Sends a request with its credentials."""
         known = {"Accept": JSON_TYPE, "traceparent": request.traceparent}
         ask = replace(ask, headers=merged(known, ask.headers))
         secrets = await self._proof(request, ask)
@@ -66,7 +66,7 @@ class Channel:
         return replace(response, body=_without(response.body, told))
 
     async def _proof(self, request: Request, ask: Ask) -> dict[str, str] | Fault:
-        """The headers that prove who asks, when they can be had by the deadline."""
+        """The headers with the credentials, if they can be had by the deadline."""
         if request.authorizer is None:
             return {}
         try:
@@ -79,7 +79,7 @@ class Channel:
             return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
     async def reach(self, request: Request, url: str) -> Fault | str:
-        """Connects, and gets what proves who asks, but asks for nothing."""
+        """Connects and gets credentials, but sends no request."""
         secrets = await self._proof(request, Ask(method="GET", url=url))
         if isinstance(secrets, Fault):
             return secrets
@@ -91,13 +91,13 @@ class Channel:
 
 
 def run_headers(request: Request, *, body: bool = True) -> dict[str, str]:
-    """What tells a function which run it is."""
+    """The headers that identify the run for a function."""
     kind = {"Content-Type": JSON_TYPE} if body else {}
     return {"Idempotency-Key": request.key, **kind}
 
 
 def _completing(request: Request) -> dict[str, str]:
-    """What tells a function how to complete a run later; whoever has it can, so it is a secret."""
+    """The headers by which a function completes a run later. They are secret: their holder can do so."""
     headers = {"X-Completion-Token": request.token, "X-Callback-Url": request.callback}
     return {name: text for name, text in headers.items() if text}
 
@@ -108,7 +108,7 @@ def written(value: JSON) -> bytes:
 
 
 def with_query(url: str, params: dict[str, JSON]) -> str:
-    """A URL with parameters in its query: a text as it is, all else as JSON."""
+    """A URL with parameters in its query: a text as it is, any other value as JSON."""
     query = urlencode(
         {name: v if isinstance(v, str) else written(v).decode() for name, v in params.items()}
     )
@@ -117,7 +117,7 @@ def with_query(url: str, params: dict[str, JSON]) -> str:
 
 
 def encoded(value: JSON, most_bytes: int) -> bytes | Fault:
-    """A body, when it is not too large for the cloud."""
+    """A body, or a Fault if it is too large for the cloud."""
     body = written(value)
     if len(body) > most_bytes:
         text = f"the cloud takes at most {most_bytes} bytes, and these are {len(body)}"
@@ -126,9 +126,9 @@ def encoded(value: JSON, most_bytes: int) -> bytes | Fault:
 
 
 def filled(text: str, params: dict[str, JSON], *, url: bool) -> tuple[str, set[str]] | Fault:
-    """A text with `{name}` replaced by parameters, percent-encoded in a URL; and which were.
+    """Replaces `{name}` in a text by parameters, percent-encoded in a URL. Returns the text and the used names.
 
-    RFC 6570, level 1, but what is missing is an error.
+    As RFC 6570, level 1, but a missing parameter is an error.
     """
     names = set(_PLACE.findall(text))
     values: dict[str, str] = {}
@@ -149,12 +149,12 @@ def filled(text: str, params: dict[str, JSON], *, url: bool) -> tuple[str, set[s
 
 
 def _climbs(url: str) -> bool:
-    """Whether a path leads elsewhere than it says."""
+    """True if a path contains `.` or `..` segments."""
     return any(part in (".", "..") for part in re.split(r"[/?#]", url))
 
 
 def _without(body: bytes, secrets: dict[str, str]) -> bytes:
-    """What a host says about a request that failed, without the secrets that it may repeat."""
+    """A response about a failed request, without the secrets that the host may repeat."""
     for text in secrets.values():
         scheme, _, last = text.rpartition(" ")
         told = {text, last}
@@ -167,11 +167,11 @@ def _without(body: bytes, secrets: dict[str, str]) -> bytes:
 
 
 def report_of(response: Response) -> Report:
-    """What headers tell: what the cloud calls the request."""
+    """The report in a response's headers: the cloud's id of the request."""
     found = (response.headers.get(name) for name in _REQUEST_IDS)
     return Report(next((id[:MAX_ID] for id in found if id), None))
 
 
 def invalid(failure: Failure) -> Fault:
-    """A request that cannot be made of these parameters."""
+    """The Fault for a request that cannot be made of these parameters."""
     return Fault(INVALID_REQUEST, failure.error, "no")

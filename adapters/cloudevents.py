@@ -1,4 +1,4 @@
-"""`cloudevents`: an event by HTTP, and the event or the body that answers it.
+"""`cloudevents`: sends an event by HTTP, and reads the event or the body of the response.
 
 https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md
 """
@@ -24,7 +24,7 @@ SOURCE = "/xingqiao"
 
 
 def _asked(request: Request, now_ms: int) -> Ask:
-    """The event whose data are the parameters, and whose id is the idempotency key."""
+    """An event with the parameters as its data, and the idempotency key as its id."""
     target = request.target
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     event: dict[str, JSON] = {
@@ -49,13 +49,13 @@ def _read(_request: Request, response: Response, report: Report) -> Done | Fault
         return done(response, report)
     event = parsed(response.body)
     if isinstance(event, Failure) or not isinstance(event, dict) or "specversion" not in event:
-        text = "the answer says that it is an event, and is none"
+        text = "the response claims to be an event, and is not a valid one"
         return Fault.saying(BAD_RESPONSE, text, "unknown", report=report)
     return Done(event.get("data", event.get("data_base64")), report)
 
 
 def _escaped(text: str) -> str:
-    """An attribute in a header: what is not printable ASCII percent-encoded, as the binding has it."""
+    """An attribute in a header, with all but printable ASCII percent-encoded, as in the binding."""
     return "".join(
         char if "!" <= char <= "~" and char not in '"%' else _percent(char) for char in text
     )

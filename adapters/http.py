@@ -1,7 +1,7 @@
 """`http`: any URL. `gcp:function`: the same with Google's identity token.
 
-The URL, and headers, may hold `{parameter}`; the body is a template, or all parameters; what GET and its like have
-no body for stands in the query.
+The URL and headers may contain `{parameter}`; the body is a template, or all parameters. GET and other methods
+without a body have the parameters in the query.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Codec:
 
 
 class HttpAdapter:
-    """Asks a URL, and takes its answer for the result.
+    """Sends the parameters to a URL. The response is the result.
 
     Args:
         channel: sends requests.
-        codec: what they say.
-        cloud: what it is called in histories.
+        codec: of requests and responses.
+        cloud: its name in histories.
         identity: makes an authorizer for an audience with the server's own credentials; None if it has none.
     """
 

@@ -54,7 +54,7 @@ class WhiskAdapter:
         if response.status in ENDED and isinstance(record.get("response"), dict):
             return _ended(record)
         if response.status == OK:
-            text = "the host answers with no activation record"
+            text = "the response of the host has no activation record"
             return Fault.saying(BAD_RESPONSE, text, "unknown")
         return fault_of(response, self._channel.now_ms, report_of(response))
 

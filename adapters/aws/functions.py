@@ -1,12 +1,12 @@
-"""`aws:lambda`: functions on AWS Lambda. `mode` says how one is run.
+"""`aws:lambda`: functions on AWS Lambda. `mode` selects the way to invoke one.
 
-    request   it is waited for: the default
-    event     it is taken in, and answers by a completion trigger; see `completions`
-    durable   it is a durable function: taken in under our key, and asked after
+    request   the adapter waits for the response: the default
+    event     Lambda queues the event, and the result comes by a completion trigger; see `completions`
+    durable   a durable function: started under our key, and polled
 
-A function is told its idempotency key, its trace, and how to complete in the client context, under `custom`
-(`idempotency_key`, `traceparent`, `completion_token`, `callback_url`). AWS hands that to functions that are waited for
-only, so that one whose mode is `event` has the token in its parameters, and the key where `key_parameter` says.
+The client context has the idempotency key, the trace, and the means of completion for the function, under `custom`
+(`idempotency_key`, `traceparent`, `completion_token`, `callback_url`). AWS passes it on for the mode `request` only:
+for `event` the token is in the parameters, and the key in the one that `key_parameter` names.
 https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 """
 
@@ -44,7 +44,7 @@ DURABLE = "durable"
 KINDS = {"request": "RequestResponse", "event": "Event", DURABLE: "Event"}
 LATEST = "$LATEST"
 RUNNING = ("RUNNING", "PAUSING", "PAUSED")
-SETTLE_MS = 30_000  # that something which was taken in may not be found yet
+SETTLE_MS = 30_000  # in which an accepted run may not be found yet
 ALREADY = "DurableExecutionAlreadyStartedException"
 
 
@@ -52,8 +52,8 @@ class LambdaAdapter:
     """Runs functions on AWS Lambda.
 
     Args:
-        aws: the way there.
-        chain: what this server itself runs with.
+        aws: the client of AWS.
+        chain: the server's own credentials.
     """
 
     cloud = "aws"
@@ -89,7 +89,7 @@ class LambdaAdapter:
         return self._aws.refusal(response)
 
     def _ended(self, response: Response) -> Done | Fault:
-        """What a function that was waited for has answered: a failure is answered with 200, too."""
+        """The answer in a response to a waiting request. The status is 200 for failures, too."""
         report = report_of_run(response)
         if "x-amz-function-error" not in response.headers:
             return self._aws.ended(response.body, report)
@@ -129,7 +129,7 @@ class LambdaAdapter:
                 text = "the function is not durable: it was invoked as an event"
                 return Fault.saying(INVALID_REQUEST, text, "unknown")
             return self._taken_in(execution)
-        if error_name(response) == ALREADY:  # under our key: it is this run
+        if error_name(response) == ALREADY:  # an execution under our key is this run
             found = await self._started(request)
             if found is not None:
                 return found if isinstance(found, Fault) else self._taken_in(found)
@@ -205,7 +205,7 @@ class LambdaAdapter:
 
 
 def name_of(key: str) -> str:
-    """What an execution is called: our key, or what stands for it if no name may be like it."""
+    """The name of an execution: our key, or its hash if names must not be like it."""
     if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", key):
         return key
     return hashlib.sha256(key.encode()).hexdigest()
@@ -217,7 +217,7 @@ def _mode(target: Remote) -> str:
 
 
 def _qualified(target: Remote) -> dict[str, str]:
-    """Which version or alias: durable functions must be asked for one."""
+    """The version or alias: durable functions need one."""
     given = target.option("qualifier")
     if given is not None:
         return {"Qualifier": given}
@@ -245,7 +245,7 @@ def _object(response: Response) -> dict[str, Any]:
 
 
 def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
-    """How a durable execution has ended that has not succeeded."""
+    """The failure of a durable execution."""
     status, error = doc.get("Status"), doc.get("Error")
     match status:
         case "FAILED":
@@ -263,7 +263,5 @@ def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
             text = "the durable execution was stopped"
             return Fault.saying(CANCELLED, text, "yes", report=report)
         case _:
-            text = (
-                f"the durable execution cannot be told any more: its status is {str(status)[:100]}"
-            )
+            text = f"the result of the durable execution is not available any more: its status is {str(status)[:100]}"
             return Fault.saying(LOST, text, "unknown", report=report)

@@ -1,7 +1,8 @@
-"""`aws:states`: state machines of AWS Step Functions, started under our key and asked after.
+"""`aws:states`: state machines of AWS Step Functions, started under our key and polled.
 
-Of the standard type, that is: AWS starts one of the same name and input only once. Those of the express type can be
-neither named nor asked after. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+The type must be standard: AWS starts an execution of the same name and input only once. Executions of express
+machines have no unique names and cannot be polled.
+https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ SERVICE, TARGET = "stepfunctions", "AWSStepFunctions."
 MAX_BYTES = 262_144
 RUNNING = ("RUNNING", "PENDING_REDRIVE")
 ALREADY = "ExecutionAlreadyExists"
-EXPRESS = "it is of the express type, which cannot be asked after: use the standard type"
+EXPRESS = "the state machine is of the express type, which cannot be polled: use the standard type"
 
 
 class StatesAdapter:
     """Runs state machines.
 
     Args:
-        aws: the way there.
-        chain: what this server itself runs with.
+        aws: the client of AWS.
+        chain: the server's own credentials.
     """
 
     cloud = "aws"
@@ -76,7 +77,7 @@ class StatesAdapter:
         return Pending(receipt, report=Report(execution))
 
     async def _started(self, request: Request, execution: str, refused: Response) -> Answer:
-        """What has ended under our key is this run, if it had the same input."""
+        """Handles a name that is in use: an ended execution with the same input is this run."""
         found = await self._call(request, "DescribeExecution", {"executionArn": execution})
         if isinstance(found, Fault):
             return found
@@ -134,7 +135,7 @@ def _execution(machine: str, name: str) -> str:
 
 
 def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
-    """How an execution has ended that has not succeeded."""
+    """The failure of an execution."""
     status = str(doc.get("status"))[:100]
     match status:
         case "FAILED":

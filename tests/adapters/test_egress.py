@@ -189,7 +189,7 @@ async def test_a_name_that_means_a_private_address_is_refused(host, names):
     assert told(fault) == ("Permission", "no")
     assert (
         fault.error["message"]
-        == "here.example is no public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
+        == "here.example is not a public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
     )
     assert host.requests == []
 
@@ -284,7 +284,7 @@ async def test_a_header_cannot_say_where_a_request_ends(host, name):
     fault = await send(f"{host.url}/", method="POST", body=b"0\r\n\r\n", headers={name: "chunked"})
 
     assert told(fault) == ("InvalidRequest", "no")
-    assert "is no header that may be given" in fault.error["message"]
+    assert "is not an allowed header" in fault.error["message"]
     assert host.requests == []
 
 

@@ -34,7 +34,7 @@ def packed(uploaded: bytes, kind: str, handler: str, environment: dict[str, str]
         with zipfile.ZipFile(io.BytesIO(uploaded)) as archive:
             members = [(f"{TASK}{name}", data) for name, data in _members(archive)]
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
-        raise ArchiveError(f"it is no zip file: {error}") from error
+        raise ArchiveError(f"the upload is not a zip file: {error}") from error
     return _written(members, kind, handler, environment)
 
 

@@ -146,7 +146,7 @@ async def test_neither_chain_nor_keys_prove_anything_to_other_clouds():
     for source in (Chain(StandingClock()), AwsKeys(*KEYS)):
         with pytest.raises(CredentialsError) as caught:
             await source.headers(ASK, 0)
-        assert "no credential for other clouds" in caught.value.fault.error["message"]
+        assert "not valid for other clouds" in caught.value.fault.error["message"]
 
 
 # --- signatures --------------------------------------------------------------------------------

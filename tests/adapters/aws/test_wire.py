@@ -167,7 +167,7 @@ async def test_a_redirect_to_elsewhere_is_guarded_again(host, monkeypatch):
         fault = await adapters["aws:lambda"].invoke(request())
 
     assert fault.code == "Permission"
-    assert "169.254.169.254 is no public address" in fault.error["message"]
+    assert "169.254.169.254 is not a public address" in fault.error["message"]
 
 
 async def test_a_secret_of_another_cloud_is_none_here(host, monkeypatch):
