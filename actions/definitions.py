@@ -174,7 +174,9 @@ def _values(field: str, doc: JSON) -> dict[str, JSON]:
     """Parameters or annotations, within bounds."""
     values = parsed(field, doc)
     if why := flaw(doc):
-        raise InvalidError(f"The request content was malformed:\n'{field}' is not a JSON value: {why}")
+        raise InvalidError(
+            f"The request content was malformed:\n'{field}' is not a JSON value: {why}"
+        )
     size = len(json.dumps(values, ensure_ascii=False).encode())
     if size > MAX_PARAMETER_BYTES:
         raise TooLargeError(

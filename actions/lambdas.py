@@ -46,7 +46,9 @@ def request_id(activation: str) -> str:
     )
 
 
-def asked(invocation: Invocation, function: Configuration, deadline_ms: int) -> dict[str, JSON]:
+def handler_request(
+    invocation: Invocation, function: Configuration, deadline_ms: int
+) -> dict[str, JSON]:
     """The request to the code of a function: the event and its context."""
     name, memory_mb = invocation.action.name.name, function["MemorySize"]
     group, stream = f"/aws/lambda/{name}", f"[$LATEST]{invocation.activation}"
@@ -84,7 +86,7 @@ def log_tail(action: Action, activation: str, ran_ms: int, logs: Iterable[str]) 
     return b64encode("\n".join(lines).encode(errors="replace")[-TAIL_BYTES:]).decode()
 
 
-def answered(answer: Any) -> Success | Failure:
+def handler_outcome(answer: Any) -> Success | Failure:
     """The outcome in the answer of a function's code."""
     match answer:
         case {"payload": result}:
@@ -94,7 +96,7 @@ def answered(answer: Any) -> Success | Failure:
     return Failure(BAD_RESPONSE, "The function's code did not answer as it was made to.")
 
 
-def cut_off(failure: Failure, invocation: Invocation) -> Failure:
+def lambda_failure(failure: Failure, invocation: Invocation) -> Failure:
     """A failure of the function's environment, in Lambda's words."""
     request = request_id(invocation.activation)
     if failure.code == TIMEOUT:

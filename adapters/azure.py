@@ -15,7 +15,7 @@ from ..actions import DURABLE, INVALID_REQUEST
 from ..composer import APPLICATION_ERROR, CANCELLED
 from .channel import encoded, filled, report_of, run_headers, with_query
 from .http import BODILESS
-from .port import Ask, Done, Fault, Pending, error_document
+from .port import Done, Fault, HttpRequest, Pending, error_document
 from .reading import OK, done, fault_of, parsed, retry_after_ms, unheard
 
 if TYPE_CHECKING:
@@ -54,11 +54,15 @@ class AzureAdapter:
     async def invoke(self, request: Request) -> Answer:
         if request.target.kind == DURABLE:
             return await self._start(request)
-        ask = _asked(request)
-        response = ask if isinstance(ask, Fault) else await self._channel.send(request, ask)
+        outgoing = _asked(request)
+        response = (
+            outgoing if isinstance(outgoing, Fault) else await self._channel.send(request, outgoing)
+        )
         if isinstance(response, Fault):
             return response
-        status = _status_address(response, ask.url) if isinstance(ask, Ask) else None
+        status = (
+            _status_address(response, outgoing.url) if isinstance(outgoing, HttpRequest) else None
+        )
         if status is not None:
             return self._pending(status, response)
         return self._read(response)
@@ -79,8 +83,10 @@ class AzureAdapter:
         if urlsplit(url)[:2] != urlsplit(request.target.option("host"))[:2]:
             request = replace(request, authorizer=None)  # the keys are for the target's host only
         query = receipt["secret"]
-        ask = Ask(method="GET", url=f"{url}?{query}" if query else url, private=bool(query))
-        response = await self._channel.send(request, ask)
+        outgoing = HttpRequest(
+            method="GET", url=f"{url}?{query}" if query else url, private=bool(query)
+        )
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         if response.status == ACCEPTED or (
@@ -118,8 +124,8 @@ class AzureAdapter:
             known = Done({"instanceId": instance}, report_of(before))
             return known if operation == "start" else Pending(receipt, 0, known.report)
         url = f"{_api(request)}/orchestrators/{quote(request.target.function)}/{instance}"
-        ask = Ask(method="POST", url=url, headers=run_headers(request), body=body)
-        response = await self._channel.send(request, ask)
+        outgoing = HttpRequest(method="POST", url=url, headers=run_headers(request), body=body)
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         report = report_of(response)
@@ -131,7 +137,7 @@ class AzureAdapter:
     async def _looked_up(self, request: Request, url: str) -> Response | Fault:
         """The response about an instance, also if there is none; a Fault if the lookup failed."""
         asked = replace(request, token="", callback="")
-        found = await self._channel.send(asked, Ask(method="GET", url=url))
+        found = await self._channel.send(asked, HttpRequest(method="GET", url=url))
         if isinstance(found, Fault) or found.status in (*OK, *LACKING):
             return found
         return fault_of(found, self._channel.now_ms, report_of(found))
@@ -146,17 +152,17 @@ class AzureAdapter:
                 return Fault.saying(INVALID_REQUEST, text, "no")
         url = f"{_api(request)}/instances/{quote(params['instanceId'], safe='')}"
         if operation == "query":
-            ask = Ask(method="GET", url=url)
+            outgoing = HttpRequest(method="GET", url=url)
         elif operation == "raise":
             body = encoded(params.get("data"), MAX_BYTES)
             if isinstance(body, Fault):
                 return body
             url += f"/raiseEvent/{quote(params['event'], safe='')}"
-            ask = Ask(method="POST", url=url, headers=run_headers(request), body=body)
+            outgoing = HttpRequest(method="POST", url=url, headers=run_headers(request), body=body)
         else:
             reason = quote(str(params.get("reason", "")), safe="")
-            ask = Ask(method="POST", url=f"{url}/terminate?reason={reason}")
-        response = await self._channel.send(request, ask)
+            outgoing = HttpRequest(method="POST", url=f"{url}/terminate?reason={reason}")
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         report = report_of(response)
@@ -168,14 +174,14 @@ class AzureAdapter:
         if request.target.kind != DURABLE:
             return None
         url = f"{receipt['url']}/terminate?reason=cancelled"
-        response = await self._channel.send(request, Ask(method="POST", url=url))
+        response = await self._channel.send(request, HttpRequest(method="POST", url=url))
         return response if isinstance(response, Fault) else None
 
     async def check(self, request: Request) -> Fault | str:
         if request.target.kind != DURABLE:
             return await self._channel.reach(request, request.target.option("host"))
         url = f"{_api(request)}/instances?top=1"
-        response = await self._channel.send(request, Ask(method="GET", url=url))
+        response = await self._channel.send(request, HttpRequest(method="GET", url=url))
         if isinstance(response, Fault):
             return response
         if response.status not in OK:
@@ -183,7 +189,7 @@ class AzureAdapter:
         return "its orchestrations can be listed"
 
 
-def _asked(request: Request) -> Ask | Fault:
+def _asked(request: Request) -> HttpRequest | Fault:
     target = request.target
     route = filled(target.function, request.params, url=True)
     if isinstance(route, Fault):
@@ -193,11 +199,11 @@ def _asked(request: Request) -> Ask | Fault:
     left = {name: value for name, value in request.params.items() if name not in route[1]}
     if method in BODILESS:
         headers = run_headers(request, body=False)
-        return Ask(method=method, url=with_query(url, left), headers=headers)
+        return HttpRequest(method=method, url=with_query(url, left), headers=headers)
     body = encoded(request.params, MAX_BYTES)
     if isinstance(body, Fault):
         return body
-    return Ask(method=method, url=url, headers=run_headers(request), body=body)
+    return HttpRequest(method=method, url=url, headers=run_headers(request), body=body)
 
 
 def _api(request: Request) -> str:

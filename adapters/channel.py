@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from ..actions import INVALID_REQUEST, PAYLOAD_TOO_LARGE, UNAVAILABLE
 from .credentials import CredentialsError
 from .egress import merged
-from .port import Ask, Fault, Report
+from .port import Fault, HttpRequest, Report
 from .reading import OK
 
 if TYPE_CHECKING:
@@ -48,30 +48,32 @@ class Channel:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
-    async def send(self, request: Request, ask: Ask) -> Response | Fault:
+    async def send(self, request: Request, outgoing: HttpRequest) -> Response | Fault:
         """Sends a request with its credentials."""
         known = {"Accept": JSON_TYPE, "traceparent": request.traceparent}
-        ask = replace(ask, headers=merged(known, ask.headers))
-        secrets = await self._proof(request, ask)
+        outgoing = replace(outgoing, headers=merged(known, outgoing.headers))
+        secrets = await self._proof(request, outgoing)
         if isinstance(secrets, Fault):
             return secrets
-        ask = replace(ask, secrets=merged(_completing(request), secrets, ask.secrets))
-        response = await self._egress.send(ask, request.deadline_ms, self._most)
+        outgoing = replace(
+            outgoing, secrets=merged(_completing(request), secrets, outgoing.secrets)
+        )
+        response = await self._egress.send(outgoing, request.deadline_ms, self._most)
         if isinstance(response, Fault) or response.status in OK:
             return response
-        told = dict(ask.secrets)
-        if ask.private:
-            query = parse_qsl(urlsplit(ask.url).query, keep_blank_values=True)
+        told = dict(outgoing.secrets)
+        if outgoing.private:
+            query = parse_qsl(urlsplit(outgoing.url).query, keep_blank_values=True)
             told |= {f"?{name}": value for name, value in query}
         return replace(response, body=_without(response.body, told))
 
-    async def _proof(self, request: Request, ask: Ask) -> dict[str, str] | Fault:
+    async def _proof(self, request: Request, outgoing: HttpRequest) -> dict[str, str] | Fault:
         """The headers with the credentials, if they can be had by the deadline."""
         if request.authorizer is None:
             return {}
         try:
             async with asyncio.timeout(max(0, request.deadline_ms - self.now_ms) / 1000):
-                return await request.authorizer.headers(ask, self.now_ms)
+                return await request.authorizer.headers(outgoing, self.now_ms)
         except CredentialsError as error:
             return error.fault
         except TimeoutError:
@@ -80,7 +82,7 @@ class Channel:
 
     async def reach(self, request: Request, url: str) -> Fault | str:
         """Connects and gets credentials, but sends no request."""
-        secrets = await self._proof(request, Ask(method="GET", url=url))
+        secrets = await self._proof(request, HttpRequest(method="GET", url=url))
         if isinstance(secrets, Fault):
             return secrets
         fault = await self._egress.reach(url, request.deadline_ms, secret=bool(secrets))

@@ -12,7 +12,7 @@ from ..actions import BAD_RESPONSE
 from ..composer import Failure
 from .channel import run_headers, written
 from .http import Codec
-from .port import Ask, Done, Fault
+from .port import Done, Fault, HttpRequest
 from .reading import done, parsed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ STRUCTURED = "application/cloudevents+json"
 SOURCE = "/xingqiao"
 
 
-def _asked(request: Request, now_ms: int) -> Ask:
+def _asked(request: Request, now_ms: int) -> HttpRequest:
     """An event with the parameters as its data, and the idempotency key as its id."""
     target = request.target
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -41,7 +41,7 @@ def _asked(request: Request, now_ms: int) -> Ask:
         body = {**event, "datacontenttype": "application/json", "data": request.params}
     else:
         headers |= {f"ce-{name}": _escaped(str(value)) for name, value in event.items()}
-    return Ask(method="POST", url=target.function, headers=headers, body=written(body))
+    return HttpRequest(method="POST", url=target.function, headers=headers, body=written(body))
 
 
 def _read(_request: Request, response: Response, report: Report) -> Done | Fault:

@@ -31,7 +31,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from ..actions import BAD_RESPONSE, HEADER, PERMISSION, RESERVED, UNAVAILABLE
 from ..composer import Error
 from .extras import how_to_install
-from .port import Ask, Fault
+from .port import Fault, HttpRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -69,7 +69,7 @@ class Fixed:
 
     fixed: dict[str, str] = field(repr=False)
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
         return self.fixed
 
     def refused(self) -> bool:
@@ -82,10 +82,10 @@ class Signed:
 
     secret: bytes = field(repr=False)
 
-    async def headers(self, ask: Ask, now_ms: int) -> dict[str, str]:
-        named = {name.lower(): text for name, text in ask.headers.items()}
+    async def headers(self, outgoing: HttpRequest, now_ms: int) -> dict[str, str]:
+        named = {name.lower(): text for name, text in outgoing.headers.items()}
         id, at = named.get("idempotency-key", ""), str(now_ms // 1000)
-        signed = hmac.digest(self.secret, f"{id}.{at}.".encode() + ask.body, "sha256")
+        signed = hmac.digest(self.secret, f"{id}.{at}.".encode() + outgoing.body, "sha256")
         signature = f"v1,{base64.b64encode(signed).decode()}"
         return {"webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature}
 
@@ -109,7 +109,7 @@ class Expiring:
         self._failure: CredentialsError | None = None
         self._failed_until_ms = 0
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
         async with self._fetching:
             now_ms = self._clock.now_ms()
             if now_ms >= self._fresh_until_ms:
@@ -148,8 +148,8 @@ class Lease:
         self._tokens = tokens
         self._given: dict[str, str] = {}
 
-    async def headers(self, ask: Ask, now_ms: int) -> dict[str, str]:
-        self._given = await self._tokens.headers(ask, now_ms)
+    async def headers(self, outgoing: HttpRequest, now_ms: int) -> dict[str, str]:
+        self._given = await self._tokens.headers(outgoing, now_ms)
         return self._given
 
     def refused(self) -> bool:
@@ -168,7 +168,7 @@ class AwsKeys:
     async def keys(self) -> AwsKeys:
         return self
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
         raise CredentialsError(_refusal("an AWS key is not valid for other clouds"))
 
     def refused(self) -> bool:
@@ -241,7 +241,7 @@ class Tokens:
 
     async def _granted(self, url: str, form: dict[str, str], field: str) -> tuple[str, float]:
         """Fetches a token. Returns it, and the seconds that it lives."""
-        ask = Ask(
+        outgoing = HttpRequest(
             method="POST",
             url=url,
             headers={
@@ -251,7 +251,9 @@ class Tokens:
             body=urlencode(form).encode(),
             private=True,
         )
-        answer = await self._egress.send(ask, self._clock.now_ms() + TOKEN_WAIT_MS, TOKEN_BYTES)
+        answer = await self._egress.send(
+            outgoing, self._clock.now_ms() + TOKEN_WAIT_MS, TOKEN_BYTES
+        )
         host = urlsplit(url).hostname
         if isinstance(answer, Fault):
             told = dict(answer.error) if isinstance(answer.error, dict) else {}

@@ -33,7 +33,7 @@ from ..actions import (
     UNAVAILABLE,
 )
 from ..composer import TIMEOUT, Error
-from .port import Ask, Fault, Response
+from .port import Fault, HttpRequest, Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -293,31 +293,33 @@ class Egress:
         for line in (self._open, self._inside, self._unasked):
             await line.session.close()
 
-    async def send(self, ask: Ask, deadline_ms: int, most_bytes: int) -> Response | Fault:
+    async def send(
+        self, outgoing: HttpRequest, deadline_ms: int, most_bytes: int
+    ) -> Response | Fault:
         """Sends a request, and follows redirects.
 
         Args:
-            ask: the request.
+            outgoing: the request.
             deadline_ms: the instant by which the response must have come.
             most_bytes: of its body.
         """
         ran = False
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._once(ask, deadline_ms, most_bytes)
+            answer = await self._once(outgoing, deadline_ms, most_bytes)
             if isinstance(answer, Fault):
                 doubted = ran and answer.may_have_run == "no"
                 return replace(answer, may_have_run="unknown") if doubted else answer
-            onward = _redirected(ask, answer)
+            onward = _redirected(outgoing, answer)
             if onward is None:
                 return answer
             if isinstance(onward, Fault):
                 return onward
-            ran, ask = ran or answer.status == SEE_OTHER, onward
-        return _bad(f"it is redirected more than {MAX_REDIRECTS} times", ask)
+            ran, outgoing = ran or answer.status == SEE_OTHER, onward
+        return _bad(f"it is redirected more than {MAX_REDIRECTS} times", outgoing)
 
     async def reach(self, url: str, deadline_ms: int, *, secret: bool = False) -> Fault | None:
         """Connects without a request: checks that the host answers and that the rules allow it."""
-        ask, place = Ask(method="GET", url=url), URL(url, encoded=True)
+        outgoing, place = HttpRequest(method="GET", url=url), URL(url, encoded=True)
         tls = ssl.create_default_context() if place.scheme == "https" else None
         left_s = max(0.001, min(CONNECT_S, (deadline_ms - self._clock.now_ms()) / 1000))
         resolver = (self._inside if secret and tls is None else self._open).resolver
@@ -333,44 +335,50 @@ class Egress:
                 )
                 writer.close()
         except TimeoutError:
-            return _late(ask, sent=False)
+            return _late(outgoing, sent=False)
         except OSError as error:
-            return _unsent(ask, error)
+            return _unsent(outgoing, error)
         return None
 
-    async def _once(self, ask: Ask, deadline_ms: int, most_bytes: int) -> Response | Fault:
+    async def _once(
+        self, outgoing: HttpRequest, deadline_ms: int, most_bytes: int
+    ) -> Response | Fault:
         sending = _Sending()
         left_s = (deadline_ms - self._clock.now_ms()) / 1000
         if left_s <= 0:
-            return _late(ask, sent=False)
+            return _late(outgoing, sent=False)
         try:
             async with asyncio.timeout(left_s):
-                return await self._sent(ask, most_bytes, sending)
+                return await self._sent(outgoing, most_bytes, sending)
         except TimeoutError:
-            return _late(ask, sent=sending.sent)
+            return _late(outgoing, sent=sending.sent)
         except _UnspeakableError as error:
-            return Fault.saying(INVALID_REQUEST, f"{_origin(ask)}: {error}", "no")
+            return Fault.saying(INVALID_REQUEST, f"{_origin(outgoing)}: {error}", "no")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _failed(ask, error, sent=sending.sent)
+            return _failed(outgoing, error, sent=sending.sent)
 
-    async def _sent(self, ask: Ask, most_bytes: int, sending: _Sending) -> Response | Fault:
-        url = URL(ask.url, encoded=True)
-        headers = merged(OURS, ask.headers, ask.secrets)
+    async def _sent(
+        self, outgoing: HttpRequest, most_bytes: int, sending: _Sending
+    ) -> Response | Fault:
+        url = URL(outgoing.url, encoded=True)
+        headers = merged(OURS, outgoing.headers, outgoing.secrets)
         if not all(_speakable(text) for text in headers.values()):
             raise _UnspeakableError("a header holds what HTTP does not allow, such as a line's end")
         for name in headers:
             if not _NAME.fullmatch(name) or name.lower() in FRAMING:
                 raise _UnspeakableError(f"{name!r:.100} is not an allowed header")
-        bare = (ask.secrets or ask.private) and url.scheme == "http"
+        bare = (outgoing.secrets or outgoing.private) and url.scheme == "http"
         if url.scheme not in ("http", "https") or not url.host:
-            return _bad("its address is none that can be asked", ask, sent=False)
-        line = self._unasked if ask.by_operator else self._inside if bare else self._open
+            return _bad("its address is none that can be asked", outgoing, sent=False)
+        line = self._unasked if outgoing.by_operator else self._inside if bare else self._open
         line.resolver.check(url)
         async with line.session.request(
-            ask.method,
+            outgoing.method,
             url,
             headers=headers,
-            data=io.BytesIO(ask.body) if len(ask.body) > PIECE_BYTES else ask.body or None,
+            data=io.BytesIO(outgoing.body)
+            if len(outgoing.body) > PIECE_BYTES
+            else outgoing.body or None,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S),
             middlewares=(sending,),
@@ -382,22 +390,22 @@ class Egress:
                 if len(body) > most_bytes:
                     if response.status not in OK:  # its status says enough
                         break
-                    text = f"{_origin(ask)} answers with more than {most_bytes} bytes"
+                    text = f"{_origin(outgoing)} answers with more than {most_bytes} bytes"
                     return Fault.saying(PAYLOAD_TOO_LARGE, text, "unknown")
             told = {name.lower(): _readable(value) for name, value in response.headers.items()}
             return Response(response.status, told, bytes(body))
 
 
-def _failed(ask: Ask, error: Exception, *, sent: bool) -> Fault:
+def _failed(outgoing: HttpRequest, error: Exception, *, sent: bool) -> Fault:
     """The Fault of a request that got no response."""
     if isinstance(error, (aiohttp.InvalidURL, ValueError)) and not sent:
-        return _bad("its address is none that can be asked", ask, sent=False)
+        return _bad("its address is none that can be asked", outgoing, sent=False)
     if not sent:
         cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-        return _unsent(ask, cause)
+        return _unsent(outgoing, cause)
     if isinstance(error, aiohttp.ClientResponseError):
-        return _bad("the response is not valid HTTP", ask)
-    text = f"{_origin(ask)} cut the connection before it had answered"
+        return _bad("the response is not valid HTTP", outgoing)
+    text = f"{_origin(outgoing)} cut the connection before it had answered"
     return Fault.saying(LOST, text, "unknown", transient=True)
 
 
@@ -411,27 +419,27 @@ def _speakable(text: str) -> bool:
     return text.isprintable() and text == text.strip()
 
 
-def _redirected(ask: Ask, response: Response) -> Ask | Fault | None:
+def _redirected(outgoing: HttpRequest, response: Response) -> HttpRequest | Fault | None:
     """The next request of a redirect; a Fault if it must not be followed."""
     location = response.headers.get("location")
     if location is None or response.status not in (*SAME_METHOD, *MOVED, SEE_OTHER):
         return None
     try:
-        url = urljoin(ask.url, location)
+        url = urljoin(outgoing.url, location)
     except ValueError:
-        return _bad("it is redirected to something that is not a URL", ask)
-    if response.status in MOVED and ask.method not in SAFE:
-        return _bad(f"it has moved to {_shown(url)}: change the action's URL", ask)
-    before, after = urlsplit(ask.url), urlsplit(url)
+        return _bad("it is redirected to something that is not a URL", outgoing)
+    if response.status in MOVED and outgoing.method not in SAFE:
+        return _bad(f"it has moved to {_shown(url)}: change the action's URL", outgoing)
+    before, after = urlsplit(outgoing.url), urlsplit(url)
     if before.scheme == "https" and after.scheme == "http":
-        return _bad(f"it is redirected to {_shown(url)}, which has no TLS", ask)
-    onward = replace(ask, url=url)
-    if response.status == SEE_OTHER and ask.method not in SAFE:
+        return _bad(f"it is redirected to {_shown(url)}, which has no TLS", outgoing)
+    onward = replace(outgoing, url=url)
+    if response.status == SEE_OTHER and outgoing.method not in SAFE:
         onward = replace(onward, method="GET", body=b"")
-    if ask.private and onward.body and before[:2] != after[:2]:
-        return _bad(f"it is redirected to {_shown(url)}, which must not know its secrets", ask)
+    if outgoing.private and onward.body and before[:2] != after[:2]:
+        return _bad(f"it is redirected to {_shown(url)}, which must not know its secrets", outgoing)
     if before[:2] != after[:2]:
-        headers = {name: text for name, text in ask.headers.items() if name.lower() in _KEPT}
+        headers = {name: text for name, text in outgoing.headers.items() if name.lower() in _KEPT}
         onward = replace(onward, headers=headers, secrets={}, by_operator=False)
     return onward
 
@@ -441,29 +449,29 @@ def _readable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _late(ask: Ask, *, sent: bool) -> Fault:
+def _late(outgoing: HttpRequest, *, sent: bool) -> Fault:
     if sent:
-        text = f"{_origin(ask)} had not answered by the deadline; the function may still run"
+        text = f"{_origin(outgoing)} had not answered by the deadline; the function may still run"
         return Fault.saying(TIMEOUT, text, "unknown", transient=True)
-    text = f"{_origin(ask)} could not be reached in time"
+    text = f"{_origin(outgoing)} could not be reached in time"
     return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
 
-def _unsent(ask: Ask, error: Exception) -> Fault:
+def _unsent(outgoing: HttpRequest, error: Exception) -> Fault:
     if isinstance(error, _RefusedError):
         return Fault.saying(PERMISSION, str(error), "no")
     why = str(error) or type(error).__name__
-    text = f"{_origin(ask)} cannot be reached: {why}"
+    text = f"{_origin(outgoing)} cannot be reached: {why}"
     return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
 
-def _bad(why: str, ask: Ask, *, sent: bool = True) -> Fault:
+def _bad(why: str, outgoing: HttpRequest, *, sent: bool = True) -> Fault:
     may_have_run = "unknown" if sent else "no"
-    return Fault.saying(BAD_RESPONSE, f"{_origin(ask)}: {why}", may_have_run)  # type: ignore[arg-type]
+    return Fault.saying(BAD_RESPONSE, f"{_origin(outgoing)}: {why}", may_have_run)  # type: ignore[arg-type]
 
 
-def _origin(ask: Ask) -> str:
-    parts = urlsplit(ask.url)
+def _origin(outgoing: HttpRequest) -> str:
+    parts = urlsplit(outgoing.url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 

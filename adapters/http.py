@@ -13,7 +13,7 @@ from ..actions import GCP
 from ..composer import Failure, Scope, Template
 from .channel import filled, invalid, report_of, run_headers, with_query, written
 from .egress import merged
-from .port import Ask, Done, Fault
+from .port import Done, Fault, HttpRequest
 from .reading import OK, done, fault_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BODILESS = ("GET", "HEAD", "DELETE")
 class Codec:
     """Makes a request from parameters (`asked`, which is given the time) and a value from a success (`read`)."""
 
-    asked: Callable[[Request, int], Ask | Fault]
+    asked: Callable[[Request, int], HttpRequest | Fault]
     read: Callable[[Request, Response, Report], Done | Fault]
 
 
@@ -56,8 +56,10 @@ class HttpAdapter:
         return made
 
     async def invoke(self, request: Request) -> Answer:
-        ask = self._codec.asked(request, self._channel.now_ms)
-        response = ask if isinstance(ask, Fault) else await self._channel.send(request, ask)
+        outgoing = self._codec.asked(request, self._channel.now_ms)
+        response = (
+            outgoing if isinstance(outgoing, Fault) else await self._channel.send(request, outgoing)
+        )
         if isinstance(response, Fault):
             return response
         report = report_of(response)
@@ -75,7 +77,7 @@ class HttpAdapter:
         return await self._channel.reach(request, request.target.function)
 
 
-def _asked(request: Request, _now_ms: int) -> Ask | Fault:
+def _asked(request: Request, _now_ms: int) -> HttpRequest | Fault:
     """Makes a request from an action's options and its parameters."""
     target, params = request.target, request.params
     method = target.option("method", "POST")
@@ -92,14 +94,14 @@ def _asked(request: Request, _now_ms: int) -> Ask | Fault:
     if method in BODILESS and "body" not in target.options:
         left = {name: value for name, value in params.items() if name not in used}
         headers = merged(run_headers(request, body=False), given)
-        return Ask(method=method, url=with_query(address, left), headers=headers)
+        return HttpRequest(method=method, url=with_query(address, left), headers=headers)
     body: JSON | Failure = params
     if "body" in target.options:
         body = Template.from_json(target.options["body"]).fill(Scope(params, {}))
     if isinstance(body, Failure):
         return invalid(body)
     headers = merged(run_headers(request), given)
-    return Ask(method=method, url=address, headers=headers, body=written(body))
+    return HttpRequest(method=method, url=address, headers=headers, body=written(body))
 
 
 def _read(request: Request, response: Response, report: Report) -> Done | Fault:

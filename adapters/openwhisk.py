@@ -13,7 +13,7 @@ from urllib.parse import quote
 from ..actions import BAD_RESPONSE, CRASHED, LOST
 from ..composer import APPLICATION_ERROR, TIMEOUT, Name
 from .channel import report_of, run_headers, written
-from .port import Ask, Done, Fault, Pending, Report
+from .port import Done, Fault, HttpRequest, Pending, Report
 from .reading import fault_of, parsed, retry_after_ms, unheard
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ class WhiskAdapter:
     async def invoke(self, request: Request) -> Answer:
         blocking = "true" if request.target.option("wait", "blocking") == "blocking" else "false"
         url = f"{_action(request.target)}?blocking={blocking}&result=false"
-        ask = Ask(
+        outgoing = HttpRequest(
             method="POST", url=url, headers=run_headers(request), body=written(request.params)
         )
-        response = await self._channel.send(request, ask)
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         record = _object(response)
@@ -59,8 +59,8 @@ class WhiskAdapter:
         return fault_of(response, self._channel.now_ms, report_of(response))
 
     async def poll(self, request: Request, receipt: Receipt) -> Answer:
-        ask = Ask(method="GET", url=_activation(request.target, receipt))
-        response = await self._channel.send(request, ask)
+        outgoing = HttpRequest(method="GET", url=_activation(request.target, receipt))
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         record = _object(response)
@@ -74,13 +74,13 @@ class WhiskAdapter:
 
     async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
         """Asks the host to cancel. Our servers do; others answer that they cannot, and the run goes on."""
-        ask = Ask(method="DELETE", url=_activation(request.target, receipt))
-        response = await self._channel.send(request, ask)
+        outgoing = HttpRequest(method="DELETE", url=_activation(request.target, receipt))
+        response = await self._channel.send(request, outgoing)
         return response if isinstance(response, Fault) else None
 
     async def check(self, request: Request) -> Fault | str:
-        ask = Ask(method="GET", url=f"{_action(request.target)}?code=false")
-        response = await self._channel.send(request, ask)
+        outgoing = HttpRequest(method="GET", url=f"{_action(request.target)}?code=false")
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         if response.status != OK:

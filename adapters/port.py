@@ -17,7 +17,7 @@ Receipt: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class HttpRequest:
     """An HTTP request.
 
     `secrets` are headers for this origin only. A `private` request has a secret in its address or its body,
@@ -50,7 +50,7 @@ class Authorizer(Protocol):
     credentials again if it can get others.
     """
 
-    async def headers(self, ask: Ask, now_ms: int) -> dict[str, str]:
+    async def headers(self, outgoing: HttpRequest, now_ms: int) -> dict[str, str]:
         """The headers with the credentials for a request."""
 
     def refused(self) -> bool:

@@ -138,7 +138,7 @@ class WorkerPool:
         if not self._size:
             loop.call_soon(self.finished, assignment, _STOPPING, None)
             return
-        assignment.asked = loop.time()
+        assignment.queued_s = loop.time()
         self._waiting.setdefault(assignment.key, deque()).append(assignment)
         if self._workers.get(assignment.key):
             loop.call_later(PATIENCE_S, self._grow, assignment)
@@ -164,7 +164,7 @@ class WorkerPool:
         waiting = self._waiting.get(assignment.key)
         if (
             not waiting
-            or waiting[0].asked > assignment.asked
+            or waiting[0].queued_s > assignment.queued_s
             or self._starting(assignment.key) >= len(waiting)
         ):
             return
@@ -175,7 +175,7 @@ class WorkerPool:
 
     @staticmethod
     def _late(assignment: Assignment) -> bool:
-        return asyncio.get_running_loop().time() - assignment.asked > FAIR_S
+        return asyncio.get_running_loop().time() - assignment.queued_s > FAIR_S
 
     def _starting(self, key: Key) -> int:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
@@ -311,12 +311,12 @@ class WorkerPool:
             if assignments and (key not in self._workers or self._late(assignments[0]))
             if not self._starting(key)
         ]
-        return min(starved, key=lambda key: self._waiting[key][0].asked, default=None)
+        return min(starved, key=lambda key: self._waiting[key][0].queued_s, default=None)
 
     def _unfair(self, starved: Key, assignment: Assignment) -> bool:
         """True if other code has waited too long, and longer than this assignment."""
         oldest = self._waiting[starved][0]
-        return oldest.asked < assignment.asked and self._late(oldest)
+        return oldest.queued_s < assignment.queued_s and self._late(oldest)
 
     def _reap(self, worker: Worker, uses: int) -> None:
         if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
@@ -328,7 +328,7 @@ class WorkerPool:
         if not self._size:
             self.finished(assignment, _STOPPING, None)
             return
-        assignment.asked = asyncio.get_running_loop().time()
+        assignment.queued_s = asyncio.get_running_loop().time()
         self._waiting.setdefault(assignment.key, deque()).appendleft(assignment)
         self._start(assignment.key)
 

@@ -12,7 +12,7 @@ import orjson
 
 from ...composer import TIMEOUT, Failure, Success
 from ..kinds import NODE
-from ..lambdas import answered, asked, cut_off, function_of
+from ..lambdas import function_of, handler_outcome, handler_request, lambda_failure
 from ..outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -81,8 +81,8 @@ class WorkerSettings:
 class Assignment:
     """An invocation on its way through a worker."""
 
-    __slots__ = ("asked", "code", "done", "function", "init_ms", "invocation", "key", "log_left",
-                 "logs", "sent", "started_ms")  # fmt: skip
+    __slots__ = ("code", "done", "function", "init_ms", "invocation", "key", "log_left",
+                 "logs", "queued_s", "sent", "started_ms")  # fmt: skip
 
     def __init__(
         self, invocation: Invocation, code: Code, done: Callable[[Completion], None]
@@ -92,7 +92,7 @@ class Assignment:
         self.key = Key(invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
         inline = invocation.function is not None
         self.function = None if inline else function_of(invocation.action)
-        self.asked = 0.0  # by the event loop's clock
+        self.queued_s = 0.0  # by the event loop's clock
         self.sent = 0  # the number of workers that have got it
         self.started_ms = 0
         self.init_ms: int | None = None
@@ -181,7 +181,9 @@ class Worker:
         self._owner.ended(self)
         if assignment is not None and failure is not None:
             told = (
-                failure if assignment.function is None else cut_off(failure, assignment.invocation)
+                failure
+                if assignment.function is None
+                else lambda_failure(failure, assignment.invocation)
             )
             self._owner.finished(assignment, told, None)
 
@@ -214,7 +216,7 @@ class Worker:
             key = make_key(invocation.namespace, deadline_ms)
         params: JSON = invocation.params
         if assignment.function is not None:
-            params = asked(invocation, assignment.function, deadline_ms)
+            params = handler_request(invocation, assignment.function, deadline_ms)
         request: dict[str, JSON] = {
             "params": params,
             "env": {
@@ -244,7 +246,9 @@ class Worker:
             return  # a message without a request
         match document:
             case {"value": value, **rest} if _fits(assignment, value, rest):
-                outcome = outcome_of(value) if assignment.function is None else answered(value)
+                outcome = (
+                    outcome_of(value) if assignment.function is None else handler_outcome(value)
+                )
                 self._finish(outcome, document.get("variables"))
             case {"log": str(line)}:
                 self._log(assignment, line)
@@ -317,7 +321,7 @@ class Worker:
         told = Failure(UNAVAILABLE, text)
         self._owner.finished(
             assignment,
-            told if assignment.function is None else cut_off(told, assignment.invocation),
+            told if assignment.function is None else lambda_failure(told, assignment.invocation),
             None,
         )
 

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 from ...actions import INVALID_REQUEST, LOST, NOT_FOUND
 from ...composer import CANCELLED, TIMEOUT, Failure
 from ..channel import JSON_TYPE, encoded
-from ..port import Ask, Done, Fault, Pending, Report
+from ..port import Done, Fault, HttpRequest, Pending, Report
 from ..reading import parsed
 from .completions import TOKEN
 from .faults import error_name
@@ -103,8 +103,8 @@ class LambdaAdapter:
         if isinstance(place, Fault):
             return place
         path = f"{API}{quote(request.target.function, safe='')}/invocations{_query(request.target)}"
-        ask = Ask(method="POST", url=path, headers=headers, body=body)
-        return await self._aws.send(request, place, ask)
+        outgoing = HttpRequest(method="POST", url=path, headers=headers, body=body)
+        return await self._aws.send(request, place, outgoing)
 
     async def _place(self, request: Request) -> Place | Fault:
         target = request.target
@@ -146,7 +146,7 @@ class LambdaAdapter:
             {"DurableExecutionName": name_of(request.key), **_qualified(request.target)}
         )
         path = f"functions/{quote(name, safe='')}/durable-executions?{query}"
-        response = await self._durable(request, Ask(method="GET", url=path))
+        response = await self._durable(request, HttpRequest(method="GET", url=path))
         if isinstance(response, Fault):
             return response
         if response.status != OK:
@@ -156,16 +156,18 @@ class LambdaAdapter:
         found = first.get("DurableExecutionArn") if isinstance(first, dict) else None
         return found if isinstance(found, str) else None
 
-    async def _durable(self, request: Request, ask: Ask) -> Response | Fault:
+    async def _durable(self, request: Request, outgoing: HttpRequest) -> Response | Fault:
         place = await self._place(request)
         if isinstance(place, Fault):
             return place
-        return await self._aws.send(request, place, replace(ask, url=DURABLE_API + ask.url))
+        return await self._aws.send(
+            request, place, replace(outgoing, url=DURABLE_API + outgoing.url)
+        )
 
     async def poll(self, request: Request, receipt: Receipt) -> Answer:
         path = f"durable-executions/{quote(receipt['execution'], safe='')}"
         looked = await self._durable(
-            request, Ask(method="GET", url=f"{path}?IncludeExecutionData=false")
+            request, HttpRequest(method="GET", url=f"{path}?IncludeExecutionData=false")
         )
         if isinstance(looked, Fault):
             return looked
@@ -176,7 +178,7 @@ class LambdaAdapter:
         if looked.status != OK:
             return self._unfound(self._aws.refusal(looked), receipt)
         whole = await self._durable(
-            request, Ask(method="GET", url=f"{path}?IncludeExecutionData=true")
+            request, HttpRequest(method="GET", url=f"{path}?IncludeExecutionData=true")
         )
         if isinstance(whole, Fault):
             return whole
@@ -197,7 +199,7 @@ class LambdaAdapter:
         body = b'{"ErrorType":"Cancelled","ErrorMessage":"Nobody waits for it any more."}'
         headers = {"Content-Type": JSON_TYPE}
         response = await self._durable(
-            request, Ask(method="POST", url=path, headers=headers, body=body)
+            request, HttpRequest(method="POST", url=path, headers=headers, body=body)
         )
         if isinstance(response, Fault):
             return response

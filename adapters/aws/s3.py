@@ -23,7 +23,7 @@ from ...actions import (
     Retrying,
 )
 from ..objects import MAX_PAGE, ObjectEntry, ObjectPart, Page
-from ..port import Ask, Fault
+from ..port import Fault, HttpRequest
 from ..reading import MAX_SHOWN
 from .wire import Place
 
@@ -64,7 +64,9 @@ class S3Objects:
     ) -> ObjectPart | Fault:
         headers = {"Range": f"bytes={span[0]}-{span[1] - 1}"} | ({"If-Match": etag} if etag else {})
         query = {"versionId": version} if version else {}
-        answer = await self._asked(bucket, key, query, Ask(method="GET", url="", headers=headers))
+        answer = await self._asked(
+            bucket, key, query, HttpRequest(method="GET", url="", headers=headers)
+        )
         if isinstance(answer, Fault):
             return answer
         told = _RANGE.fullmatch(answer.headers.get("content-range", ""))
@@ -78,7 +80,7 @@ class S3Objects:
         count = str(max(1, min(most, MAX_PAGE)))
         query = {"list-type": "2", "encoding-type": "url", "prefix": prefix, "max-keys": count}
         query |= {"continuation-token": after} if after else {}
-        answer = await self._asked(bucket, "", query, Ask(method="GET", url=""))
+        answer = await self._asked(bucket, "", query, HttpRequest(method="GET", url=""))
         if isinstance(answer, Fault):
             return answer
         try:
@@ -89,14 +91,14 @@ class S3Objects:
 
     async def write(self, bucket: str, key: str, body: bytes) -> Fault | None:
         headers = {"Content-Type": "application/json"}
-        ask = Ask(method="PUT", url="", headers=headers, body=body)
-        answer = await self._asked(bucket, key, {}, ask)
+        outgoing = HttpRequest(method="PUT", url="", headers=headers, body=body)
+        answer = await self._asked(bucket, key, {}, outgoing)
         return answer if isinstance(answer, Fault) else None
 
     # --- requests ----------------------------------------------------------------------------
 
     async def _asked(
-        self, bucket: str, key: str, query: dict[str, str], ask: Ask
+        self, bucket: str, key: str, query: dict[str, str], outgoing: HttpRequest
     ) -> Response | Fault:
         """Sends a request, and retries it if that may help: no request here does harm twice."""
         lost = any(part in (".", "..") for part in key.split("/"))  # clients resolve those
@@ -106,22 +108,22 @@ class S3Objects:
         path = f"/{bucket}/{quote(key, safe='/~')}"
         # The signature needs the query in order, with spaces as %20.
         named = urlencode(sorted(query.items()), quote_via=quote, safe="~")
-        ask = replace(ask, url=f"{path}?{named}" if named else path)
+        outgoing = replace(outgoing, url=f"{path}?{named}" if named else path)
         return await self._aws.repeated(
             self._request,
-            lambda: self._once(bucket, ask),
+            lambda: self._once(bucket, outgoing),
             Retrying(),
-            f"{self._request.key}/{ask.url}",
+            f"{self._request.key}/{outgoing.url}",
             repeatable=True,
         )
 
-    async def _once(self, bucket: str, ask: Ask) -> Response | Fault:
+    async def _once(self, bucket: str, outgoing: HttpRequest) -> Response | Fault:
         """Sends a request to the bucket's region. S3 names the region if another one is asked."""
         while True:
             place = await self._place(bucket)
             if isinstance(place, Fault):
                 return place
-            answer = await self._aws.send(self._request, place, ask)
+            answer = await self._aws.send(self._request, place, outgoing)
             if isinstance(answer, Fault) or answer.status in OK or answer.status == NO_RANGE:
                 return answer
             region = answer.headers.get("x-amz-bucket-region", place.region)

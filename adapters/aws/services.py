@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from ...actions import BAD_RESPONSE, Retrying
 from ...composer import Error, frozen
-from ..port import Ask, Fault, error_document
+from ..port import Fault, HttpRequest, error_document
 from ..reading import retry_after_ms
 from .faults import meaning, quotes_secrets, refused_text
 from .signing import S3
@@ -82,7 +82,7 @@ class _Written(NamedTuple):
     """A request that botocore has written, the client that wrote it, and the client's context of it."""
 
     place: Place
-    ask: Ask
+    outgoing: HttpRequest
     client: Any
     context: dict[str, Any]
 
@@ -133,7 +133,7 @@ class AwsServices:
         async def once() -> Answer | Fault:
             nonlocal refused
             refused = None
-            response = await self._aws.send(request, written.place, written.ask)
+            response = await self._aws.send(request, written.place, written.outgoing)
             if isinstance(response, Fault):
                 return response
             found = await loop.run_in_executor(
@@ -229,8 +229,10 @@ def _asked(client: Any, request: Any) -> _Written:
         raise ParameterError("an operation between two regions is not supported")
     kept = {name: text for name, text in headers.items() if name not in SDKS_OWN}
     url = parts._replace(scheme="", netloc="").geturl()
-    ask = Ask(method=prepared.method, url=url, headers={"accept": "*/*", **kept}, body=body)
-    return _Written(place, ask, client, request.context)
+    outgoing = HttpRequest(
+        method=prepared.method, url=url, headers={"accept": "*/*", **kept}, body=body
+    )
+    return _Written(place, outgoing, client, request.context)
 
 
 def _host(client: Any, host: str) -> str:

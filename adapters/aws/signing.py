@@ -18,7 +18,7 @@ from ..port import Fault
 
 if TYPE_CHECKING:
     from ...actions import Clock
-    from ..port import Ask
+    from ..port import HttpRequest
 
 AGAIN_MS = 30_000  # the chain is not called more often, even if its keys are refused
 SIGNED = ("X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256", "Authorization")
@@ -95,7 +95,7 @@ class Chain:
         found = self._credentials.get_frozen_credentials()
         return AwsKeys(found.access_key, found.secret_key, found.token)
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
         text = "this server's AWS credentials are not valid for other clouds"
         raise CredentialsError(Fault.saying(PERMISSION, text, "no"))
 
@@ -115,14 +115,16 @@ class Signer:
     service: str
     region: str
 
-    async def headers(self, ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, outgoing: HttpRequest, _now_ms: int) -> dict[str, str]:
         from botocore.auth import S3SigV4Auth, SigV4Auth  # noqa: PLC0415  an optional dependency
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
         from botocore.credentials import Credentials  # noqa: PLC0415
 
         keys = self.keys
         credentials = Credentials(keys.access_key, keys.secret_key, keys.session_token)
-        request = AWSRequest(method=ask.method, url=ask.url, headers=ask.headers, data=ask.body)
+        request = AWSRequest(
+            method=outgoing.method, url=outgoing.url, headers=outgoing.headers, data=outgoing.body
+        )
         scheme = S3SigV4Auth if self.service == S3 else SigV4Auth
         scheme(credentials, self.service, self.region).add_auth(request)
         return {name: request.headers[name] for name in SIGNED if name in request.headers}

@@ -24,7 +24,7 @@ from ...actions import BAD_RESPONSE, INVALID_REQUEST, PAYLOAD_TOO_LARGE, PERMISS
 from ...composer import Error, Failure
 from ..channel import report_of
 from ..credentials import CredentialsError
-from ..port import Ask, Done, Fault
+from ..port import Done, Fault, HttpRequest
 from ..reading import parsed
 from ..retrying import wait_before_retry
 from .faults import refusal
@@ -96,7 +96,7 @@ class Aws:
             self._places[service, region] = found
             return found
 
-    async def send(self, request: Request, place: Place, ask: Ask) -> Response | Fault:
+    async def send(self, request: Request, place: Place, outgoing: HttpRequest) -> Response | Fault:
         """Sends a signed request. Its URL is a path at the place."""
         source = request.authorizer
         if not isinstance(source, KeySource):
@@ -114,8 +114,8 @@ class Aws:
         # The token is for the function, not for AWS: it is in the payload, and not in a header.
         signer = Signer(keys, place.service, place.region)
         signed = replace(request, authorizer=signer, token="", callback="")
-        ask = replace(ask, url=place.url + ask.url, by_operator=True)
-        return await self._channel.send(signed, ask)
+        outgoing = replace(outgoing, url=place.url + outgoing.url, by_operator=True)
+        return await self._channel.send(signed, outgoing)
 
     async def repeated(
         self,
@@ -159,13 +159,13 @@ class Aws:
 
         https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
         """
-        ask = Ask(
+        outgoing = HttpRequest(
             method="POST",
             url="/",
             headers={"Content-Type": JSON_1_0, "X-Amz-Target": operation},
             body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
         )
-        response = await self.send(request, place, ask)
+        response = await self.send(request, place, outgoing)
         if isinstance(response, Fault) or response.status != OK:
             return response
         doc = parsed(response.body) if response.body else {}

@@ -14,9 +14,11 @@ from tests.kit.actions.things import StandingClock
 from tests.kit.adapters.aws_world import KEYS, environment, live_in
 from xingqiao.adapters.aws.signing import AGAIN_MS, Chain, KeySource, Signer
 from xingqiao.adapters.credentials import AwsKeys, CredentialsError
-from xingqiao.adapters.port import Ask
+from xingqiao.adapters.port import HttpRequest
 
-ASK = Ask(method="POST", url="https://lambda.eu-west-1.amazonaws.com/2015-03-31/x?Qualifier=a%20b")
+ASK = HttpRequest(
+    method="POST", url="https://lambda.eu-west-1.amazonaws.com/2015-03-31/x?Qualifier=a%20b"
+)
 GIVES = """
 import json, sys
 with open({count!r}, "a") as file:
