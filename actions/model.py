@@ -157,9 +157,7 @@ class Action(Named):
             notes["binding"] = f"{self.called.namespace}/{self.called.package}"
         about: dict[str, JSON] = {"version": self.version, "annotations": listed(notes)}
         if self.components:
-            about["conducts"] = (
-                False  # OpenWhisk tells a sequence from what a conductor action leads
-            )
+            about["conducts"] = False  # OpenWhisk tells sequences from conductor actions
         return json.dumps(about, ensure_ascii=False).encode()
 
     @cached_property

@@ -54,7 +54,7 @@ class AzureAdapter:
     async def invoke(self, request: Request) -> Answer:
         if request.target.kind == DURABLE:
             return await self._start(request)
-        outgoing = _asked(request)
+        outgoing = _http_request(request)
         response = (
             outgoing if isinstance(outgoing, Fault) else await self._channel.send(request, outgoing)
         )
@@ -117,10 +117,10 @@ class AzureAdapter:
             return body
         instance = _instance(request)
         receipt: Receipt = {"url": f"{_api(request)}/instances/{instance}", "secret": ""}
-        before = await self._looked_up(request, receipt["url"])
+        before = await self._lookup(request, receipt["url"])
         if isinstance(before, Fault):
             return before
-        if _stands(before):
+        if _runs_or_succeeded(before):
             known = Done({"instanceId": instance}, report_of(before))
             return known if operation == "start" else Pending(receipt, 0, known.report)
         url = f"{_api(request)}/orchestrators/{quote(request.target.function)}/{instance}"
@@ -134,7 +134,7 @@ class AzureAdapter:
         begun = Done({"instanceId": instance}, report)
         return begun if operation == "start" else self._pending(receipt, response)
 
-    async def _looked_up(self, request: Request, url: str) -> Response | Fault:
+    async def _lookup(self, request: Request, url: str) -> Response | Fault:
         """The response about an instance, also if there is none; a Fault if the lookup failed."""
         asked = replace(request, token="", callback="")
         found = await self._channel.send(asked, HttpRequest(method="GET", url=url))
@@ -189,7 +189,7 @@ class AzureAdapter:
         return "its orchestrations can be listed"
 
 
-def _asked(request: Request) -> HttpRequest | Fault:
+def _http_request(request: Request) -> HttpRequest | Fault:
     target = request.target
     route = filled(target.function, request.params, url=True)
     if isinstance(route, Fault):
@@ -241,7 +241,7 @@ def _status_in(response: Response) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and "runtimeStatus" in value else None
 
 
-def _stands(response: Response) -> bool:
+def _runs_or_succeeded(response: Response) -> bool:
     """True if an orchestration is running or has succeeded."""
     status = (_status_in(response) or {}).get("runtimeStatus")
     return status in RUNNING or status == COMPLETED

@@ -77,7 +77,7 @@ class Channel:
         except CredentialsError as error:
             return error.fault
         except TimeoutError:
-            text = "no credentials could be had by the deadline"
+            text = "no credentials were available by the deadline"
             return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
     async def reach(self, request: Request, url: str) -> Fault | str:

@@ -23,7 +23,7 @@ STRUCTURED = "application/cloudevents+json"
 SOURCE = "/xingqiao"
 
 
-def _asked(request: Request, now_ms: int) -> HttpRequest:
+def _write(request: Request, now_ms: int) -> HttpRequest:
     """An event with the parameters as its data, and the idempotency key as its id."""
     target = request.target
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -65,4 +65,4 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode())
 
 
-EVENTS = Codec(_asked, _read)
+EVENTS = Codec(_write, _read)

@@ -29,9 +29,9 @@ BODILESS = ("GET", "HEAD", "DELETE")
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Makes a request from parameters (`asked`, which is given the time) and a value from a success (`read`)."""
+    """Makes a request from parameters (`write`, which is given the time) and a value from a success (`read`)."""
 
-    asked: Callable[[Request, int], HttpRequest | Fault]
+    write: Callable[[Request, int], HttpRequest | Fault]
     read: Callable[[Request, Response, Report], Done | Fault]
 
 
@@ -56,7 +56,7 @@ class HttpAdapter:
         return made
 
     async def invoke(self, request: Request) -> Answer:
-        outgoing = self._codec.asked(request, self._channel.now_ms)
+        outgoing = self._codec.write(request, self._channel.now_ms)
         response = (
             outgoing if isinstance(outgoing, Fault) else await self._channel.send(request, outgoing)
         )
@@ -77,7 +77,7 @@ class HttpAdapter:
         return await self._channel.reach(request, request.target.function)
 
 
-def _asked(request: Request, _now_ms: int) -> HttpRequest | Fault:
+def _write(request: Request, _now_ms: int) -> HttpRequest | Fault:
     """Makes a request from an action's options and its parameters."""
     target, params = request.target, request.params
     method = target.option("method", "POST")
@@ -112,4 +112,4 @@ def _read(request: Request, response: Response, report: Report) -> Done | Fault:
     return Done({"status": response.status, "headers": headers, "body": answer.value}, report)
 
 
-PLAIN = Codec(_asked, _read)
+PLAIN = Codec(_write, _read)

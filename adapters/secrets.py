@@ -87,8 +87,8 @@ class Authorizers:
             )
         if remote.option("audience") and not _same_origin(audience, remote.function):
             raise SecretError(
-                "'audience' must be of the function's own host when the server itself asks: else the "
-                "function could show what it is given elsewhere, and be taken for this server"
+                "'audience' must be of the function's own host if the server's own credentials are used: "
+                "else the function could use the token elsewhere, in this server's name"
             )
         place = remote.kind, "" if remote.kind.startswith("aws:") else audience
         if place not in self._ambient:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SLACK_BYTES = 1 << 20  # of a line from a worker, above the longest result and log line
 GARBLED_BYTES = 1 << 10  # shown of a line that is not JSON
-OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
+OUTPUT_BYTES = 64 << 10  # of a worker's children's output, read at once
 COUNT_BYTES = 8  # of the number that a worker writes when user code begins
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
 LINE_BYTES = 32 << 10  # a longer line is split

@@ -77,7 +77,7 @@ class Completions:
     ) -> None:
         self._aws, self._keys, self._queue, self._complete = aws, keys, queue, complete
         self.tally = Tally()
-        self._taking: set[str] = set()  # tokens whose completions are not durable yet
+        self._completing: set[str] = set()  # tokens whose completions are not durable yet
         self._tasks = asyncio.TaskGroup()
         self._free = asyncio.Semaphore(WORKERS)
         self._listening: asyncio.Task[None]
@@ -115,14 +115,14 @@ class Completions:
 
     async def _batch(self, messages: list[dict[str, Any]]) -> None:
         try:
-            done = await asyncio.gather(*(self._taken_in(message) for message in messages))
+            done = await asyncio.gather(*(self._complete_step(message) for message in messages))
             handles = [m["ReceiptHandle"] for m, gone in zip(messages, done, strict=True) if gone]
             if handles:
                 await self._deleted(handles)
         finally:
             self._free.release()
 
-    async def _taken_in(self, message: dict[str, Any]) -> bool:
+    async def _complete_step(self, message: dict[str, Any]) -> bool:
         """Completes the step of a message. True if the message can be deleted."""
         id = str(message.get("MessageId"))[:100]
         found = completion_of(str(message.get("Body")))
@@ -131,9 +131,9 @@ class Completions:
             log.warning("Message %r is not a completion and is deleted: %s", id, found)
             return True
         token, outcome = found
-        if token in self._taking:  # after a crash this may be the only copy
+        if token in self._completing:  # after a crash this may be the only copy
             return False
-        self._taking.add(token)
+        self._completing.add(token)
         try:
             await self._complete(token, outcome)
         except (ConflictError, NotFoundError):
@@ -143,7 +143,7 @@ class Completions:
             log.exception("Message %r could not be handled. The queue will deliver it again.", id)
             return False
         finally:
-            self._taking.discard(token)
+            self._completing.discard(token)
         self.tally.taken += 1
         return True
 

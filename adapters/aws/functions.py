@@ -77,11 +77,11 @@ class LambdaAdapter:
         else:
             headers["X-Amz-Client-Context"] = _context(request)
             headers["X-Amz-Log-Type"] = "Tail" if mode == "request" else "None"
-        response = await self._asked(request, headers, body)
+        response = await self._invoke(request, headers, body)
         if isinstance(response, Fault):
             return response
         if mode == DURABLE:
-            return await self._begun(request, response)
+            return await self._accepted(request, response)
         if response.status == OK:
             return self._ended(response)
         if response.status == ACCEPTED:
@@ -96,7 +96,7 @@ class LambdaAdapter:
         value = parsed(response.body) if response.body else None
         return function_fault(None if isinstance(value, Failure) else value, report)
 
-    async def _asked(
+    async def _invoke(
         self, request: Request, headers: dict[str, str], body: bytes
     ) -> Response | Fault:
         place = await self._place(request)
@@ -113,7 +113,7 @@ class LambdaAdapter:
 
     async def check(self, request: Request) -> Fault | str:
         headers = {"X-Amz-Invocation-Type": "DryRun", "Content-Type": JSON_TYPE}
-        response = await self._asked(request, headers, b"{}")
+        response = await self._invoke(request, headers, b"{}")
         if isinstance(response, Fault):
             return response
         if response.status != CHECKED:
@@ -122,24 +122,24 @@ class LambdaAdapter:
 
     # --- durable functions -------------------------------------------------------------------
 
-    async def _begun(self, request: Request, response: Response) -> Answer:
+    async def _accepted(self, request: Request, response: Response) -> Answer:
         if response.status in (OK, ACCEPTED):
             execution = response.headers.get("x-amz-durable-execution-arn")
             if execution is None:
                 text = "the function is not durable: it was invoked as an event"
                 return Fault.saying(INVALID_REQUEST, text, "unknown")
-            return self._taken_in(execution)
+            return self._pending(execution)
         if error_name(response) == ALREADY:  # an execution under our key is this run
-            found = await self._started(request)
+            found = await self._find_started(request)
             if found is not None:
-                return found if isinstance(found, Fault) else self._taken_in(found)
+                return found if isinstance(found, Fault) else self._pending(found)
         return self._aws.refusal(response)
 
-    def _taken_in(self, execution: str) -> Pending:
+    def _pending(self, execution: str) -> Pending:
         receipt: Receipt = {"execution": execution, "at": self._aws.now_ms}
         return Pending(receipt, report=Report(execution))
 
-    async def _started(self, request: Request) -> str | Fault | None:
+    async def _find_started(self, request: Request) -> str | Fault | None:
         """The execution that was started under our key."""
         name = request.target.function
         query = urlencode(

@@ -66,24 +66,26 @@ class StatesAdapter:
         if not isinstance(started, dict):
             if error_name(started) != ALREADY:
                 return self._aws.refusal(started)
-            return await self._started(request, _execution(request.target.function, name), started)
+            return await self._find_started(
+                request, _execution(request.target.function, name), started
+            )
         execution = str(started.get("executionArn"))
         if ":express:" in execution:
             return Fault.saying(INVALID_REQUEST, EXPRESS, "yes")
-        return self._taken_in(execution)
+        return self._pending(execution)
 
-    def _taken_in(self, execution: str) -> Pending:
+    def _pending(self, execution: str) -> Pending:
         receipt: Receipt = {"execution": execution, "at": self._aws.now_ms}
         return Pending(receipt, report=Report(execution))
 
-    async def _started(self, request: Request, execution: str, refused: Response) -> Answer:
+    async def _find_started(self, request: Request, execution: str, refused: Response) -> Answer:
         """Handles a name that is in use: an ended execution with the same input is this run."""
         found = await self._call(request, "DescribeExecution", {"executionArn": execution})
         if isinstance(found, Fault):
             return found
         given = found.get("input") if isinstance(found, dict) else None
         if isinstance(given, str) and parsed(given.encode()) == request.params:
-            return self._taken_in(execution)
+            return self._pending(execution)
         return self._aws.refusal(refused)
 
     async def poll(self, request: Request, receipt: Receipt) -> Answer:

@@ -43,7 +43,11 @@ _REGION = re.compile(r"[a-z0-9-]{1,40}")
 _RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 _STATUSES = {401: PERMISSION, 403: PERMISSION, 404: NOT_FOUND, 429: THROTTLED}
 _BUSY = ("SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout")
-_QUOTES_SECRETS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidToken")  # in what it says
+_QUOTES_SECRETS = (
+    "SignatureDoesNotMatch",
+    "InvalidAccessKeyId",
+    "InvalidToken",
+)  # codes whose messages quote secrets
 
 
 class S3Objects:
@@ -64,7 +68,7 @@ class S3Objects:
     ) -> ObjectPart | Fault:
         headers = {"Range": f"bytes={span[0]}-{span[1] - 1}"} | ({"If-Match": etag} if etag else {})
         query = {"versionId": version} if version else {}
-        answer = await self._asked(
+        answer = await self._send(
             bucket, key, query, HttpRequest(method="GET", url="", headers=headers)
         )
         if isinstance(answer, Fault):
@@ -80,7 +84,7 @@ class S3Objects:
         count = str(max(1, min(most, MAX_PAGE)))
         query = {"list-type": "2", "encoding-type": "url", "prefix": prefix, "max-keys": count}
         query |= {"continuation-token": after} if after else {}
-        answer = await self._asked(bucket, "", query, HttpRequest(method="GET", url=""))
+        answer = await self._send(bucket, "", query, HttpRequest(method="GET", url=""))
         if isinstance(answer, Fault):
             return answer
         try:
@@ -92,12 +96,12 @@ class S3Objects:
     async def write(self, bucket: str, key: str, body: bytes) -> Fault | None:
         headers = {"Content-Type": "application/json"}
         outgoing = HttpRequest(method="PUT", url="", headers=headers, body=body)
-        answer = await self._asked(bucket, key, {}, outgoing)
+        answer = await self._send(bucket, key, {}, outgoing)
         return answer if isinstance(answer, Fault) else None
 
     # --- requests ----------------------------------------------------------------------------
 
-    async def _asked(
+    async def _send(
         self, bucket: str, key: str, query: dict[str, str], outgoing: HttpRequest
     ) -> Response | Fault:
         """Sends a request, and retries it if that may help: no request here does harm twice."""

@@ -70,7 +70,7 @@ class Refused:
     transient: bool
 
 
-class _Prepared(Exception):  # noqa: N818  it is no error: it leads out of botocore
+class _Prepared(Exception):  # noqa: N818  it is not an error: it leads out of botocore
     """Stops botocore at the request that it would send."""
 
     def __init__(self, request: Any) -> None:
@@ -160,7 +160,7 @@ class AwsServices:
         try:
             client._make_api_call(model.name, given(model.input_shape, params, key))  # noqa: SLF001  a method's name may be a parameter's
         except _Prepared as prepared:
-            return _asked(client, prepared.request)
+            return _unsigned(client, prepared.request)
         except Exception as error:  # noqa: BLE001  the boundary to an SDK
             raise ParameterError(str(error)) from None
         raise AssertionError(operation)  # pragma: no cover  botocore has sent it by itself
@@ -201,7 +201,7 @@ def _lead_out(request: Any, **_about: Any) -> None:
     raise _Prepared(request)
 
 
-def _asked(client: Any, request: Any) -> _Written:
+def _unsigned(client: Any, request: Any) -> _Written:
     """Botocore's request and its address. It is not signed yet.
 
     Raises:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STARTS = {PYTHON: ("__main__.py", "handler.py"), NODE: ("index.js", "handler.js")}
-TASK = "task/"  # the folder of what was uploaded
-MAX_BYTES = 262_144_000  # of that, unpacked: AWS' own limit
+TASK = "task/"  # the folder of the uploaded files
+MAX_BYTES = 262_144_000  # of the unpacked files: AWS' own limit
 
 
 class ArchiveError(Error):

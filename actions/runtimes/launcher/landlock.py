@@ -29,7 +29,9 @@ _SCOPES = 0b11  # abstract Unix sockets, signals
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 PRIVATE = ("/tmp", "/var/tmp", "/dev", "/run/user", "/home", "/root")  # noqa: S108  others' things lie there
-MANY = 4096  # names in a directory: one with more beside what is hidden is not looked through
+MANY = (
+    4096  # names in a directory: with more than that beside a hidden one its entries are not listed
+)
 
 
 def edition() -> int:
@@ -99,6 +101,6 @@ def _visible(directory: str, hidden: list[str]) -> Iterator[str]:
         return
     for name in names:
         path = os.path.join(directory, name)
-        # A link is followed to what is allowed, or not, in its own place.
+        # The target of a link is allowed, or not, by its own place.
         if path not in within and not os.path.islink(path):
             yield from _visible(path, within)

@@ -36,7 +36,7 @@ def enter(plan: dict[str, Any]) -> None:
     for path, source in needs:
         _put(source, path, read_only=True)
     _put(home, directory)
-    os.chdir(directory)  # where it was is what has been covered
+    os.chdir(directory)  # its old place is covered now
     _hide_processes()
 
 
@@ -46,7 +46,7 @@ def _hide_processes() -> None:
     try:
         _mount("proc", "/proc", "proc", flags, "hidepid=invisible")
     except OSError:
-        pass  # what it shows of others is their names
+        pass  # then it sees the names of other processes
 
 
 def _opened(path: str) -> int:

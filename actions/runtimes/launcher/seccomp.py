@@ -17,7 +17,7 @@ _MODE_FILTER = 2
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FLAGS = 0, 4, 16  # where they lie in what a filter is shown
+_NUMBER, _ARCHITECTURE, _FLAGS = 0, 4, 16  # their places in the data of a filter
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW...: user, mount, pid, network, ipc, uts, cgroup, time
 
 _X86_64, _AARCH64 = "x86_64", "aarch64"
