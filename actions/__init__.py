@@ -15,6 +15,18 @@ from .arns import (
     parsed_arn,
 )
 from .catalog import Catalog, Change
+from .clouds import (
+    AZURE,
+    CLOUDEVENTS,
+    DURABLE,
+    GCP,
+    HEADER,
+    HTTP,
+    LAMBDA,
+    RESERVED,
+    STATES,
+    WHISK,
+)
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
@@ -76,22 +88,7 @@ from .ports import (
     Store,
     Write,
 )
-from .remotes import (
-    AZURE,
-    CLOUDEVENTS,
-    DURABLE,
-    GCP,
-    HEADER,
-    HTTP,
-    LAMBDA,
-    REMOTES,
-    RESERVED,
-    STATES,
-    WHISK,
-    Remote,
-    Retrying,
-    parsed_remote,
-)
+from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,

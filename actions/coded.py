@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..composer import flaw
 from .errors import InvalidError, TooLargeError
-from .kinds import CONDUCTED, INLINE, RUNTIMES, Row, resolved
+from .kinds import INLINE, RUNTIMES, Row, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -64,7 +64,7 @@ def runnable(kind: str, kinds: Collection[str]) -> str:
     """
     ours = resolved(kind)
     if ours not in kinds:
-        known = ", ".join(f"'{name}'" for name in sorted({*kinds, *CONDUCTED}))
+        known = ", ".join(f"'{name}'" for name in sorted(kinds))
         raise InvalidError(
             "The request content was malformed:\n"
             f"The specified runtime '{kind:.100}' is not supported by this platform. "

@@ -79,6 +79,6 @@ def _components(execution: Composed) -> list[str]:
 
 
 COMPOSED: Mapping[str, Row] = {
-    COMPOSITION: Row(parse=_composition, show=_composition_shown),
-    SEQUENCE: Row(parse=_sequence, show=_sequence_shown, components=_components),
+    COMPOSITION: Row(parse=_composition, show=_composition_shown, conducted=True),
+    SEQUENCE: Row(parse=_sequence, show=_sequence_shown, conducted=True, components=_components),
 }

@@ -17,11 +17,11 @@ from . import limits
 from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .executables import KINDS, parsed_exec
+from .executables import KINDS, parsed_exec, row_of
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed
-from .remotes import LONGEST_MS, Remote
+from .remotes import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -59,7 +59,7 @@ def define_action(
             "an entity is code: a sequence or composition may call one, and cannot be one, nor can a "
             "function elsewhere"
         )
-    longest_ms = LONGEST_MS.get(execution.kind, limits.BOUNDS["timeout"][2])
+    longest_ms = row_of(execution.kind).longest_ms or limits.BOUNDS["timeout"][2]
     limited = limits.changed(body.get("limits"), before.limits if before else Limits(), longest_ms)
     if limited.timeout_ms > longest_ms:  # the kind has changed, and the timeout has not
         raise InvalidError(

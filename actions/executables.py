@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from .coded import CODE, CODED, Code, Inline
 from .composed import COMPOSED, Composed
 from .errors import InvalidError
-from .kinds import CONDUCTED, RUNTIMES
+from .kinds import RUNTIMES
 from .machines import MACHINES
 from .remotes import REMOTE, REMOTES, Remote
 
@@ -31,6 +31,7 @@ KINDS = (*RUNTIMES, *REMOTES)
 Exec: TypeAlias = Code | Inline | Composed | Remote
 
 _ROWS: Mapping[str, Row] = {**CODED, **COMPOSED, **MACHINES, **REMOTE}
+_CONDUCTED = frozenset(kind for kind, row in _ROWS.items() if row.conducted)
 
 
 def row_of(kind: str) -> Row:
@@ -49,9 +50,9 @@ def parsed_exec(doc: JSON, namespace: str, kinds: Collection[str] = KINDS) -> Ex
         raise InvalidError("The request content was malformed:\n'exec' must have a 'kind'")
     document: ExecDocument = doc
     kind = document["kind"]
-    known = kind in kinds or kind in CONDUCTED
-    row = row_of(kind) if known else CODE  # CODE knows other names of kinds, and refuses the rest
-    execution: Exec = row.parse(document, namespace, kinds)
+    known = _CONDUCTED.union(kinds)
+    row = row_of(kind) if kind in known else CODE  # CODE knows other names, and refuses the rest
+    execution: Exec = row.parse(document, namespace, known)
     return execution
 
 

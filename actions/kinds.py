@@ -22,7 +22,6 @@ COMPOSITION = "composition"
 SEQUENCE = "sequence"
 MACHINE = "states"
 INLINE = "inline"
-CONDUCTED = (COMPOSITION, MACHINE, SEQUENCE)
 
 # OpenWhisk's clients say `nodejs:default`, and deployments that are years old say `nodejs:10`.
 _NAMES = (
@@ -46,15 +45,19 @@ class Row:
 
     Args:
         parse: reads the `exec` of a document. Relative names in it belong to the given namespace; the
-            collection holds the kinds of code that run here.
+            collection holds the kinds that can run here.
         show: an `exec` as JSON; without the code when the flag is False.
         check: raises for an integration that this server does not have.
+        conducted: True if the conductor runs it: such a kind can run on every server.
         components: the full names of the components, for a kind that consists of them only.
         express: True if executions are kept in memory only; None for kinds that an annotation decides about.
+        longest_ms: the longest timeout; None for that of code.
     """
 
     parse: Callable[[ExecDocument, str, Collection[str]], Any]
     show: Callable[[Any, bool], dict[str, JSON]]
     check: Callable[[Any, Callable[[str], bool]], None] = _no_check
+    conducted: bool = False
     components: Callable[[Any], list[str]] | None = None
     express: Callable[[Any], bool] | None = None
+    longest_ms: int | None = None

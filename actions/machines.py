@@ -72,5 +72,11 @@ def _is_express(execution: Composed) -> bool:
 
 
 MACHINES: Mapping[str, Row] = {
-    MACHINE: Row(parse=_parsed, show=_shown, check=_check_integrations, express=_is_express)
+    MACHINE: Row(
+        parse=_parsed,
+        show=_shown,
+        check=_check_integrations,
+        conducted=True,
+        express=_is_express,
+    )
 }

@@ -17,6 +17,7 @@ from ..composer import (
     read_composer,
     truthy,
 )
+from .clouds import YEAR_MS
 from .coded import Code, Inline, code_of
 from .composed import Composed, forwarding
 from .entities import ENTITY, entity_settings
@@ -24,7 +25,7 @@ from .executables import exec_to_json, parsed_exec, row_of
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
 from .parameters import listed, parsed
-from .remotes import YEAR_MS, Remote
+from .remotes import Remote
 
 if TYPE_CHECKING:
     from ..composer import JSON
