@@ -1,4 +1,4 @@
-"""What can be invoked: actions, calls, activations, and the ports to the world. Rules are pure."""
+"""Actions, calls and activations, and the ports to the outside. The rules are pure."""
 
 from .activation import Closed, Conducted, Opened, closed, record, summary
 from .admission import Quotas, Usage, check_call, check_payload
@@ -15,10 +15,22 @@ from .arns import (
     parsed_arn,
 )
 from .catalog import Catalog, Change
+from .clouds import (
+    AZURE,
+    CLOUDEVENTS,
+    DURABLE,
+    GCP,
+    HEADER,
+    HTTP,
+    LAMBDA,
+    RESERVED,
+    STATES,
+    WHISK,
+)
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
-from .documents import Document
+from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
     ConflictError,
@@ -39,7 +51,7 @@ from .invocation import Call, Invocation
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
 from .lambdas import FUNCTION, function_of, log_tail, request_id
 from .limits import BOUNDS, Limits
-from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
+from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -76,22 +88,7 @@ from .ports import (
     Store,
     Write,
 )
-from .remotes import (
-    AZURE,
-    CLOUDEVENTS,
-    DURABLE,
-    GCP,
-    HEADER,
-    HTTP,
-    LAMBDA,
-    REMOTES,
-    RESERVED,
-    STATES,
-    WHISK,
-    Remote,
-    Retrying,
-    parsed_remote,
-)
+from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
@@ -163,8 +160,8 @@ __all__ = [
     "Composed",
     "Conducted",
     "ConflictError",
+    "Definition",
     "Document",
-    "Entity",
     "EntitySettings",
     "ExecutionArn",
     "ExecutionRow",
@@ -198,6 +195,7 @@ __all__ = [
     "Schedule",
     "Standing",
     "Store",
+    "Stored",
     "Target",
     "ThrottledError",
     "TooLargeError",
@@ -217,7 +215,7 @@ __all__ = [
     "closed_trigger",
     "cors_headers",
     "define_action",
-    "entity_from_json",
+    "definition_from_json",
     "fired",
     "function_of",
     "is_integration",

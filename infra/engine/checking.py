@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import ActivationRow, ExecutionRow, Query, entity_from_json
+from ...actions import ActivationRow, ExecutionRow, Query, definition_from_json
 from ...composer import CONDUCTING, DIALECTS, Program
 from ...transactions import Prepared, Row, Tombstone
 from . import stored_values
@@ -106,7 +106,7 @@ def _state(key: str, doc: JSON) -> None:
 
 
 _DOCUMENTS: dict[str, tuple[str, Callable[[str, Any], object]]] = {
-    DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: entity_from_json(doc)),
+    DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: definition_from_json(doc)),
     STATE: ("entities", _state),
     PREPARED: ("votes", lambda _, doc: Prepared.from_json(doc)),
 }

@@ -16,7 +16,7 @@ from ...actions import (
     ConflictError,
     Document,
     Rule,
-    entity_from_json,
+    definition_from_json,
 )
 from .programs import program_document
 from .tick import tell
@@ -25,7 +25,7 @@ from .units import Unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...actions import Entity
+    from ...actions import Definition
     from ...composer import JSON, Name
     from .shared import Parts
     from .tick import Tick
@@ -55,13 +55,13 @@ class Registry:
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
         self._versions: dict[str, int] = {}
         self.beside: Callable[[Change], Beside] = lambda _: NOTHING  # says what goes with a change
-        self.gone: Callable[[Entity], None] = lambda _: None  # is told what has been removed
+        self.gone: Callable[[Definition], None] = lambda _: None  # is told what has been removed
 
     async def load(self) -> None:
         """Fills the catalog from the store."""
         async for document in self._parts.store.documents(DEFINITION):
             doc = orjson.loads(document.body or b"")
-            entity = entity_from_json(doc)
+            entity = definition_from_json(doc)
             self._catalog.apply(Change(entity, (entity,)))
             self._versions[document.key] = document.version
 
@@ -139,7 +139,7 @@ class Registry:
             together, partial(self._apply, change, documents, beside)
         ):
             raise ConflictError(otherwise)
-        return change.entity
+        return change.definition
 
     def _documents(
         self, change: Change, expected: dict[str, int]
@@ -158,7 +158,7 @@ class Registry:
         ]
         return documents, programs
 
-    def _document(self, entity: Entity, expected: dict[str, int], *, gone: bool) -> Document:
+    def _document(self, entity: Definition, expected: dict[str, int], *, gone: bool) -> Document:
         key = str(entity.name)
         body = None
         if not gone:
@@ -190,7 +190,7 @@ class Registry:
         beside.applied()
 
 
-def _is_large(entity: Entity) -> bool:
+def _is_large(entity: Definition) -> bool:
     """Whether it takes long to write: code is one text, and a program many instructions."""
     if not isinstance(entity, Action):
         return False

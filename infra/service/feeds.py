@@ -41,7 +41,7 @@ from ..http import parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from ...actions import Clock, Entity, Invocation, Store
+    from ...actions import Clock, Definition, Invocation, Store
     from ...composer import JSON
     from ..engine import Engine
 
@@ -287,7 +287,7 @@ class Feeds:
                 raise UnauthorizedError(f"The header {SIGNATURE} does not fit the body.")
         return await self._engine.firing.fire(Name.parse(key), _payload(body))
 
-    def _forget(self, entity: Entity) -> None:
+    def _forget(self, entity: Definition) -> None:
         """A trigger is gone: so is what fires it."""
         key = str(entity.name)
         if not isinstance(entity, Trigger):

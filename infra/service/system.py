@@ -15,7 +15,7 @@ from .feeds import FEED, WEBHOOK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...actions import Clock, Entity
+    from ...actions import Clock, Definition
     from ...composer import JSON
 
 Params = dict[str, Any]
@@ -24,7 +24,7 @@ EXPONENT_FROM = 1e21  # JavaScript writes larger numbers with an exponent
 MAX_LINES = 100_000  # that are sorted at once
 
 
-def system_entities(clock: Clock) -> Iterator[Entity]:
+def system_entities(clock: Clock) -> Iterator[Definition]:
     """The packages, and what is in them."""
     for package, (about, actions) in _packages(clock).items():
         yield Package(

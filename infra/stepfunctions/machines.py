@@ -255,7 +255,7 @@ class Machines:
         change = await self._engine.registry.defined(
             Action, name, {"exec": exec}, overwrite=not new, now_ms=now_ms
         )
-        action: Action = change.entity
+        action: Action = change.definition
         before = self._of(action)
         record = (
             replace(given, first=action.version, created_ms=now_ms)

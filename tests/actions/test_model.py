@@ -269,13 +269,13 @@ def test_a_sequence_has_so_many_components_and_no_more():
         (
             "parameters",
             [{"key": "a", "value": nested(201)}],
-            "'parameters' is no JSON value: it nests deeper than 200 levels",
+            "'parameters' is not a JSON value: it nests deeper than 200 levels",
         ),
         ("annotations", "x", "'annotations' must be a list of {'key': ..., 'value': ...}"),
         (
             "annotations",
             [{"key": "a", "value": float("nan")}],
-            "'annotations' is no JSON value: nan at $[0].value is no JSON number",
+            "'annotations' is not a JSON value: nan at $[0].value is no JSON number",
         ),
         ("delAnnotations", 5, "'delAnnotations' must be a list of strings"),
         ("delAnnotations", "exec", "'delAnnotations' must be a list of strings"),

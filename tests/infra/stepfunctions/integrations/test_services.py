@@ -640,7 +640,7 @@ async def test_what_needs_more_than_one_request_is_refused(world, cloud):
     told = await world.error(f"{SDK}ec2:copySnapshot", asked)
 
     assert told["Error"] == "States.Runtime"
-    assert "from one region to another" in told["Cause"]
+    assert "between two regions" in told["Cause"]
     assert cloud.seen == []
 
 
