@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from .machine.changes import Changes
     from .machine.events import Event
-    from .machine.fiber import Frame
+    from .machine.frames import Frame
     from .machine.history import Entry
     from .machine.program import Program
     from .values import JSON
@@ -56,7 +56,9 @@ class Fail(Exception):  # noqa: N818  an answer, which may also be raised
     def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
         super().__init__(code)
         self.code = code
-        self.error = {"code": code, "message": "simulated"} if error is None else error
+        self.error: JSON = error
+        if error is None:
+            self.error = {"code": code, "message": "simulated"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +357,8 @@ class Simulation:
         scope: dict[str, Any] = {}
         exec(runtime["code"], scope)  # noqa: S102  the user's own function, in the user's own test
         main = scope[runtime["main"]]
-        params, variables = copied(command.params), copied(command.variables)
+        params: Any = copied(command.params)
+        variables: Any = copied(command.variables)
         given = [params, variables][: main.__code__.co_argcount]
 
         def answer(_: JSON) -> Any:
@@ -429,7 +432,7 @@ def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
     return Completed(turn, _plain(name, answer))
 
 
-def _plain(name: str, answer: Any) -> JSON:
+def _plain(name: str, answer: Any) -> Any:
     """The answer as a worker would write it: any dict as an object, any tuple as a list."""
     try:
         value = json.loads(json.dumps(answer, allow_nan=False))

@@ -8,7 +8,7 @@ from ..freezing import frozen
 
 if TYPE_CHECKING:
     from ..values import JSON
-    from .fiber import Frame
+    from .frames import Frame
 
 
 @frozen

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
     from ..values import JSON, Failure, Outcome
     from .commands import Invoke
-    from .cursor import Cursor, Reaction, Told
+    from .cursor import Cursor, NarratedEvent, Reaction
     from .events import Accepted, Completed, Event, Failed, Joined
-    from .fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from .frames import Deadline, Frame, OwnFrame
+    from .history import StoredEntry
     from .instructions import Instruction
+    from .stored import Document
+    from .unwind_reasons import UnwindReason
+    from .waits import Joining
 
 Operation: TypeAlias = "Callable[[Cursor, Any], Reaction]"
 """Runs an instruction, with the program counter already on the next one; see `operations`."""
@@ -34,16 +38,16 @@ Operation: TypeAlias = "Callable[[Cursor, Any], Reaction]"
 Asking: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
 """Makes the command of an instruction for the wait of a turn; the same again after a crash."""
 
-Unwinding: TypeAlias = "Callable[[Cursor, Any, Cause], Cause | None]"
+Unwinding: TypeAlias = "Callable[[Cursor, Any, UnwindReason], UnwindReason | None]"
 """Unwinds a frame that has just been popped: returns why unwinding goes on, or None if it stops here."""
 
 
 @frozen
 class Iterations:
-    """How a language's own fork awaits its members: so many at once, so many may fail.
+    """The bounds of a language's own fork: how many members run at once, and how many may fail.
 
-    `tolerated` None is for those of which the first failure decides; of others it is counted how they
-    end, they have events of their own, and `exceeded` is the outcome when too many have failed.
+    If `tolerated` is None, the first failure decides. Otherwise the members are counted by how they end, they
+    have events of their own, and `exceeded` is the outcome when too many have failed.
     """
 
     to: int
@@ -57,7 +61,7 @@ class Iterations:
 
     @property
     def counted(self) -> bool:
-        """Whether failures are counted."""
+        """True if failures are counted."""
         return self.tolerated is not None
 
 
@@ -112,7 +116,7 @@ Moment: TypeAlias = Started | Redriven | AskedAgain | MemberFailed | Ended
 class Narration:
     """The words for a moment: numbered events, and members for the detail of its history entry."""
 
-    events: tuple[Told, ...] = ()
+    events: tuple[NarratedEvent, ...] = ()
     detail: tuple[tuple[str, JSON], ...] = ()
 
 
@@ -186,7 +190,7 @@ class Dialect(Protocol):
     def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
         """The members of a fork have ended: counts their steps, and takes their outcome.
 
-        Returns why to unwind: the cause that `wait` holds back, if there is one, or what the outcome
+        Returns why to unwind: the reason that `wait` holds back, if there is one, or what the outcome
         comes to. Sets the cursor's `origin` if that is what a redrive must take up again.
         """
 
@@ -196,8 +200,8 @@ class Dialect(Protocol):
     def told(self, moment: Moment) -> Narration:
         """The words for a moment of an execution."""
 
-    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
-        """What came in when this history entry was written; None when it only tells of a consequence."""
+    def replayed(self, entry: StoredEntry) -> Event | Started | None:
+        """The event for which this history entry was written; None if the entry only tells of a consequence."""
 
 
 @frozen
@@ -214,7 +218,7 @@ class Dialects:
     languages: Mapping[str, Callable[[], Dialect]]
     marks: Mapping[str, str]
 
-    def of(self, doc: dict[str, JSON]) -> Dialect:
+    def of(self, doc: Document) -> Dialect:
         """The dialect of a program's JSON.
 
         Raises:

@@ -70,15 +70,17 @@ class Heartbeat:
 
 @frozen
 class Joined:
-    """The fibers it waits for have ended, with this as their joint outcome, in so many steps.
+    """The fibers that it waits for have ended, with this joint outcome, in so many steps.
 
-    `logs` are what they have done, for the saga that they are branches of.
+    `logs` are their logs, for the saga that they are branches of. `members` are their own outcomes, in order,
+    if a language has forked them.
     """
 
     turn: int
     outcome: Outcome
     steps: int
     logs: tuple[Log, ...] = ()
+    members: tuple[Outcome, ...] = ()
 
 
 @frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..freezing import frozen
 
@@ -47,6 +47,9 @@ CHILDREN_ENDED: Final = "ChildrenEnded"
 REBOUND: Final = "Rebound"
 
 NOTHING: Final[Any] = object()
+
+StoredEntry: TypeAlias = dict[str, Any]
+"""A history entry that `Entry.to_json` wrote, with its value and its variables in place."""
 
 
 @frozen

@@ -88,12 +88,12 @@ class Operate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """Pushes a Stamped frame: now."""
+    """Pushes a TransactionStart frame: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insist:
-    """Pushes an Insisting frame: a decision is told, however many steps that takes."""
+    """Pushes an Uncounted frame: a decision is told, however many steps that takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class Enter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Pushes a Doing frame: a step of a saga begins. See `compensations.Doing`."""
+    """Pushes a SagaStep frame: a step of a saga begins. See `compensations.SagaStep`."""
 
     done: int
     path: str
@@ -162,7 +162,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Pops the Doing frame: the step is done, and how to undo it goes into the saga's log."""
+    """Pops the SagaStep frame: the step is done, and how to undo it goes into the saga's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from ..values import (
 from . import history, instructions
 from .commands import Fork, Invoke, Spawn
 from .cursor import step_detail
-from .fiber import (
+from .frames import (
     Attempts,
     Counter,
     Deadline,
@@ -37,21 +37,20 @@ from .fiber import (
     Finalizing,
     Frame,
     Handler,
-    Joining,
     Mask,
-    OwnFrame,
     Saved,
-    Sleeping,
     Variables,
+    inherited,
 )
 from .sagas.operations import UNDOING
 from .transactions.operations import TRANSACTING, enlist, message_of
+from .waits import Joining, Sleeping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..values import JSON
-    from .cursor import Cursor, Reaction, Told
+    from .cursor import Cursor, NarratedEvent, Reaction
 
 MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
 
@@ -94,11 +93,12 @@ def _test(cursor: Cursor, i: instructions.Test) -> Reaction:
 
 def _assign(cursor: Cursor, i: instructions.Assign) -> Reaction:
     scope = cursor.scope()
-    changes = {}
+    changes: dict[str, JSON] = {}
     for name, template in i.assignments.items():
-        changes[name] = filled = template.fill(scope)
+        filled = template.fill(scope)
         if type(filled) is Failure:
             return filled
+        changes[name] = filled
     if unknown := cursor.assign(changes):
         return failure(EXPRESSION_ERROR, f"assign: no enclosing let declares {unknown!r}")
     return None
@@ -130,11 +130,12 @@ def _recall(cursor: Cursor, i: instructions.Recall) -> Reaction:
             cursor.value = boxed(saved)
             return None
         case "retain":
-            made, what = {"params": saved, "result": cursor.value}, "retain"
+            made: JSON = {"params": saved, "result": cursor.value}
+            what = "retain"
         case "merge":
-            made, what = {**boxed(saved), **cursor.value}, "merge"
+            made, what = {**boxed(saved), **boxed(cursor.value)}, "merge"
         case "under":
-            return _bounded(cursor, {**boxed(cursor.value), **saved}, "the state")
+            return _bounded(cursor, {**boxed(cursor.value), **boxed(saved)}, "the state")
         case _:  # into
             made, what = {**boxed(saved), str(i.field): cursor.value}, "forward"
     return _bounded(cursor, made, what) or inspect(cursor)
@@ -198,17 +199,20 @@ def _finalize(cursor: Cursor, _: instructions.Finalize) -> Reaction:
 
 
 def _finalized(cursor: Cursor, _: instructions.Finalized) -> Reaction:
-    cause: Reaction = _popped(cursor, Finalizing).cause
-    return cause
+    reason: Reaction = _popped(cursor, Finalizing).unwind_reason
+    return reason
 
 
 def _attempt(cursor: Cursor, i: instructions.Attempt) -> Reaction:
-    each = None if i.each is None else i.each.fill(cursor.scope())
-    if type(each) is Failure:
-        return each
-    if i.each is not None and (type(each) is not list or not each):
-        text = f"saga: the values to try must be a list with at least one, not {each!r:.100}"
-        return failure(EXPRESSION_ERROR, text)
+    each: list[JSON] | None = None
+    if i.each is not None:
+        made = i.each.fill(cursor.scope())
+        if type(made) is Failure:
+            return made
+        if type(made) is not list or not made:
+            text = f"saga: the values to try must be a list with at least one, not {made!r:.100}"
+            return failure(EXPRESSION_ERROR, text)
+        each = made
     frame = Attempts(cursor.pc - 1, 1, cursor.value, cursor.turn, 0, each)
     cursor.push(frame)
     cursor.value = attempted(frame, i)
@@ -238,14 +242,14 @@ def _settle(cursor: Cursor, _: instructions.Settle) -> Reaction:
 def _end(cursor: Cursor, _: instructions.End) -> Reaction:
     if failed := inspect(cursor):
         return failed
-    cursor.outcome = Success(cursor.value)
+    cursor.outcome = Success(boxed(cursor.value))
     return None
 
 
 # --- waits -------------------------------------------------------------------------------------
 
 
-def note_again(cursor: Cursor, command: Invoke, told: Sequence[Told]) -> None:
+def note_again(cursor: Cursor, command: Invoke, told: Sequence[NarratedEvent]) -> None:
     """Writes down that a redrive asks again for a step, in the words of its language, if it has any."""
     detail = step_detail(cursor.instructions[cursor.pc - 1].path, command)  # type: ignore[union-attr]
     cursor.note(history.STEP_SCHEDULED, detail, cursor.value if told else history.NOTHING, told)
@@ -331,9 +335,8 @@ def _conduct(cursor: Cursor, i: instructions.Conduct) -> Reaction:
         return inspect(cursor)
     state, params = answer.get("state"), answer.get("params")
     cursor.push(Saved(state if type(state) is dict else {} if state is None else {"state": state}))
-    try:
-        name = str(Name.parse(answer["action"]))
-    except InvalidNameError:
+    name = _parsed(answer["action"])
+    if name is None:
         cursor.pc = i.unnamed
         spelled = json.dumps(answer["action"], ensure_ascii=False)
         text = f"Failed to parse action name from json value {spelled:.1000} during composition."
@@ -365,17 +368,21 @@ def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
 
 
 def _delay_ms(seconds: JSON, now_ms: int) -> int | None:
-    if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_SLEEP_MS:
+    if type(seconds) is not int and type(seconds) is not float:
+        return None
+    if not 0 <= seconds <= MAX_SLEEP_MS:
         return None
     return now_ms + int(seconds * 1000 + 0.5)
 
 
 def _instant_ms(instant: JSON) -> int | None:
-    if type(instant) in (int, float):
+    if type(instant) is int or type(instant) is float:
         return round(instant * 1000) if abs(instant) < 1e11 else None  # noqa: PLR2004  year 5138
+    if type(instant) is not str:
+        return None
     try:
         moment = datetime.fromisoformat(instant)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -429,15 +436,6 @@ def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
     }  # fmt: skip
     cursor.pc = i.to
     return None
-
-
-def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """What a new fiber sees of its parent's frames: the variables, to read and to change for itself."""
-    return tuple(
-        frame
-        for frame in frames
-        if isinstance(frame, (Variables, Mask)) or (isinstance(frame, OwnFrame) and frame.inherited)
-    )
 
 
 OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {

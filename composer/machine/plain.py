@@ -9,7 +9,7 @@ from . import history
 from .dialect import SILENT
 from .events import Completed, Failed, Resolved, Resumed, TimerFired
 from .operations import COMMANDS, OPERATIONS, inspect
-from .sagas.operations import doubt, is_unknown, settled, take_logs
+from .sagas.operations import doubt, is_unknown, take_logs, with_doubt
 from .transactions.operations import asks_entity
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .cursor import Cursor, Reaction
     from .dialect import Asking, Dialect, Forking, Moment, Narration, Operation, Started, Unwinding
     from .events import Accepted, Event, Joined
-    from .fiber import Deadline, Frame, Joining, OwnFrame
+    from .frames import Deadline, Frame, OwnFrame
+    from .history import StoredEntry
+    from .waits import Joining
 
 
 class Plain:
@@ -61,7 +63,7 @@ class Plain:
         if event.remote is not None:
             detail |= {"ran": event.may_have_run, "remote": event.remote}
         cursor.note(history.STEP_FAILED, detail, event.failure.error)
-        failed = settled(cursor, event.failure)
+        failed = with_doubt(cursor, event.failure)
         unknown = (
             is_unknown(failed) if event.may_have_run is None else event.may_have_run == "unknown"
         )
@@ -75,10 +77,10 @@ class Plain:
         take_logs(cursor, event.logs)
         if not cursor.count_steps(event.steps):
             return None
-        cause = wait.cause or failed
-        if cause is not None:
+        reason = wait.unwind_reason or failed
+        if reason is not None:
             cursor.origin = cursor.turn
-            return cause
+            return reason
         limit = cursor.limits.value_bytes
         if measured(event.outcome.value, limit) > limit:
             text = f"the results of the fork make a value of more than {limit} bytes"
@@ -92,7 +94,7 @@ class Plain:
     def told(self, moment: Moment) -> Narration:  # noqa: ARG002
         return SILENT
 
-    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
+    def replayed(self, entry: StoredEntry) -> Event | Started | None:
         match entry["type"]:
             case history.STEP_SUCCEEDED:
                 return Completed(entry["turn"], entry["value"], entry.get("variables"))

@@ -10,6 +10,7 @@ from ..expressions import Predicate, parse_predicate
 
 if TYPE_CHECKING:
     from ..values import JSON, Failure
+    from .stored import Document
 
 MAX_DELAY_MS = 366 * 24 * 3600 * 1000
 
@@ -40,15 +41,15 @@ class RetryPolicy:
     stuck: bool = False
 
     def covers(self, failure: Failure) -> bool:
-        """Whether this failure is one to retry."""
+        """True if this failure is one to retry."""
         return not self.errors or any(failure.named(name) for name in self.errors)
 
     def spent(self, attempt: int) -> bool:
-        """Whether `attempt`, counted from 1, was the last."""
+        """True if `attempt`, counted from 1, was the last."""
         return self.retries is not None and attempt > self.retries
 
     def wait_ms(self, attempt: int, seed: str) -> int:
-        """How long to wait after failed `attempt`; the same seed draws the same jitter."""
+        """The delay after failed `attempt`; the same seed draws the same jitter."""
         try:
             grown = self.delay_ms * float(self.backoff) ** (attempt - 1)
         except OverflowError:
@@ -70,7 +71,7 @@ class RetryPolicy:
         }
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> RetryPolicy:
+    def from_json(cls, doc: Document) -> RetryPolicy:
         until = doc["until"]
         return cls(
             **{

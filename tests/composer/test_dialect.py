@@ -10,7 +10,8 @@ from xingqiao.composer.freezing import frozen
 from xingqiao.composer.languages.asl.running.dialect import STATES
 from xingqiao.composer.machine.cursor import Limits
 from xingqiao.composer.machine.dialect import Dialects, Started
-from xingqiao.composer.machine.fiber import Fiber, OwnFrame
+from xingqiao.composer.machine.fiber import Fiber
+from xingqiao.composer.machine.frames import OwnFrame
 from xingqiao.composer.machine.instructions import End, Leave
 from xingqiao.composer.machine.plain import PLAIN
 from xingqiao.composer.machine.redrive import redrive

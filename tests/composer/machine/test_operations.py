@@ -8,7 +8,8 @@ from tests.kit.composer.world import World
 from xingqiao import composer
 from xingqiao.composer import Limits, path, var
 from xingqiao.composer.machine.cursor import Cursor
-from xingqiao.composer.machine.fiber import Counter, Fiber, Saved
+from xingqiao.composer.machine.fiber import Fiber
+from xingqiao.composer.machine.frames import Counter, Saved
 from xingqiao.composer.machine.operations import MAX_SLEEP_MS, OPERATIONS, _popped
 from xingqiao.composer.testing import Fail, simulate
 

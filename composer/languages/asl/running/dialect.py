@@ -15,7 +15,7 @@ from ....machine.dialect import (
     Started,
 )
 from ....machine.events import Completed
-from ....machine.fiber import quiet
+from ....machine.frames import quiet
 from ....machine.plain import PLAIN
 from . import reacting
 from .frames import InState, Machine
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from ....machine.cursor import Cursor, Reaction
     from ....machine.dialect import Asking, Dialect, Forking, Moment, Operation, Unwinding
     from ....machine.events import Accepted, Event, Failed, Joined
-    from ....machine.fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from ....machine.frames import Deadline, Frame, OwnFrame
+    from ....machine.unwind_reasons import UnwindReason
+    from ....machine.waits import Joining
     from ....values import JSON, Failure
 
 
-def _passed(_cursor: Cursor, _frame: Machine, cause: Cause) -> Cause:
-    return cause
+def _passed(_cursor: Cursor, _frame: Machine, reason: UnwindReason) -> UnwindReason:
+    return reason
 
 
 class States:
