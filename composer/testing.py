@@ -440,5 +440,5 @@ def _plain(name: str, answer: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         why = str(error)
     if why:
-        raise SimulationError(f"{name} answers with what is no JSON: {why}")
+        raise SimulationError(f"{name} answers with a value that is not JSON: {why}")
     return value

@@ -175,7 +175,7 @@ def flaw(value: object, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH
         if type(member) is dict:
             for key, inner in member.items():
                 if not _is_text(key):
-                    return f"the key {key!r:.100} at {where} is no string of Unicode text"
+                    return f"the key {key!r:.100} at {where} is not a string of Unicode text"
                 left.append((inner, f"{where}.{key[:MAX_STEP]}", level + 1))
         elif type(member) in (list, tuple):
             left.extend((inner, f"{where}[{i}]", level + 1) for i, inner in enumerate(member))
@@ -230,14 +230,14 @@ def _is_sound(value: object, depth: int) -> bool:
 
 def _scalar_flaw(value: object, where: str) -> str | None:
     if type(value) is str:
-        return None if _is_text(value) else f"the string at {where} is no Unicode text"
+        return None if _is_text(value) else f"the string at {where} is not Unicode text"
     if type(value) is int:
         fits = MIN_INT <= value <= MAX_INT
         return None if fits else f"the integer at {where} takes more than 64 bits"
     if type(value) is float:
-        return None if isfinite(value) else f"{value} at {where} is no JSON number"
+        return None if isfinite(value) else f"{value} at {where} is not a JSON number"
     fits = value is None or type(value) is bool
-    return None if fits else f"{type(value).__name__} at {where} is no JSON type"
+    return None if fits else f"{type(value).__name__} at {where} is not a JSON type"
 
 
 def overflow(text: bytes | bytearray) -> str | None:

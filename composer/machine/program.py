@@ -112,7 +112,7 @@ def _from_json(at: int, doc: Any, size: int, ops: dict[str, type[Any]]) -> Instr
         }
         instruction: Instruction = cls(**arguments)
     except (KeyError, ValueError, TypeError, AttributeError, ExpressionError) as error:
-        raise ProgramError(f"instruction {at} is none: {doc!r:.200} ({error})") from error
+        raise ProgramError(f"instruction {at} is not valid: {doc!r:.200} ({error})") from error
     if outside := [to for to in _targets(arguments) if to >= size]:
         raise ProgramError(f"instruction {at} goes to {outside[0]}, of {size} instructions")
     return instruction
@@ -142,7 +142,7 @@ def _plain(*kinds: type[Any]) -> _Codec:
 
 def _index(doc: JSON) -> int:
     if type(doc) is not int or doc < 0:
-        raise ValueError(f"{doc!r:.80} is no index")
+        raise ValueError(f"{doc!r:.80} is not an index")
     return doc
 
 

@@ -74,7 +74,7 @@ def test_a_program_that_names_no_language_has_none_s_instructions_but_the_machin
     doc = RINGING.to_json()
     del doc["dialect"]
 
-    with pytest.raises(ProgramError, match=r"instruction 0 is none: .*'Ring'"):
+    with pytest.raises(ProgramError, match=r"instruction 0 is not valid: .*'Ring'"):
         Program.from_json(doc, HERE)
 
 
