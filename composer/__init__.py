@@ -1,4 +1,4 @@
-"""What a composition is and how it advances: the DSL, the program, the machine. No I/O.
+"""Compositions and how they advance: the DSL, the program, the machine. No I/O.
 
 Write `from xingqiao import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """

@@ -1,4 +1,4 @@
-"""What events, commands and fibers are: values that are never changed."""
+"""Frozen records: the values that events, commands and fibers are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 def frozen(cls: type[T]) -> type[T]:
     """A slotted dataclass that the type checker keeps frozen, and nothing at run time.
 
-    A step makes a dozen of them, and one that is frozen at run time takes three times as long to make.
+    A step makes a dozen records, and a record that is frozen at run time takes three times as long to make.
     """
     made: Any = dataclass(slots=True, unsafe_hash=True)(cls)
     lines = [f"    new.{field.name} = old.{field.name}" for field in fields(made)]

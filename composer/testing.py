@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 
 class SimulationError(Error):
-    """The test asks for what cannot be: an action that has no fake, or a run that does not end."""
+    """The test cannot be simulated: an action has no fake, or a fake has no answer left."""
 
 
 class Fail(Exception):  # noqa: N818  an answer, which may also be raised
-    """An answer: the action fails with this code, and this error (or a text made of the code)."""
+    """An answer: the action fails with this code and this error."""
 
     def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
         super().__init__(code)
@@ -91,7 +91,7 @@ class Invocation:
 
 @dataclass(slots=True)
 class Run:
-    """How a simulated execution went."""
+    """The result of a simulated execution."""
 
     outcome: Outcome | None = None
     history: list[Entry] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Run:
         """The result.
 
         Raises:
-            AssertionError: when there is none, with what there is instead.
+            AssertionError: if there is none; the text has the outcome.
         """
         if not isinstance(self.outcome, Success):
             raise AssertionError(f"the execution did not succeed: {self.outcome}")
@@ -117,7 +117,7 @@ class Run:
         """The error.
 
         Raises:
-            AssertionError: when there is none, with what there is instead.
+            AssertionError: if there is none; the text has the outcome.
         """
         if not isinstance(self.outcome, Failure):
             raise AssertionError(f"the execution did not fail: {self.outcome}")
@@ -219,7 +219,7 @@ class Simulation:
         return self._follow(None if cancel_at is None else round(cancel_at * 1000))
 
     def resume(self) -> Run:
-        """An operator's word: what is paused tries again; follows it further."""
+        """Resumes the paused fibers, as an operator would, and follows the execution further."""
         while not self._apply(self._execution.resume(self._now_ms)):
             pass
         return self._follow(None)
@@ -375,7 +375,7 @@ class Simulation:
     def _answer(
         self, name: str, answer: Any, command: Invoke
     ) -> tuple[int, Completed | Failed | None]:
-        """How long the answer takes, in ms, and the event that it is."""
+        """The duration of the answer in ms, and its event."""
         delay_ms = 0
         if isinstance(answer, list):
             answer = self._next(name, answer, command.activation)
@@ -411,7 +411,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """What an inline function came back with, and the variables as it left them."""
+    """The result of an inline function, and the variables that it left."""
 
     value: JSON
     variables: dict[str, JSON]

@@ -1,16 +1,16 @@
 """The machine: a pure function from a program, a fiber and an event to a transition.
 
-No clock, no chance, no I/O: what the machine cannot know comes in with the context and the event. A
-fiber runs until it must wait, has ended, or has used its share of instructions; nothing here recurses
-over the program or over what it has done.
+No clock, no chance, no I/O: the context and the event carry everything from outside. A fiber runs until it
+must wait, has ended, or has used its share of instructions; nothing here recurses over the program or over
+its history.
 
 The unwinding rule, one for all languages: frames are popped from the innermost. A failure stops at
 the first retry that covers it and has attempts left, or handler that names it. A finalizer stops every
 reason: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
 an expired deadline goes on when it is done. A deadline frame turns its own expiry into a failure.
 
-The machine names no language. What a completion, a failure or a join means, and what becomes of a frame
-that a language has added, the program's dialect says: see `composer.machine.dialect`.
+The machine names no language. The program's dialect defines the meaning of a completion, a failure or a join,
+and unwinds the frames that a language has added: see `composer.machine.dialect`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Transition:
-    """What an event has made of a fiber, by running so many instructions.
+    """The result of an event for one fiber; `ran` counts the instructions.
 
     `stale` when the event answered another turn: nothing has changed. `overlong` when the fiber has stopped
     before an evaluation that takes more steps than `Limits.at_once`; it then has neither a wait nor an
@@ -100,7 +100,7 @@ WORK = 20  # steps of an expression that take as long as an instruction
 
 
 def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> Transition:
-    """What `event` makes of `fiber`: the fiber after it, what it asks for, and its history.
+    """Applies `event` to `fiber`: returns the fiber afterwards, its commands and its history entries.
 
     Args:
         program: the one its execution is pinned to.
@@ -170,7 +170,7 @@ def _stop(dialect: Dialect, cursor: Cursor) -> None:
 
 def _fiber(cursor: Cursor) -> Fiber:
     ended = cursor.outcome is not None
-    if ended and cursor.frames:  # a branch that has succeeded hands over what it has done
+    if ended and cursor.frames:  # a branch that has succeeded hands over its log
         kept = next((frame for frame in cursor.frames if isinstance(frame, Compensations)), None)
         cursor.log = kept.log if kept is not None else ()
     return Fiber(

@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one execution may use.
+    """The limits of one execution.
 
     Args:
         steps: actions invoked, rounds of loops and retries, all forks together.
         fork_width: fibers started by one fork.
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
-        evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
-        at_once: steps of these that all expressions of one transition take together; the fiber stops before
-            an evaluation that takes more, and a `Stretch` makes it. None for any number.
+        evaluation_steps: that the expressions of one state take together; this many take 0.1 to 0.3 s.
+        at_once: the evaluation steps that all expressions of one transition take together; the fiber stops
+            before an evaluation that takes more, and a `Stretch` makes it. None for any number.
         events: of a history that numbers them; None for any number.
-        signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
-            not signed.
+        signing: the key that signs task tokens, which is as fixed as the limits. Without a key, tokens are not
+            signed.
     """
 
     steps: int = 10_000_000

@@ -1,9 +1,9 @@
 """The port through which a language speaks to the machine, and the languages that a program may be in.
 
-The machine advances fibers; it knows no language. A language brings instructions and frames of its own,
-and says what the machine's moments mean to it: that a step was accepted, has completed, has failed, that
-branches have joined, that a deadline has passed. Everything else is the machine's: turns, stale events,
-joins, retries and handlers of its own frames, cancellation, limits, storage and redrive.
+The machine advances fibers; it knows no language. A language brings instructions and frames of its own, and
+defines the meaning of the machine's moments: a step was accepted, has completed, has failed, branches have
+joined, a deadline has passed. Everything else belongs to the machine: turns, stale events, joins, retries and
+handlers of its own frames, cancellation, limits, storage and redrive.
 
 Signals, events, messages and verdicts that outsiders send to a running execution have no wait and no
 event yet. They need one of each, for all languages, in `fiber.Wait` and `events.Event`; a dialect will
@@ -127,14 +127,14 @@ SILENT = Narration()
 
 
 class Dialect(Protocol):
-    """What a language makes of the machine.
+    """The port of a language: its instructions, its frames, and its rules for the machine's moments.
 
     Attributes:
         name: the language's name; a program stores it.
         mark: the instruction that every program of the language has, if programs were stored before they
             named a language. Such programs do not name it, so that their hashes stay as they are.
-        operations: every instruction that its programs may have, each with what it does: the machine's
-            and its own.
+        operations: every instruction that its programs may have, the machine's and its own, each with its
+            operation.
         commands: every instruction that asks for something, each with the command it makes. Such an
             instruction stands just before the program counter while its fiber waits, and has a `path`.
         forks: its own instructions that fork, each with how its members are awaited. The value of the
@@ -143,8 +143,8 @@ class Dialect(Protocol):
         frames: the frames it adds, each with how it is unwound.
         numbers: its history consists of numbered events. Then nothing of a fiber is held back, and no
             step stands in the history only, because a number must never be given twice.
-        introduces: its executions know who they are: they have a name, a pinned definition, and begin
-            with a context object (`begun`).
+        introduces: its executions have a name and a pinned definition, and begin with a context object
+            (`begun`).
         integrates: its steps may ask for integrations of this service.
 
     Laws:
@@ -160,8 +160,8 @@ class Dialect(Protocol):
         The names of its instructions are not those of the machine's; the names of its frames are those
         of no other frame of any language, because rows of fibers name frames and no language.
         Frames and instructions survive `to_json` and `from_json` unchanged.
-        Whoever `numbers` gives consecutive numbers that begin with 1, in the order of the history; whoever
-        does not, writes no events.
+        A dialect that `numbers` gives consecutive numbers that begin with 1, in the order of the history;
+        any other dialect writes no events.
         A history that is replayed gives the same fibers: `replayed` reads what was written.
     """
 
@@ -176,28 +176,28 @@ class Dialect(Protocol):
     integrates: bool
 
     def begun(self, context: dict[str, JSON]) -> tuple[Frame, ...]:
-        """The frames that an execution begins with, given who it is; none if it need not know."""
+        """The frames that an execution begins with, given its context object; none if it needs no context."""
 
     def accepted(self, cursor: Cursor, event: Accepted) -> None:
-        """The step that the fiber waits for will be answered later. Writes it down."""
+        """Writes the history of a step that was accepted and will be answered later."""
 
     def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
-        """The step has a result: takes it, or returns the failure that it is. Writes either down."""
+        """Takes the result of a step, or returns the failure that it is. Writes the history of either."""
 
     def failed(self, cursor: Cursor, event: Failed) -> Failure:
-        """The step has failed. Writes it down and returns the failure as the language has it."""
+        """Writes the history of a step that has failed. Returns the failure in the language's form."""
 
     def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
-        """The members of a fork have ended: counts their steps, and takes their outcome.
+        """Counts the steps of the members of a fork, which have ended, and takes their outcome.
 
         Returns why to unwind: the reason that `wait` holds back, if there is one, or what the outcome
         comes to. Sets the cursor's `origin` if that is what a redrive must take up again.
         """
 
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:
-        """A deadline has passed, and its frame was just popped: the failure that it is."""
+        """The failure for a deadline that has passed. Its frame was just popped."""
 
-    def told(self, moment: Moment) -> Narration:
+    def narrate(self, moment: Moment) -> Narration:
         """The words for a moment of an execution."""
 
     def replayed(self, entry: StoredEntry) -> Event | Started | None:

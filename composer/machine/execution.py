@@ -192,7 +192,7 @@ class Execution:
         for name, command in self.pending(now_ms):
             cursor = Cursor(self.fibers[name], self.program.instructions, self._context(now_ms))
             changes.commands.append((name, command))
-            note_again(cursor, command, self.program.dialect.told(AskedAgain(cursor)).events)
+            note_again(cursor, command, self.program.dialect.narrate(AskedAgain(cursor)).events)
             changes.entries += cursor.entries
             self.events = cursor.events
             self.fibers[name] = replace(self.fibers[name], event=cursor.event)
@@ -297,7 +297,7 @@ class Execution:
 
     def _narrated(self, fiber: str, moment: Moment) -> dict[str, JSON]:
         """The detail that the program's language adds to the entry about a moment of this fiber."""
-        narration = self.program.dialect.told(moment)
+        narration = self.program.dialect.narrate(moment)
         detail = dict(narration.detail)
         numbered: list[JSON] = []
         standing = self.fibers.get(fiber)

@@ -31,9 +31,8 @@ FrameNamed: TypeAlias = "Callable[[str], type[OwnFrame]]"
 class Fiber:
     """The continuation. Without a wait and an outcome it is ready to run.
 
-    `steps` counts what it has done, its forks' work included; `origin` is the turn whose failure is
-    being dealt with; `pc` is the instruction that runs next. `log` is what it has done, when it has
-    ended, for the saga that it is a branch of. `event` is the number of its last event, where events are
+    `steps` counts its steps and those of its forks; `origin` is the turn whose failure is being handled; `pc` is
+    the instruction that runs next. `log` is the log of a branch of a saga that has ended. `event` is the number of its last event, where events are
     numbered; `told` the number of the execution's last event, if the fiber stands before a `Stretch`.
     """
 
@@ -52,7 +51,7 @@ class Fiber:
 
     @property
     def due_ms(self) -> int | None:
-        """When a timer must fire for it: at the end of its sleep or at its nearest deadline."""
+        """The instant of its next timer: the end of its sleep or its nearest deadline."""
         due = self.deadline_ms
         if type(self.wait) is Sleeping:
             until = self.wait.until_ms

@@ -74,7 +74,7 @@ class Handler(Part):
 
 @frozen
 class Finalizer(Part):
-    """Runs the code at `to` whatever happens above it."""
+    """Runs the code at `to` when the code above it ends, however it ends."""
 
     to: int
 
@@ -149,7 +149,7 @@ class Counter(Part):
 
 @frozen
 class TransactionStart(Part):
-    """When the first attempt of a transaction began: an older one goes before a younger one."""
+    """The start of the first attempt of a transaction: an older transaction goes before a younger one."""
 
     stored_as = "Stamped"
 

@@ -26,7 +26,7 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
-    """value := `{"value": whether the predicate holds}`."""
+    """value := `{"value": true}` if the predicate holds, else `{"value": false}`."""
 
     predicate: Predicate
 
@@ -93,7 +93,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insist:
-    """Pushes an Uncounted frame: a decision is told, however many steps that takes."""
+    """Pushes an Uncounted frame: telling a decision may take any number of steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,17 +111,17 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The work of a transaction is done, and the value is its result: now to commit it."""
+    """Ends the work of a transaction, whose result is the value: the commit begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinate:
-    """What the coordinator does next.
+    """Takes the next step of the coordinator.
 
-    The value becomes the one message to send, or `{"value": [messages]}`. Goes on when it is one to
-    ask; jumps to `decide` when it asks the last participant to decide, to `tell` when it tells one of
-    the decision, to `many` and `tell_many` with several. When all is done the frame is popped: fails,
-    or jumps to `end` with the result.
+    The value becomes the one message to send, or `{"value": [messages]}`. Goes on if the message asks one
+    participant; jumps to `decide` if it asks the last participant to decide, to `tell` if it tells one
+    participant the decision, to `many` and `tell_many` with several messages. When the transaction has ended,
+    pops the frame, and fails or jumps to `end` with the result.
     """
 
     decide: int
@@ -133,7 +133,7 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absorb:
-    """The coordinator takes in the answer, or the answers; jumps."""
+    """Gives the coordinator the answer, or the answers; jumps."""
 
     to: int
 
@@ -142,7 +142,7 @@ class Absorb:
 class Enter:
     """Pushes a Compensations frame: a saga begins, which the code at `to` undoes.
 
-    With `all` its failure is no other's to try again.
+    With `all`, no retry of an enclosing saga covers its failure.
     """
 
     to: int
@@ -206,7 +206,7 @@ class Conduct:
     """Does as a conductor action has answered: `{"action"?, "params"?, "state"?}`.
 
     With an action: the state takes the place of the Saved frame's value, and the value becomes what
-    InvokeNamed takes; jumps to `unnamed` with an error when the action is no name. Without: pops the
+    InvokeNamed takes; jumps to `unnamed` with an error if the action is not a name. Without: pops the
     frame, and jumps to `otherwise` with the parameters, or with all of the answer if it has none.
     """
 
@@ -256,7 +256,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shield:
-    """Pushes a Finalizer frame: whatever unwinds it runs the code at `to` first."""
+    """Pushes a Finalizer frame: its unwinding runs the code at `to` first."""
 
     to: int
 

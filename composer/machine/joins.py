@@ -35,7 +35,7 @@ def unbounded(_standing: int, _more: int) -> Failure | None:
 
 
 class Join:
-    """The tally of one fork. Ending a member costs the same whatever their number."""
+    """The tally of one fork. Ending a member costs the same for any width."""
 
     def __init__(
         self, spec: Fork | Each | Iterations, width: int, items: list[JSON] | None = None
@@ -237,7 +237,7 @@ class Join:
 
 
 def width_of(spec: Fork | Each | Iterations, items: list[JSON] | None) -> int:
-    """How many fibers a fork has, all in all."""
+    """The number of members of a fork."""
     branches = getattr(spec, "branches", None)
     return len(items or ()) if branches is None else len(branches)
 

@@ -1,8 +1,8 @@
-"""What each instruction does: one short function each, and the table that finds it.
+"""The operations: a short function for each instruction, and the table that finds it.
 
-An operation runs with the program counter already on the next instruction. It answers why to unwind,
-or None; it never unwinds by itself, and it takes nothing but the cursor into account. A language adds
-operations of its own through its dialect.
+An operation runs with the program counter already on the next instruction. It returns the reason to unwind,
+or None; it never unwinds by itself, and it depends on the cursor only. A language adds operations of its own
+through its dialect.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
 
 
 def inspect(cursor: Cursor) -> Failure | None:
-    """Composer's rule for what a step hands on: boxed, and a failure if it has an `error` field."""
+    """Composer's rule for the result of a step: it is boxed, and is a failure if it has an `error` field."""
     cursor.value = boxed(cursor.value)
     if "error" in cursor.value:
         return Failure(APPLICATION_ERROR, cursor.value["error"])
@@ -64,7 +64,7 @@ def inspect(cursor: Cursor) -> Failure | None:
 
 
 def _bounded(cursor: Cursor, value: JSON, what: str) -> Reaction:
-    """Takes a value that the machine has put together, unless it is too large."""
+    """Makes a combined value the fiber's value, unless it is too large."""
     limit = cursor.limits.value_bytes
     if measured(value, limit) > limit:
         return failure(LIMIT_EXCEEDED, f"{what} makes a value of more than {limit} bytes")
@@ -249,10 +249,10 @@ def _end(cursor: Cursor, _: instructions.End) -> Reaction:
 # --- waits -------------------------------------------------------------------------------------
 
 
-def note_again(cursor: Cursor, command: Invoke, told: Sequence[NarratedEvent]) -> None:
-    """Writes down that a redrive asks again for a step, in the words of its language, if it has any."""
+def note_again(cursor: Cursor, command: Invoke, events: Sequence[NarratedEvent]) -> None:
+    """Writes the history of a step that a redrive asks for again, with the events of its language."""
     detail = step_detail(cursor.instructions[cursor.pc - 1].path, command)  # type: ignore[union-attr]
-    cursor.note(history.STEP_SCHEDULED, detail, cursor.value if told else history.NOTHING, told)
+    cursor.note(history.STEP_SCHEDULED, detail, cursor.value if events else history.NOTHING, events)
 
 
 def _asked(cursor: Cursor, i: instructions.Invoke, turn: int) -> Invoke:
@@ -301,7 +301,7 @@ COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
 
 
 def _parsed(name: JSON) -> str | None:
-    """An action's name, spelled as we do; None when it is none."""
+    """The qualified name of an action; None if the value is not a name."""
     return _spelled(name) if type(name) is str else None
 
 
@@ -401,7 +401,7 @@ def _each(cursor: Cursor, i: instructions.Each) -> Reaction:
 
 
 def items_of(cursor: Cursor, i: instructions.Each) -> list[JSON] | Failure:
-    """What each member starts with. Composer's map takes no list for an empty one."""
+    """The value that each member starts with. As in Composer's map, no list counts as an empty one."""
     items = i.items.fill(cursor.scope())
     if items is None or type(items) is Failure:
         return [] if items is None else items

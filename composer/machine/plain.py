@@ -91,7 +91,7 @@ class Plain:
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:  # noqa: ARG002
         return failure(TIMEOUT, f"not done within {deadline.timeout_ms / 1000:g} seconds")
 
-    def told(self, moment: Moment) -> Narration:  # noqa: ARG002
+    def narrate(self, moment: Moment) -> Narration:  # noqa: ARG002
         return SILENT
 
     def replayed(self, entry: StoredEntry) -> Event | Started | None:

@@ -44,7 +44,7 @@ def redrive(
 
     Args:
         id: of the execution.
-        program: the one it ran, or another that agrees with what is done.
+        program: the program that it ran, or another that agrees with the recorded steps.
         entries: its whole history, in order, as `Entry.to_json` wrote it, with values in place.
         limits: the machine's.
         now_ms: deadlines and attempts count from here.
@@ -67,7 +67,7 @@ def redrive(
         )
     if any(entry["type"] == history.COMPENSATION_STARTED for entry in generations[-1]):
         raise RedriveError(
-            f"execution {id} is a saga that has been undone: invoke it again; what it had done is gone"
+            f"execution {id} is a saga that has been undone, so no step is left to continue: invoke it again"
         )
     for number, generation in enumerate(generations):
         if number:
@@ -79,11 +79,11 @@ def redrive(
         return execution, execution.finish(outcome, now_ms)
     if not execution.fibers:
         raise RedriveError(
-            f"execution {id} failed by what its program decides, not in a step: it would fail again. "
+            f"execution {id} failed by its program, not in a step, so it would fail again. "
             "Redrive it with a program that decides otherwise"
         )
     changes = execution.redrive(now_ms)
-    changes.fibers |= ended  # their joins are not over: a restart must know what they came to
+    changes.fibers |= ended  # their joins are not over: a restart needs their outcomes
     return execution, changes
 
 
@@ -108,11 +108,11 @@ def _replay(
     program: Program,
     ended: dict[str, Fiber],
 ) -> Outcome | None:
-    """Feeds it what was recorded. Returns the outcome, if it ends by that."""
+    """Delivers the recorded events. Returns the outcome, if the execution ends."""
     outcome: Outcome | None = None
     culprits = _culprits(entries)
     targets: dict[tuple[str, int], JSON] = {}
-    broken = False  # what follows the failure may belong to a finalizer, which does not run now
+    broken = False  # entries after the failure may belong to a finalizer, which does not run now
     for entry in entries:
         place = (entry["fiber"], entry["turn"])
         if entry["type"] == history.STEP_SCHEDULED:
@@ -141,7 +141,7 @@ def _replay(
 def _proceed(
     execution: Execution, changes: Changes, at_ms: int, ended: dict[str, Fiber]
 ) -> Outcome | None:
-    """Runs on as far as it can; `ended` keeps the branches that others are still awaited with."""
+    """Runs as far as possible; `ended` keeps the ended branches of joins that are not over."""
     _keep(ended, changes)
     while changes.more:
         changes = execution.proceed(at_ms)
@@ -157,7 +157,7 @@ def _keep(ended: dict[str, Fiber], changes: Changes) -> None:
 
 
 def _culprits(entries: Sequence[StoredEntry]) -> set[tuple[str, int]]:
-    """The waits whose failure ended it: the root's, and those of the branches behind a join."""
+    """The waits whose failure ended the execution: the root's, and those of branches behind a join."""
     ended = entries[-1]
     found: set[tuple[str, int]] = set()
     if ended["type"] != history.EXECUTION_FAILED or ended["origin"] is None:
@@ -195,6 +195,6 @@ def _check_target(program: Program, fiber: Fiber, entry: StoredEntry, recorded: 
 
 def _divergence(entry: StoredEntry, why: str) -> str:
     return (
-        f"the program does not agree with what is done: at {entry['type']} of fiber "
+        f"the program does not agree with the recorded steps: at {entry['type']} of fiber "
         f"{entry['fiber']}, turn {entry['turn']}, it {why}. Start a new execution instead"
     )

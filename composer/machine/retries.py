@@ -1,4 +1,4 @@
-"""The one retry record: which failures, how often, how long between, and what when spent."""
+"""The policy of a retry: which failures, how often, with which delays, and what follows the last attempt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DELAY_MS = 366 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """When to try again. `retries` counts re-tries: the first attempt is not one of them.
+    """The rule for trying again. `retries` counts re-tries: the first attempt is not one of them.
 
     Args:
         retries: at most so many; None for as many as it takes.
@@ -27,7 +27,7 @@ class RetryPolicy:
         errors: names of failures to retry (`Failure.named`); all when empty.
         until: a result for which this does not hold counts as a failed attempt.
         pause: when spent, wait for an operator instead of failing.
-        stuck: it is a saga's: it waits as one that is stuck.
+        stuck: the retry belongs to a saga, which is stuck while it waits.
     """
 
     retries: int | None

@@ -72,7 +72,7 @@ class States:
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:
         return reacting.timed_out(cursor, deadline)
 
-    def told(self, moment: Moment) -> Narration:
+    def narrate(self, moment: Moment) -> Narration:
         match moment:
             case Started(frames):
                 event = ("ExecutionStarted", started(frames))
