@@ -268,6 +268,14 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     return detail
 
 
+def popped(cursor: Cursor, kind: type[Any]) -> Any:
+    """Pops the innermost frame, which must be of this kind."""
+    frame = cursor.pop()
+    if type(frame) is not kind:
+        raise AssertionError(f"compiled wrong: {frame} where a {kind.__name__} frame must be")
+    return frame
+
+
 def key_of(frames: Sequence[Frame], turn: int) -> str | None:
     """The idempotency key of the invocation of a turn; see `Cursor.key_of`."""
     shift = 0

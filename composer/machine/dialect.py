@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 Operation: TypeAlias = "Callable[[Cursor, Any], Reaction]"
 """Runs an instruction, with the program counter already on the next one; see `operations`."""
 
-Asking: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
+CommandMaker: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
 """Makes the command of an instruction for the wait of a turn; the same again after a crash."""
 
-Unwinding: TypeAlias = "Callable[[Cursor, Any, UnwindReason], UnwindReason | None]"
+FrameUnwinder: TypeAlias = "Callable[[Cursor, Any, UnwindReason], UnwindReason | None]"
 """Unwinds a frame that has just been popped: returns why unwinding goes on, or None if it stops here."""
 
 
@@ -65,7 +65,7 @@ class Iterations:
         return self.tolerated is not None
 
 
-Forking: TypeAlias = "Callable[[Any, JSON], Iterations]"
+BoundsReader: TypeAlias = "Callable[[Any, JSON], Iterations]"
 """Reads how the members of a fork are awaited, from its instruction and the value of its fiber."""
 
 
@@ -168,9 +168,9 @@ class Dialect(Protocol):
     name: str
     mark: type[Any] | None
     operations: Mapping[type[Any], Operation]
-    commands: Mapping[type[Any], Asking]
-    forks: Mapping[type[Any], Forking]
-    frames: Mapping[type[OwnFrame], Unwinding]
+    commands: Mapping[type[Any], CommandMaker]
+    forks: Mapping[type[Any], BoundsReader]
+    frames: Mapping[type[OwnFrame], FrameUnwinder]
     numbers: bool
     introduces: bool
     integrates: bool

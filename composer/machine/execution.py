@@ -24,7 +24,7 @@ from .fiber import NOWHERE, ROOT, Fiber, member_id, parent_of
 from .forks import Forks
 from .history import Entry
 from .joins import Room, unbounded
-from .operations import note_again
+from .steps import note_again
 from .storage import has_only_begun, is_next, last_event, of_this_generation, told_by_history
 from .stretches import Stretch
 from .waits import Invoking, Joining, Paused

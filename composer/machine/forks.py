@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..values import boxed
+from .branches import items_of
 from .cursor import Cursor, key_of
 from .dialect import Iterations
 from .events import Cancelled, Joined
@@ -14,7 +15,6 @@ from .frames import inherited
 from .instructions import Each
 from .instructions import Fork as ForkInstruction
 from .joins import Join, width_of
-from .operations import items_of
 from .sagas.operations import branch_frames
 from .waits import Joining
 

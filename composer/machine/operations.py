@@ -7,13 +7,9 @@ through its dialect.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidNameError
-from ..names import Name
 from ..values import (
     APPLICATION_ERROR,
     EXPRESSION_ERROR,
@@ -27,8 +23,8 @@ from ..values import (
     truthy,
 )
 from . import history, instructions
-from .commands import Fork, Invoke, Spawn
-from .cursor import step_detail
+from .branches import BRANCHING
+from .cursor import popped
 from .frames import (
     Attempts,
     Counter,
@@ -40,27 +36,19 @@ from .frames import (
     Mask,
     Saved,
     Variables,
-    inherited,
 )
 from .sagas.operations import UNDOING
-from .transactions.operations import TRANSACTING, enlist, message_of
-from .waits import Joining, Sleeping
+from .steps import INVOKING, inspect
+from .transactions.operations import TRANSACTING
+from .waits import Sleeping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ..values import JSON
-    from .cursor import Cursor, NarratedEvent, Reaction
+    from .cursor import Cursor, Reaction
 
 MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
-
-
-def inspect(cursor: Cursor) -> Failure | None:
-    """Composer's rule for the result of a step: it is boxed, and is a failure if it has an `error` field."""
-    cursor.value = boxed(cursor.value)
-    if "error" in cursor.value:
-        return Failure(APPLICATION_ERROR, cursor.value["error"])
-    return None
 
 
 def _bounded(cursor: Cursor, value: JSON, what: str) -> Reaction:
@@ -124,7 +112,7 @@ def _save(cursor: Cursor, i: instructions.Save) -> Reaction:
 
 
 def _recall(cursor: Cursor, i: instructions.Recall) -> Reaction:
-    saved = _popped(cursor, Saved).value
+    saved = popped(cursor, Saved).value
     match i.how:
         case "restore":
             cursor.value = boxed(saved)
@@ -139,13 +127,6 @@ def _recall(cursor: Cursor, i: instructions.Recall) -> Reaction:
         case _:  # into
             made, what = {**boxed(saved), str(i.field): cursor.value}, "forward"
     return _bounded(cursor, made, what) or inspect(cursor)
-
-
-def _popped(cursor: Cursor, kind: type[Any]) -> Any:
-    frame = cursor.pop()
-    if type(frame) is not kind:
-        raise AssertionError(f"compiled wrong: {frame} where a {kind.__name__} frame must be")
-    return frame
 
 
 # --- control -----------------------------------------------------------------------------------
@@ -184,7 +165,7 @@ def _leave(cursor: Cursor, _: instructions.Leave) -> Reaction:
 
 
 def _count(cursor: Cursor, i: instructions.Count) -> Reaction:
-    left = _popped(cursor, Counter).left
+    left = popped(cursor, Counter).left
     if left > 0:
         cursor.push(Counter(left - 1))
     else:
@@ -193,13 +174,13 @@ def _count(cursor: Cursor, i: instructions.Count) -> Reaction:
 
 
 def _finalize(cursor: Cursor, _: instructions.Finalize) -> Reaction:
-    _popped(cursor, Finalizer)
+    popped(cursor, Finalizer)
     cursor.push(Finalizing())
     return None
 
 
 def _finalized(cursor: Cursor, _: instructions.Finalized) -> Reaction:
-    reason: Reaction = _popped(cursor, Finalizing).unwind_reason
+    reason: Reaction = popped(cursor, Finalizing).unwind_reason
     return reason
 
 
@@ -246,106 +227,7 @@ def _end(cursor: Cursor, _: instructions.End) -> Reaction:
     return None
 
 
-# --- waits -------------------------------------------------------------------------------------
-
-
-def note_again(cursor: Cursor, command: Invoke, events: Sequence[NarratedEvent]) -> None:
-    """Writes the history of a step that a redrive asks for again, with the events of its language."""
-    detail = step_detail(cursor.instructions[cursor.pc - 1].path, command)  # type: ignore[union-attr]
-    cursor.note(history.STEP_SCHEDULED, detail, cursor.value if events else history.NOTHING, events)
-
-
-def _asked(cursor: Cursor, i: instructions.Invoke, turn: int) -> Invoke:
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, cursor.value, action=i.action, key=key)
-
-
-def _called(cursor: Cursor, i: instructions.Call, turn: int) -> Invoke:
-    activation, key, seen = cursor.activation_of(turn), cursor.key_of(turn), cursor.variables()
-    return Invoke(turn, activation, cursor.value, function=i.function, variables=seen, key=key)
-
-
-def _consulted(cursor: Cursor, _: instructions.Consult, turn: int) -> Invoke:
-    return Invoke(turn, cursor.activation_of(turn), cursor.value, key=cursor.key_of(turn))
-
-
-def _operated(cursor: Cursor, i: instructions.Operate, turn: int) -> Invoke | Failure:
-    message = message_of(cursor, i)
-    if type(message) is Failure:
-        return message
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, message, action=i.action, key=key)
-
-
-def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | Failure:
-    wanted = boxed(cursor.value)
-    name = _parsed(wanted.get("name"))
-    params = wanted.get("params", {})
-    if name is None or wanted.get("type") != "action" or not isinstance(params, dict):
-        return failure(
-            EXPRESSION_ERROR,
-            "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
-        )
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, params, action=name, key=key)
-
-
-COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
-    instructions.Invoke: _asked,
-    instructions.Call: _called,
-    instructions.Consult: _consulted,
-    instructions.Operate: _operated,
-    instructions.InvokeNamed: _named,
-}
-"""The command of each instruction that invokes, for the wait of a turn."""
-
-
-def _parsed(name: JSON) -> str | None:
-    """The qualified name of an action; None if the value is not a name."""
-    return _spelled(name) if type(name) is str else None
-
-
-@lru_cache(maxsize=4096)
-def _spelled(name: str) -> str | None:
-    try:
-        return str(Name.parse(name))
-    except InvalidNameError:
-        return None
-
-
-def _invoke(cursor: Cursor, i: Any) -> Reaction:
-    command = COMMANDS[type(i)](cursor, i, cursor.turn + 1)
-    if type(command) is Failure:
-        return command
-    cursor.await_action(i.path, command)
-    return None
-
-
-def _operate(cursor: Cursor, i: instructions.Operate) -> Reaction:
-    return enlist(cursor, i) or _invoke(cursor, i)
-
-
-def _conduct(cursor: Cursor, i: instructions.Conduct) -> Reaction:
-    """OpenWhisk's protocol: docs/conductors.md, and how its controller reads it."""
-    answer = boxed(cursor.value)
-    _popped(cursor, Saved)
-    if answer.get("action") is None:
-        cursor.pc = i.otherwise
-        cursor.value = boxed(answer["params"]) if answer.get("params") is not None else answer
-        return inspect(cursor)
-    state, params = answer.get("state"), answer.get("params")
-    cursor.push(Saved(state if type(state) is dict else {} if state is None else {"state": state}))
-    name = _parsed(answer["action"])
-    if name is None:
-        cursor.pc = i.unnamed
-        spelled = json.dumps(answer["action"], ensure_ascii=False)
-        text = f"Failed to parse action name from json value {spelled:.1000} during composition."
-        cursor.value = {"error": text}
-        return None
-    cursor.value = {
-        "type": "action", "name": name, "params": {} if params is None else boxed(params),
-    }  # fmt: skip
-    return None
+# --- time --------------------------------------------------------------------------------------
 
 
 def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
@@ -389,55 +271,6 @@ def _instant_ms(instant: JSON) -> int | None:
     return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
 
 
-def _fork(cursor: Cursor, i: instructions.Fork) -> Reaction:
-    return _begin_fork(cursor, i.path, len(i.branches), None)
-
-
-def _each(cursor: Cursor, i: instructions.Each) -> Reaction:
-    items = items_of(cursor, i)
-    if type(items) is Failure:
-        return items
-    return _begin_fork(cursor, i.path, len(items), items)
-
-
-def items_of(cursor: Cursor, i: instructions.Each) -> list[JSON] | Failure:
-    """The value that each member starts with. As in Composer's map, no list counts as an empty one."""
-    items = i.items.fill(cursor.scope())
-    if items is None or type(items) is Failure:
-        return [] if items is None else items
-    if type(items) is not list:
-        return failure(EXPRESSION_ERROR, f"map: 'items' must select a list, not {items!r:.100}")
-    return [boxed(item) for item in items]
-
-
-def _begin_fork(cursor: Cursor, path: str, width: int, items: list[JSON] | None) -> Reaction:
-    if width > cursor.limits.fork_width:
-        return failure(
-            LIMIT_EXCEEDED,
-            f"the fork has {width} branches; {cursor.limits.fork_width} are allowed",
-        )
-    cursor.turn += 1
-    cursor.wait = Joining()
-    cursor.commands.append(Fork(cursor.turn, items))
-    cursor.note(history.FORKED, {"path": path, "width": width})
-    return None
-
-
-def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
-    if not cursor.count_steps():
-        return None
-    cursor.turn += 1
-    activation = cursor.activation_of(cursor.turn)
-    frames = inherited(cursor.frames)
-    cursor.commands.append(Spawn(activation, cursor.pc, cursor.value, frames))
-    cursor.note(history.SPAWNED, {"path": i.path, "activation": activation})
-    cursor.value = {
-        "method": "async", "activationId": activation, "sessionId": cursor.execution,
-    }  # fmt: skip
-    cursor.pc = i.to
-    return None
-
-
 OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Evaluate: _evaluate,
     instructions.Test: _test,
@@ -463,16 +296,9 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Finalized: _finalized,
     instructions.Settle: _settle,
     instructions.End: _end,
-    instructions.Invoke: _invoke,
-    instructions.Call: _invoke,
-    instructions.InvokeNamed: _invoke,
-    instructions.Consult: _invoke,
-    instructions.Operate: _operate,
-    instructions.Conduct: _conduct,
     instructions.Sleep: _sleep,
-    instructions.Fork: _fork,
-    instructions.Each: _each,
-    instructions.Spawn: _spawn,
+    **INVOKING,
+    **BRANCHING,
     **TRANSACTING,
     **UNDOING,
 }

@@ -8,8 +8,9 @@ from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, TIMEOUT, Failure, failure
 from . import history
 from .dialect import SILENT
 from .events import Completed, Failed, Resolved, Resumed, TimerFired
-from .operations import COMMANDS, OPERATIONS, inspect
+from .operations import OPERATIONS
 from .sagas.operations import doubt, is_unknown, take_logs, with_doubt
+from .steps import COMMANDS, inspect
 from .transactions.operations import asks_entity
 
 if TYPE_CHECKING:
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
     from ..values import JSON
     from .cursor import Cursor, Reaction
-    from .dialect import Asking, Dialect, Forking, Moment, Narration, Operation, Started, Unwinding
+    from .dialect import (
+        BoundsReader,
+        CommandMaker,
+        Dialect,
+        FrameUnwinder,
+        Moment,
+        Narration,
+        Operation,
+        Started,
+    )
     from .events import Accepted, Event, Joined
     from .frames import Deadline, Frame, OwnFrame
     from .history import StoredEntry
@@ -31,9 +41,9 @@ class Plain:
     name = ""
     mark: type[Any] | None = None
     operations: Mapping[type[Any], Operation] = OPERATIONS
-    commands: Mapping[type[Any], Asking] = COMMANDS
-    forks: Mapping[type[Any], Forking] = {}
-    frames: Mapping[type[OwnFrame], Unwinding] = {}
+    commands: Mapping[type[Any], CommandMaker] = COMMANDS
+    forks: Mapping[type[Any], BoundsReader] = {}
+    frames: Mapping[type[OwnFrame], FrameUnwinder] = {}
     numbers = False
     introduces = False
     integrates = False

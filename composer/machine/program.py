@@ -72,7 +72,7 @@ class Program:
         Raises:
             ProgramError: naming the version, the dialect or the instruction that is wrong.
         """
-        version = doc.get("version") if isinstance(doc, dict) else doc
+        version = doc.get("version") if isinstance(doc, dict) else None
         if not isinstance(doc, dict) or version != VERSION or type(version) is not int:
             raise ProgramError(f"program version {version!r:.80} is not {VERSION}, which this runs")
         if why := flaw(doc, depth=MADE_DEPTH):

@@ -33,6 +33,7 @@ def with_instruction(doc):
     ("doc", "why"),
     [
         (None, "program version None is not 1, which this runs"),
+        (1, "program version None is not 1"),
         (changed(version=2), "program version 2 is not 1"),
         (changed(version=True), "program version True is not 1"),
         (changed(instructions=[]), "a list of 'instructions', with at least one"),

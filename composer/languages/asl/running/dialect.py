@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....machine.cursor import Cursor, Reaction
-    from ....machine.dialect import Asking, Dialect, Forking, Moment, Operation, Unwinding
+    from ....machine.dialect import (
+        BoundsReader,
+        CommandMaker,
+        Dialect,
+        FrameUnwinder,
+        Moment,
+        Operation,
+    )
     from ....machine.events import Accepted, Event, Failed, Joined
     from ....machine.frames import Deadline, Frame, OwnFrame
     from ....machine.unwind_reasons import UnwindReason
@@ -47,9 +54,9 @@ class States:
     name = "states"
     mark: type[Any] | None = BeginMachine
     operations: Mapping[type[Any], Operation] = {**PLAIN.operations, **RUNNING}
-    commands: Mapping[type[Any], Asking] = {**PLAIN.commands, InvokeState: invocation}
-    forks: Mapping[type[Any], Forking] = {MapState: iterations}
-    frames: Mapping[type[OwnFrame], Unwinding] = {Machine: _passed, InState: reacting.recover}
+    commands: Mapping[type[Any], CommandMaker] = {**PLAIN.commands, InvokeState: invocation}
+    forks: Mapping[type[Any], BoundsReader] = {MapState: iterations}
+    frames: Mapping[type[OwnFrame], FrameUnwinder] = {Machine: _passed, InState: reacting.recover}
     numbers = True
     introduces = True
     integrates = True
