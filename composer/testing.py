@@ -9,8 +9,8 @@
     assert run.value == {"ok": True} and run.elapsed == 3601
 
 A week's wait takes a millisecond. `crash="every"` kills the conductor at every commit, before it and
-after it, and checks nothing but what you assert: the outcome must be the same. The machine is the very
-one that runs in production; only the store (a dict of JSON texts) and the actions are not.
+after it; your assertions must hold all the same. The machine is the one that runs in production; only the
+store (a dict of JSON texts) and the actions are replaced.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """No answer, ever: for timeouts and cancellation."""
+    """An answer that never comes: for timeouts and cancellation."""
 
 
 Fake: TypeAlias = Any
@@ -81,7 +81,7 @@ composition, which is simulated too."""
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One time that an action was asked to run. After a crash the same activation may run again."""
+    """One invocation of an action. After a crash the same activation may run again."""
 
     action: str
     params: JSON
@@ -145,7 +145,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     cancel_at: float | None = None,
     limits: Limits | None = None,
 ) -> Run:
-    """Runs a composition to its end, or until it waits for something that no fake will bring.
+    """Runs a composition to its end, or until it waits for an event that no fake will make.
 
     Args:
         composition: what to run; or the program of a state machine, as `asl.lower` makes it.
@@ -245,9 +245,11 @@ class Simulation:
     # --- the store, and what a crash leaves of it --------------------------------------------
 
     def _apply(self, changes: Changes) -> bool:
-        """Commits and carries out; False when the conductor died before the commit."""
+        """Commits the changes and carries them out; False if the conductor crashed before the commit."""
         while True:
-            if changes.fibers or changes.entries:  # else it only asks for what a restart asks again
+            if (
+                changes.fibers or changes.entries
+            ):  # else there are only commands, which a restart makes again
                 commit = self.result.commits
                 self.result.commits += 1
                 if self._dies(commit, "before"):
@@ -268,7 +270,10 @@ class Simulation:
     def _dies(self, commit: int, when: Literal["before", "after"]) -> bool:
         if self._crash != "every":
             return (commit, when) in self._crash
-        boundary = (len(self.result.history), when)  # each of them once, or nothing would get on
+        boundary = (
+            len(self.result.history),
+            when,
+        )  # one crash at each boundary, or the run would never end
         first = boundary not in self._died
         self._died.add(boundary)
         return first

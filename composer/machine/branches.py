@@ -1,4 +1,4 @@
-"""The operations that start other fibers, and wait for them or not."""
+"""The operations that start other fibers or executions."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ if TYPE_CHECKING:
 class Transition:
     """The result of an event for one fiber; `ran` counts the instructions.
 
-    `stale` when the event answered another turn: nothing has changed. `overlong` when the fiber has stopped
-    before an evaluation that takes more steps than `Limits.at_once`; it then has neither a wait nor an
-    outcome. `events` is how many there are by now in a history that numbers them.
+    It is `stale` if the event answered another turn: nothing has changed. It is `overlong` if the fiber has
+    stopped before an evaluation that takes more steps than `Limits.at_once`; the fiber then has neither a wait
+    nor an outcome. `events` is the number of events in a history that numbers them.
     """
 
     fiber: Fiber
@@ -95,7 +95,7 @@ class Transition:
     events: int = 0
 
 
-FINALIZER_STEPS = 100  # that a finalizer may take when all steps are used up
+FINALIZER_STEPS = 100  # of a finalizer that runs when all steps are used up
 WORK = 20  # steps of an expression that take as long as an instruction
 
 
@@ -131,7 +131,7 @@ def _advanced(dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event) -> T
 
 
 def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
-    """The command that a fiber waits for, made again after a crash; None when it waits for none."""
+    """Makes the command that a fiber waits for again, after a crash; None if it waits for no command."""
     if not invoking(fiber.wait):
         return None
     cursor = Cursor(fiber, program.instructions, context)
@@ -253,7 +253,7 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
     cursor.origin = None
     if event.params is not None:
         frame = cursor.frames[-1]
-        assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
+        assert isinstance(frame, Attempts)  # noqa: S101  only attempts pause
         cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
     return True
@@ -397,7 +397,7 @@ def _as_failure(reason: UnwindReason) -> Failure:
 
 
 def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
-    """Prepares the next attempt, at once, after a delay, or after an operator's word."""
+    """Prepares the next attempt: at once, after a delay, or when an operator resumes it."""
     attempt: Attempt = cursor.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
     spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)

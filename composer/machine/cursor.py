@@ -86,7 +86,7 @@ class Cursor:
         self.exhausted = False
         self.work = 0  # steps of expressions that the instruction under way has taken
         self.spent = 0  # steps that the instructions before it have taken
-        self.places = 0  # where the fiber could have stopped so far, see `stops`
+        self.places = 0  # the places where the fiber could have stopped, see `stops`
         self.stop: int | None = None  # the place where it stops, counted from 1
         self.stopped = False
         self.log: Log = ()
@@ -229,8 +229,8 @@ class Cursor:
 class Context:
     """The facts that the machine is given with each event.
 
-    Which execution this is and how often it was redriven, the time, the limits, and how many events there
-    have been in a history that numbers them.
+    They are the id of the execution and the number of its redrives, the time, the limits, and the number of
+    events so far in a history that numbers them.
     """
 
     execution: str

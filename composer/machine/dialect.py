@@ -1,4 +1,4 @@
-"""The port through which a language speaks to the machine, and the languages that a program may be in.
+"""The port between a language and the machine, and the languages that a program may be in.
 
 The machine advances fibers; it knows no language. A language brings instructions and frames of its own, and
 defines the meaning of the machine's moments: a step was accepted, has completed, has failed, branches have
@@ -39,7 +39,7 @@ CommandMaker: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
 """Makes the command of an instruction for the wait of a turn; the same again after a crash."""
 
 FrameUnwinder: TypeAlias = "Callable[[Cursor, Any, UnwindReason], UnwindReason | None]"
-"""Unwinds a frame that has just been popped: returns why unwinding goes on, or None if it stops here."""
+"""Unwinds a frame that has just been popped. Returns the reason that goes on, or None if unwinding stops."""
 
 
 @frozen
@@ -66,7 +66,7 @@ class Iterations:
 
 
 BoundsReader: TypeAlias = "Callable[[Any, JSON], Iterations]"
-"""Reads how the members of a fork are awaited, from its instruction and the value of its fiber."""
+"""Reads the bounds of a fork from its instruction and the value of its fiber."""
 
 
 # --- the moments of an execution that a language may narrate ---------------------------------------
@@ -81,7 +81,7 @@ class Started:
 
 @frozen
 class Redriven:
-    """The execution is taken up again, for the `generation`th time."""
+    """The execution is redriven, for the `generation`th time."""
 
     generation: int
 
@@ -219,10 +219,10 @@ class Dialects:
     marks: Mapping[str, str]
 
     def of(self, doc: Document) -> Dialect:
-        """The dialect of a program's JSON.
+        """Returns the dialect of a program's JSON.
 
         Raises:
-            ProgramError: it names one that is not here.
+            ProgramError: if the program names an unknown dialect.
         """
         name = doc.get("dialect")
         if name is None:
@@ -234,15 +234,15 @@ class Dialects:
             return self.plain
         if type(name) is not str or name not in self.languages:
             raise ProgramError(
-                f"the program is in the dialect {name!r:.80}, which is not known here"
+                f"the program is in the dialect {name!r:.80}, which is not known to this version"
             )
         return self.languages[name]()
 
     def frame(self, name: str) -> type[OwnFrame]:
-        """The frame of this name, of whichever language.
+        """Returns the frame of this name, of any language.
 
         Raises:
-            ProgramError: no language has it.
+            ProgramError: if no language has such a frame.
         """
         for load in self.languages.values():
             for kind in load().frames:

@@ -147,7 +147,7 @@ class Execution:
         return self._concluded(changes)
 
     def stretched(self, stretch: Stretch, transition: Transition) -> Changes:
-        """Follows the transition of a stretch. Stale if the fiber, or a numbered history, has changed since."""
+        """Applies the transition of a stretch. Stale if the fiber, or a numbered history, has changed since."""
         before, context, changes = stretch.fiber, stretch.context, Changes()
         changes.stale = self.fibers.get(before.id) is not before or self.events != context.events
         if not changes.stale:
@@ -235,7 +235,7 @@ class Execution:
         return self._concluded(changes)
 
     def release(self, fiber: str) -> Changes:
-        """The changes that were held back of a fiber that has only just begun; more depends on it now."""
+        """Returns the changes that were held back of a fiber that had only begun, because more depends on it now."""
         if fiber not in self._held:
             return Changes()
         return Changes(fibers={fiber: self.fibers[fiber]}, entries=self._held.pop(fiber))
@@ -243,7 +243,7 @@ class Execution:
     # --- state -------------------------------------------------------------------------------
 
     def pending(self, now_ms: int) -> list[tuple[str, Invoke]]:
-        """The invocations under way, to be sent again after a crash."""
+        """The invocations under way, which are sent again after a crash."""
         context = self._context(now_ms)
         commands = (
             (fiber.id, reissue(self.program, fiber, context)) for fiber in self.fibers.values()
@@ -290,7 +290,7 @@ class Execution:
         """True if there is work that needs no event."""
         return bool(self._forks.ready or self._overlong)
 
-    # --- inside ------------------------------------------------------------------------------
+    # --- the fold ----------------------------------------------------------------------------
 
     def _context(self, now_ms: int) -> Context:
         return Context(self.id, now_ms, self.limits, self.generation, self.events)

@@ -1,4 +1,4 @@
-"""History entries: what has happened to an execution, in order."""
+"""History entries: the record of an execution, in order."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ StoredEntry: TypeAlias = dict[str, Any]
 class Entry:
     """One line of a history.
 
-    `turn` is the wait of `fiber` that it is about; `value` is what came in or out, if anything did,
-    and may be large, as may the `variables` that came with it; `detail` is small and depends on `kind`.
+    `turn` is the wait of `fiber` that it is about; `value` is the input or the result, if there is one. The value
+    may be large, as may the `variables` that came with it; `detail` is small and depends on `kind`.
     """
 
     at_ms: int
@@ -68,7 +68,7 @@ class Entry:
     value: JSON = NOTHING
 
     def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
-        """As JSON; `keep` writes the value, or a reference to where it is stored."""
+        """The entry as JSON; `keep` writes the value, or a reference to where it is stored."""
         doc: dict[str, JSON] = {
             "at": self.at_ms, "fiber": self.fiber, "turn": self.turn, "type": self.kind,
             **self.detail,

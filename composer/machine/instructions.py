@@ -1,4 +1,4 @@
-"""The instructions of the machine: verbs of one fiber.
+"""The instructions of the machine, which one fiber runs.
 
 It has a program counter, a value, and a stack of frames. Those that push a frame say so; `Leave` pops
 one. A target (`to`, `otherwise`, ...) is an index into the program's list.
@@ -45,7 +45,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Goes on when the predicate holds (or, without one, when value.value is true), else jumps."""
+    """Goes on if the predicate holds (or, without one, if value.value is true), else jumps."""
 
     otherwise: int
     predicate: Predicate | None = None
@@ -167,12 +167,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complete:
-    """Pops the Compensations frame: the saga is done. What it has done an enclosing one may undo."""
+    """Pops the Compensations frame: the saga is done. An enclosing saga may undo its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensate:
-    """Undoes what was done last: the value becomes what its undo takes, or `{"value": [logs]}`.
+    """Undoes the last logged step: the value becomes the input of its undo, or `{"value": [logs]}`.
 
     Jumps to that undo, or to `group` when it was done in branches. When nothing is left the
     Compensating frame is popped: what has caused it goes on, or in a branch the code at `end`.
@@ -184,7 +184,7 @@ class Compensate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensated:
-    """An undo is done: back to the code that undoes the rest."""
+    """Ends an undo: jumps back to the code that undoes the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class Consult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conduct:
-    """Does as a conductor action has answered: `{"action"?, "params"?, "state"?}`.
+    """Applies the answer of a conductor action: `{"action"?, "params"?, "state"?}`.
 
     With an action: the state takes the place of the Saved frame's value, and the value becomes what
     InvokeNamed takes; jumps to `unnamed` with an error if the action is not a name. Without: pops the
@@ -216,7 +216,7 @@ class Conduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Save:
-    """Pushes a Saved frame: the value, or what the template makes of it."""
+    """Pushes a Saved frame with the value, or with the filled template."""
 
     template: Template | None = None
 
@@ -263,7 +263,7 @@ class Shield:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finalize:
-    """Turns the Finalizer frame into a Finalizing one: the finalizer begins, unhurried."""
+    """Replaces the Finalizer frame by a Finalizing one: the finalizer begins after a success."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +286,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settle:
-    """Pops the Attempts frame, unless the policy's `until` does not hold: then it failed."""
+    """Pops the Attempts frame, or fails if the policy's `until` does not hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +317,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspect:
-    """Fails when the value is an error."""
+    """Fails if the value is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,12 +380,12 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The fiber has succeeded with the value."""
+    """Ends the fiber: it has succeeded with the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnInstruction:
-    """An instruction that a language adds: a dataclass of its own, which its dialect has a row for.
+    """An instruction that a language adds: a dataclass, with a row in the tables of its dialect.
 
     A member that is called as one of the machine's is written as that is (`to`, `targets`, `path`, ...),
     any other as the JSON that it is.

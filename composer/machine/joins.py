@@ -53,7 +53,7 @@ class Join:
         self._missing = [len(needs) for needs in self._after]
         self._dependants = _inverted(self._after)
         self._next = 0  # without dependencies: members start in order
-        self._passed = 0  # of those under way: had ended, when what a redrive replays happened
+        self._passed = 0  # of those under way: members that had ended at this point of a replay
         self._live: set[int] = set()
         self._decided: Outcome | None = None
         self._failures = 0  # so far, where some are tolerated
@@ -163,7 +163,7 @@ class Join:
     def end(
         self, index: int, outcome: Outcome, steps: int, log: Log = ()
     ) -> tuple[list[int], list[int]]:
-        """A member has ended. Returns the members to start now, and those to cancel."""
+        """Counts a member that has ended. Returns the members to start now, and those to cancel."""
         self._live.discard(index)
         self._keep(index, log)
         self._outcomes[index] = outcome
@@ -206,7 +206,7 @@ class Join:
         return {self._names[need]: ended.value for need, ended in needs if ended is not None}
 
     def outcome(self) -> Outcome:
-        """The joint outcome, once it is over."""
+        """The joint outcome; the join must be over."""
         if self._decided is not None:
             return self._decided
         if self._first:

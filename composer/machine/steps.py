@@ -107,7 +107,7 @@ def _operate(cursor: Cursor, i: instructions.Operate) -> Reaction:
 
 
 def _conduct(cursor: Cursor, i: instructions.Conduct) -> Reaction:
-    """OpenWhisk's protocol: docs/conductors.md, and how its controller reads it."""
+    """Applies the answer of a conductor action as OpenWhisk's controller does (its docs/conductors.md)."""
     answer = boxed(cursor.value)
     popped(cursor, Saved)
     if answer.get("action") is None:

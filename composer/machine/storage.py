@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from .history import StoredEntry
     from .program import Program
 
-TURNS_TOLD = 32  # at most so many turns of a fiber stand in the history only
+TURNS_TOLD = 32  # at most so many turns of a fiber are stored in the history only
 
 
 def has_only_begun(before: Fiber, after: Fiber) -> bool:
-    """A forked fiber that has done nothing but ask for an action: a crash would lose nothing."""
+    """True if a forked fiber has only asked for its first action, so that a crash loses nothing."""
     begun = before.turn == 0 and after.turn == 1 and before.id != ROOT
     return begun and invoking(after.wait) and after.due_ms is None
 
