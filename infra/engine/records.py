@@ -15,7 +15,7 @@ from ...actions import (
     Query,
     record,
 )
-from ...composer import Compensating, Doing, Fiber, Invoking, Joining, Paused, Sleeping, Undo
+from ...composer import Compensating, Fiber, Invoking, Joining, Paused, SagaStep, Sleeping, Undo
 from ...transactions import Row
 from . import costs, stored_values
 from .entities.documents import STATE, name_of, parts_of
@@ -241,7 +241,7 @@ def _stuck_at(fiber: Fiber) -> dict[str, JSON]:
         if isinstance(frame, Compensating) and frame.undoing is not None:
             left = [entry.path for entry in reversed(frame.left) if isinstance(entry, Undo)]
             return {"undoing": frame.undoing.path, "input": frame.undoing.value, "left": left}
-        if isinstance(frame, Doing):
+        if isinstance(frame, SagaStep):
             return {"doing": frame.path, "input": frame.value}
     return {}
 

@@ -116,7 +116,7 @@ def test_without_a_key_each_request_is_one_of_its_own(host):
     [
         ("POST", "/main", b"{", 400, "no JSON"),
         ("POST", "/main", b"[1]", 400, "no object"),
-        ("POST", "/main", b'{"n": NaN}', 400, "no JSON number"),
+        ("POST", "/main", b'{"n": NaN}', 400, "not a JSON number"),
         ("POST", "/main", b"[" * 100_000, 400, "no JSON"),
         ("POST", "/main", b"\xff", 400, "no JSON"),
         ("POST", "/main", json.dumps({"n": "x" * 150_000}).encode(), 413, "at most 150000"),

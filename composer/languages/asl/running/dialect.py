@@ -15,7 +15,7 @@ from ....machine.dialect import (
     Started,
 )
 from ....machine.events import Completed
-from ....machine.fiber import quiet
+from ....machine.frames import quiet
 from ....machine.plain import PLAIN
 from . import reacting
 from .frames import InState, Machine
@@ -29,14 +29,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....machine.cursor import Cursor, Reaction
-    from ....machine.dialect import Asking, Dialect, Forking, Moment, Operation, Unwinding
+    from ....machine.dialect import (
+        BoundsReader,
+        CommandMaker,
+        Dialect,
+        FrameUnwinder,
+        Moment,
+        Operation,
+    )
     from ....machine.events import Accepted, Event, Failed, Joined
-    from ....machine.fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from ....machine.frames import Deadline, Frame, OwnFrame
+    from ....machine.unwind_reasons import UnwindReason
+    from ....machine.waits import Joining
     from ....values import JSON, Failure
 
 
-def _passed(_cursor: Cursor, _frame: Machine, cause: Cause) -> Cause:
-    return cause
+def _passed(_cursor: Cursor, _frame: Machine, reason: UnwindReason) -> UnwindReason:
+    return reason
 
 
 class States:
@@ -45,9 +54,9 @@ class States:
     name = "states"
     mark: type[Any] | None = BeginMachine
     operations: Mapping[type[Any], Operation] = {**PLAIN.operations, **RUNNING}
-    commands: Mapping[type[Any], Asking] = {**PLAIN.commands, InvokeState: invocation}
-    forks: Mapping[type[Any], Forking] = {MapState: iterations}
-    frames: Mapping[type[OwnFrame], Unwinding] = {Machine: _passed, InState: reacting.recover}
+    commands: Mapping[type[Any], CommandMaker] = {**PLAIN.commands, InvokeState: invocation}
+    forks: Mapping[type[Any], BoundsReader] = {MapState: iterations}
+    frames: Mapping[type[OwnFrame], FrameUnwinder] = {Machine: _passed, InState: reacting.recover}
     numbers = True
     introduces = True
     integrates = True
@@ -70,7 +79,7 @@ class States:
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:
         return reacting.timed_out(cursor, deadline)
 
-    def told(self, moment: Moment) -> Narration:
+    def narrate(self, moment: Moment) -> Narration:
         match moment:
             case Started(frames):
                 event = ("ExecutionStarted", started(frames))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....freezing import changed, frozen
-from ....machine.fiber import OwnFrame
+from ....machine.frames import OwnFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
-from ....machine.fiber import Deadline, quiet
+from ....machine.frames import Deadline, quiet
 from ....values import CANCELLED, Success
 from ..jsonpath.texts import json_text
 from ..state_errors import QUERY_EVALUATION_ERROR, RUNTIME, failed
@@ -22,8 +22,8 @@ from .view import machine_in, machine_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ....machine.cursor import Cursor, Told
-    from ....machine.fiber import Frame
+    from ....machine.cursor import Cursor, NarratedEvent
+    from ....machine.frames import Frame
     from ....values import JSON, Failure, Outcome
     from ..state_errors import StatesError
     from .compiled import State
@@ -68,7 +68,7 @@ def fault(cursor: Cursor, state: State, at_event: int, error: StatesError) -> Fa
     return failed(error.name, cause)
 
 
-def scheduled(cursor: Cursor) -> list[Told]:
+def scheduled(cursor: Cursor) -> list[NarratedEvent]:
     """The events that the task of the innermost state is asked for, and has begun; none of another state."""
     state = state_of(cursor.instructions[cursor.innermost(InState).at].state)
     if state.type == "Map":  # what reads its items, or writes its results, is no event
@@ -83,7 +83,7 @@ def scheduled(cursor: Cursor) -> list[Told]:
     for frame in cast("Iterable[Deadline]", own):
         name = "heartbeatInSeconds" if frame.beats else "timeoutInSeconds"
         about[name] = frame.timeout_ms // 1000
-    asked: Told = (f"{resource.kind}Scheduled", about)
+    asked: NarratedEvent = (f"{resource.kind}Scheduled", about)
     if resource.kind == "Activity":  # it starts when a worker takes it
         return [asked]
     return [asked, (f"{resource.kind}Started", resource.about)]
@@ -112,7 +112,7 @@ def started(frames: Sequence[Frame]) -> dict[str, JSON]:
     return {} if role is None else {"roleArn": role}
 
 
-def ended(outcome: Outcome) -> Told:
+def ended(outcome: Outcome) -> NarratedEvent:
     """The event of an execution's end."""
     if isinstance(outcome, Success):
         return "ExecutionSucceeded", {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....machine.fiber import Variables
+from ....machine.frames import Variables
 from .history import exited
 
 if TYPE_CHECKING:

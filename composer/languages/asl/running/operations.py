@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ....freezing import changed
 from ....machine import history
 from ....machine.commands import Fork, Invoke
-from ....machine.fiber import Deadline, Joining, Sleeping, Variables, parent_of
+from ....machine.fiber import parent_of
+from ....machine.frames import Deadline, Variables
+from ....machine.waits import Joining, Sleeping
 from ....values import Failure, Success
 from ..jsonpath.choices import first_match
 from ..jsonpath.templates import Expression
@@ -38,7 +40,7 @@ from .view import View, machine_in, machine_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ....machine.cursor import Cursor, Reaction, Told
+    from ....machine.cursor import Cursor, NarratedEvent, Reaction
     from ....values import JSON
     from .compiled import State
     from .flow import Output
@@ -67,7 +69,7 @@ def _begin_branch(cursor: Cursor, i: instructions.BeginBranch) -> Reaction:
         state, (_, _, index) = state_of(i.state), parent_of(cursor.id)
         item, view = cursor.value, View(cursor, state, frame)
         if not state.distributed:
-            event: Told = ("MapIterationStarted", {"name": state.name, "index": index})
+            event: NarratedEvent = ("MapIterationStarted", {"name": state.name, "index": index})
             cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
         try:
             if "ItemBatcher" not in state.doc:
@@ -84,7 +86,7 @@ def _end_branch(cursor: Cursor, i: instructions.EndBranch) -> Reaction:
         state = state_of(i.state)
         if not state.distributed:
             about = {"name": state.name, "index": parent_of(cursor.id)[2]}
-            event: Told = ("MapIterationSucceeded", about)
+            event: NarratedEvent = ("MapIterationSucceeded", about)
             cursor.note(entries.STATE_EXITED, {"state": state.name}, events=[event])
     cursor.outcome = Success(cursor.value)
     return None

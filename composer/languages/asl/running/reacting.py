@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ....freezing import changed
 from ....machine import history
 from ....machine.cursor import count_from_now
-from ....machine.fiber import Sleeping, quiet
+from ....machine.frames import quiet
+from ....machine.waits import Sleeping
 from ....values import Failure
 from ..resources import is_function
 from ..state_errors import HEARTBEAT_TIMEOUT, RUNTIME, TIMEOUT, StatesError, failed
@@ -35,9 +36,11 @@ from .view import View, machine_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ....machine.cursor import Cursor, Reaction, Told
+    from ....machine.cursor import Cursor, NarratedEvent, Reaction
     from ....machine.events import Accepted, Completed, Failed, Joined
-    from ....machine.fiber import Cause, Deadline, Joining
+    from ....machine.frames import Deadline
+    from ....machine.unwind_reasons import UnwindReason
+    from ....machine.waits import Joining
     from ....values import JSON, Outcome
     from .compiled import State
     from .tasks import Resource
@@ -66,7 +69,7 @@ def accepted(cursor: Cursor, event: Accepted) -> None:
         cursor.note(history.STEP_ACCEPTED, {}, events=[("ActivityStarted", worker)])
         count_from_now(cursor, lambda deadline: deadline.once_taken)
     else:
-        told_so: Told = ("TaskSubmitted", resource.about)
+        told_so: NarratedEvent = ("TaskSubmitted", resource.about)
         result = ticket.get("result")
         if not unawaited(resource, cursor.value):
             result = submitted(resource, result, _answered(cursor))
@@ -93,7 +96,7 @@ def completed(cursor: Cursor, event: Completed) -> Failure | None:
         return _failed(cursor, resource, failed(error.name, error.cause), {})
     if result is not event.value:  # so that a redrive does not wrap it again
         detail["payload"] = True
-    succeeded: Told = (f"{resource.kind}Succeeded", resource.about)
+    succeeded: NarratedEvent = (f"{resource.kind}Succeeded", resource.about)
     cursor.note(history.STEP_SUCCEEDED, detail, result, [succeeded])
     cursor.value = result
     return None
@@ -136,7 +139,7 @@ def _missing(cursor: Cursor, resource: Resource) -> str:
 def _run_failed(cursor: Cursor, failure: Failure) -> Failure:
     """The items could not be read, or the results not be written."""
     told_so = failed_as(failure)
-    event: Told = ("MapRunFailed", told(told_so))
+    event: NarratedEvent = ("MapRunFailed", told(told_so))
     cursor.note(history.STEP_FAILED, {"code": failure.code}, failure.error, [event])
     return told_so
 
@@ -145,7 +148,7 @@ def _failed(
     cursor: Cursor, resource: Resource, failure: Failure, detail: dict[str, JSON]
 ) -> Failure:
     how = "TimedOut" if failure.code == TIMEOUT else "Failed"
-    ended: Told = (f"{resource.kind}{how}", {**resource.about, **told(failure)})
+    ended: NarratedEvent = (f"{resource.kind}{how}", {**resource.about, **told(failure)})
     cursor.note(history.STEP_FAILED, {"code": failure.code, **detail}, failure.error, [ended])
     return failure
 
@@ -155,7 +158,7 @@ def timed_out(cursor: Cursor, deadline: Deadline) -> Failure:
     if cursor.innermost(InState) is None:
         return failed(TIMEOUT, None, Status="TIMED_OUT")
     _, resource = _task(cursor)
-    late: Told = (f"{resource.kind}TimedOut", {**resource.about, "error": TIMEOUT})
+    late: NarratedEvent = (f"{resource.kind}TimedOut", {**resource.about, "error": TIMEOUT})
     cursor.note(entries.STATE_FAILED, {"timeout_ms": deadline.timeout_ms}, events=[late])
     failure = failed(TIMEOUT, None)  # so AWS calls a missed heartbeat, too (recorded)
     return Failure(HEARTBEAT_TIMEOUT, failure.error) if deadline.beats else failure
@@ -168,27 +171,27 @@ def joined(cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
     """The branches of a Parallel, or the iterations of a Map, have ended."""
     if not cursor.count_steps(event.steps):
         return None
-    cause: Reaction = wait.cause
-    if cause is None and isinstance(event.outcome, Failure):
+    reason: Reaction = wait.unwind_reason
+    if reason is None and isinstance(event.outcome, Failure):
         _branch_failed(cursor, event.outcome)
-        cause = event.outcome
-    elif cause is None:
-        cause = _succeeded_all(cursor, event.outcome.value)
-    if cause is not None:
+        reason = event.outcome
+    elif reason is None:
+        reason = _succeeded_all(cursor, event.outcome.value["value"], event.members)
+    if reason is not None:
         cursor.origin = cursor.turn
-    return cause
+    return reason
 
 
-def _succeeded_all(cursor: Cursor, results: JSON) -> Failure | None:
+def _succeeded_all(cursor: Cursor, results: JSON, outcomes: tuple[Outcome, ...]) -> Failure | None:
     frame = cursor.innermost(InState)
     state = _state(cursor, frame)
     _behind_all(cursor)
-    if "ResultWriter" in state.doc or _has_failed(results.get("outcomes", ())):
-        return _written(cursor, state, frame, results["outcomes"])
+    if "ResultWriter" in state.doc or _has_failed(outcomes):
+        return _written(cursor, state, frame, list(outcomes))
     before = cursor.event
     cursor.note(history.JOINED, {}, events=_succeeded(state))
     cursor.event = before  # what the exit comes after, as AWS has it
-    cursor.value = results["value"]
+    cursor.value = results
     try:
         limited(cursor.value, state.name)
     except StatesError as error:
@@ -196,8 +199,8 @@ def _succeeded_all(cursor: Cursor, results: JSON) -> Failure | None:
     return None
 
 
-def _succeeded(state: State) -> list[Told]:
-    run: list[Told] = [("MapRunSucceeded", {})] if _is_run(state) else []
+def _succeeded(state: State) -> list[NarratedEvent]:
+    run: list[NarratedEvent] = [("MapRunSucceeded", {})] if _is_run(state) else []
     return [*run, (f"{state.type}StateSucceeded", {})]
 
 
@@ -227,7 +230,7 @@ def _branch_failed(cursor: Cursor, failure: Failure) -> None:
     """A branch has failed, and the others have ended."""
     state = _state(cursor, cursor.innermost(InState))
     _behind_all(cursor)
-    events: list[Told] = [("MapRunFailed", told(failure))] if _is_run(state) else []
+    events: list[NarratedEvent] = [("MapRunFailed", told(failure))] if _is_run(state) else []
     cursor.note(history.JOINED, {"code": failure.code}, events=events)
 
 
@@ -244,12 +247,12 @@ def _is_run(state: State) -> bool:
 # --- errors ------------------------------------------------------------------------------------
 
 
-def recover(cursor: Cursor, frame: InState, cause: Cause) -> Cause | None:
+def recover(cursor: Cursor, frame: InState, reason: UnwindReason) -> UnwindReason | None:
     """Has a state whose frame has just been popped tried again, or its error caught.
 
     Returns None when it goes on; else why unwinding goes on.
     """
-    return _recover(cursor, frame, cause) if isinstance(cause, Failure) else cause
+    return _recover(cursor, frame, reason) if isinstance(reason, Failure) else reason
 
 
 def _recover(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ....machine.cursor import Cursor
-    from ....machine.fiber import Frame
+    from ....machine.frames import Frame
     from ....values import JSON
     from ...jsonata import Bindings
     from ..jsonpath.fields import Shows

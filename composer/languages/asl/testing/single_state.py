@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, final
 from ....errors import Error
 from ....freezing import frozen
 from ....machine.cursor import Context, Cursor, Limits
-from ....machine.fiber import ROOT, Fiber, Variables
+from ....machine.fiber import ROOT, Fiber
+from ....machine.frames import Variables
 from ....values import Failure
 from ..maps.items import read_items
 from ..running.children import put_together, reading

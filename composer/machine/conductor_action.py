@@ -1,8 +1,8 @@
-"""The program of every conductor action: what OpenWhisk's controller does around its code.
+"""The program of every conductor action: the loop that OpenWhisk's controller runs around its code.
 
-The code is asked what to do; the action that it names is run, and its result, with the state over it, is
-what the code is asked with next; until it names none. A failure of the action is handed to the code,
-which may handle it; a failure of the code is the composition's.
+The code returns the name of an action. The action runs, and its result, with the state over it, is the next
+input of the code, until the code names no action. A failure of the action is passed to the code, which may
+handle it; a failure of the code is the failure of the composition.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from xingqiao.composer.freezing import frozen
 from xingqiao.composer.languages.asl.running.dialect import STATES
 from xingqiao.composer.machine.cursor import Limits
 from xingqiao.composer.machine.dialect import Dialects, Started
-from xingqiao.composer.machine.fiber import Fiber, OwnFrame
+from xingqiao.composer.machine.fiber import Fiber
+from xingqiao.composer.machine.frames import OwnFrame
 from xingqiao.composer.machine.instructions import End, Leave
 from xingqiao.composer.machine.plain import PLAIN
 from xingqiao.composer.machine.redrive import redrive
@@ -73,7 +74,7 @@ def test_a_program_that_names_no_language_has_none_s_instructions_but_the_machin
     doc = RINGING.to_json()
     del doc["dialect"]
 
-    with pytest.raises(ProgramError, match=r"instruction 0 is none: .*'Ring'"):
+    with pytest.raises(ProgramError, match=r"instruction 0 is not valid: .*'Ring'"):
         Program.from_json(doc, HERE)
 
 
