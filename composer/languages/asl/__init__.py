@@ -10,12 +10,11 @@ from .export.export import ExportError, export
 from .lowering import lower
 from .resources import Integration
 from .testing.mocks import RefusedTestError
-from .testing.single_state import Asked
+from .testing.single_state import TaskRequest
 from .testing.state_test import ALONE, StateTest, Surroundings, begin_test
 
 __all__ = [
     "ALONE",
-    "Asked",
     "DefinitionError",
     "DepthError",
     "Diagnostic",
@@ -25,6 +24,7 @@ __all__ = [
     "RefusedTestError",
     "StateTest",
     "Surroundings",
+    "TaskRequest",
     "TextError",
     "begin_test",
     "diagnose",

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn, final
 
 from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, OverlongError, QueryError
+from .evaluator import Evaluator
 from .library import Node, Parser
-from .machine import Machine
 from .messages import fault, told
 from .missing import MISSING
 from .paths import plain_path
@@ -131,24 +131,24 @@ def evaluate(expression: Expression, bindings: Bindings) -> Any:
             return without_nulls(found)
     left = max(0, bindings.steps - bindings.spent)
     at_once = None if bindings.at_once is None else bindings.at_once - bindings.spent
-    machine = Machine(bindings.chance, bindings.now_ms, left, at_once)
+    evaluator = Evaluator(bindings.chance, bindings.now_ms, left, at_once)
     try:
-        value = machine.run(expression.tree, bindings.named(expression))
+        value = evaluator.run(expression.tree, bindings.named(expression))
         bindings.look(value)
-        machine.budget.spend(machine.budget.written(value) // READ)
+        evaluator.budget.spend(evaluator.budget.written(value) // READ)
         return MISSING if value is None else without_nulls(value)
     except OverlongError:
         raise
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
-        if bindings.limit is not None and machine.budget.left < 0:
+        if bindings.limit is not None and evaluator.budget.left < 0:
             raise QueryError(None, EXHAUSTED.format(limit=bindings.limit)) from None
         raise told(error, expression.text) from None
     finally:
-        bindings.spent += left - machine.budget.left
+        bindings.spent += left - evaluator.budget.left
 
 
 def _walked(path: tuple[str, ...], bindings: Bindings) -> Any:
-    """The value at a plain path, as the machine finds it; this function, where the machine must look.
+    """The value at a plain path, as the evaluator finds it; this function, where the evaluator must look.
 
     That is when a list is on the way, or the name may be a function's.
     """

@@ -31,7 +31,7 @@ ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
-    """The operators; `Machine` adds functions and the bounds."""
+    """The operators; `Evaluator` adds functions and the bounds."""
 
     budget: Budget
 

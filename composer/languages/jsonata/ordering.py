@@ -68,17 +68,17 @@ def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
     return made + left[one:] + right[two:]
 
 
-def sorted_by(machine: Any, items: list[Any], function: Any) -> list[Any]:
+def sorted_by(evaluator: Any, items: list[Any], function: Any) -> list[Any]:
     """Sorted by a comparator, `function($l, $r) { $l.price > $r.price }` in the most common form.
 
     The sides of that form are evaluated once for each item, not once for each comparison.
     """
     names = _compared(function)
     if names is None:
-        return merged_by(items, lambda one, two: _true(machine.call(function, [one, two])))
+        return merged_by(items, lambda one, two: _true(evaluator.call(function, [one, two])))
     body = function.body
-    left = [_side(machine, function, body.lhs, names[0], item) for item in items]
-    right = [_side(machine, function, body.rhs, names[1], item) for item in items]
+    left = [_side(evaluator, function, body.lhs, names[0], item) for item in items]
+    right = [_side(evaluator, function, body.rhs, names[1], item) for item in items]
     swapped = names[0] != function.arguments[0].value
 
     def after(one: int, two: int) -> bool:
@@ -86,7 +86,7 @@ def sorted_by(machine: Any, items: list[Any], function: Any) -> list[Any]:
             one, two = two, one
         return comparison(body.value, left[one], right[two]) is True
 
-    machine.budget.compared(len(items))
+    evaluator.budget.compared(len(items))
     return [items[at] for at in merged_by(list(range(len(items))), after)]
 
 
@@ -102,10 +102,10 @@ def _compared(function: Any) -> tuple[str, str] | None:
     return (names[0], names[1]) if sorted(names) == sorted(set(parameters)) else None
 
 
-def _side(machine: Any, function: Lambda, side: Node, name: str, item: Any) -> Any:
-    frame = machine.create_frame(function.environment)
+def _side(evaluator: Any, function: Lambda, side: Node, name: str, item: Any) -> Any:
+    frame = evaluator.create_frame(function.environment)
     frame.bind(name, item)
-    return machine.eval(side, function.focus, frame)
+    return evaluator.eval(side, function.focus, frame)
 
 
 def _true(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Plain paths, such as `$order.items.price`: what they need no machine for."""
+"""Plain paths, such as `$order.items.price`: what they need no evaluator for."""
 
 from __future__ import annotations
 

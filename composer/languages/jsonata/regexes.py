@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .matching import Run, Slots
+from .attempts import Attempt, Slots
 from .patterns import Pattern
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ class Regex:
         """The first match at or after `start`."""
         empty: Slots = (None,) * self.pattern.slots
         for at in range(start, len(text) + 1):
-            run = Run(text, at, empty, budget)
-            if run.matches(self.pattern.steps):
-                ends = [run.slots[slot : slot + 2] for slot in range(0, 2 * self.pattern.groups, 2)]
+            attempt = Attempt(text, at, empty, budget)
+            if attempt.matches(self.pattern.steps):
+                ends = [
+                    attempt.slots[slot : slot + 2] for slot in range(0, 2 * self.pattern.groups, 2)
+                ]
                 groups = tuple(None if None in pair else text[slice(*pair)] for pair in ends)
-                return Match(text[at : run.at], at, run.at, groups)
+                return Match(text[at : attempt.at], at, attempt.at, groups)
         return None

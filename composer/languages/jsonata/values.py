@@ -25,12 +25,12 @@ SYMBOLS: Final = ((str, "s"), (bool, "b"), (int, "n"), (float, "n"), (list, "a")
 
 @final
 class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library has no types
-    """A function of ours. `run` gets the machine and the arguments, checked by `signature`.
+    """A function of ours. `run` gets the evaluator and the arguments, checked by `signature`.
 
     A call takes `base` steps, and one more for every `many` characters and members of its arguments.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  what the machine asks of it
+    def __init__(  # noqa: PLR0913, PLR0917  what the evaluator asks of it
         self,
         name: str | None,
         arity: int,

@@ -47,7 +47,7 @@ async def test_state(
         raise AwsError(error.code, str(error)) from error
     if not isinstance(begun, asl.StateTest):
         return begun
-    performed = await _performed(begun.asked, caller, api)
+    performed = await _performed(begun.task, caller, api)
     return await api.engine.aside.run(partial(begun.finish, performed))
 
 
@@ -63,7 +63,7 @@ def _run(params: dict[str, JSON], caller: Caller, api: StepFunctionsApi) -> dict
     return {"Execution": execution, "StateMachine": machine}
 
 
-async def _performed(asked: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
+async def _performed(asked: asl.TaskRequest, caller: Caller, api: StepFunctionsApi) -> Outcome:
     """What comes of a task."""
     state: dict[str, JSON] = {"Type": "Task", "Resource": asked.resource, "End": True}
     if asked.timeout_s is not None:

@@ -6,7 +6,7 @@ from ..maps.results import result_files, writer_config
 from ..state_errors import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError
 from .dialect import STATES
 from .evaluation import engine as query_engine
-from .invoking import trace_header
+from .lambda_invoke import trace_header
 
 __all__ = [
     "FLATTEN",

@@ -13,7 +13,7 @@ from ..jsonpath.texts import json_text
 from ..maps.batches import batched
 from ..maps.results import inline_results, writer_config
 from ..state_errors import QUERY_EVALUATION_ERROR, StatesError
-from .mapping import inputs_of, map_run_arn
+from .iterations import inputs_of, map_run_arn
 from .view import instant, machine_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from . import reacting
 from .frames import InState, Machine
 from .history import about, ended, scheduled, started
 from .instructions import BeginMachine, InvokeState, MapState
-from .mapping import iteration, iterations
+from .iterations import iteration, iterations
 from .operations import RUNNING, invocation
 from .view import machine_frames
 

@@ -18,11 +18,12 @@ from ..state_errors import RUNTIME, StatesError, failed
 from . import entries, instructions
 from .children import READ, put_together, reading
 from .compiled import state_of
+from .durations import task_seconds, wait_until_ms
+from .exits import leave_to
 from .flow import input_of, input_to_output, limited, result_to_output, rule_to_output
 from .frames import InState, Machine
 from .history import entered, fault, scheduled
-from .leaving import leave_to
-from .mapping import (
+from .iterations import (
     begin_item,
     concurrency_of,
     item_input,
@@ -32,7 +33,6 @@ from .mapping import (
     tolerance_of,
 )
 from .tasks import resource_of, tails, target
-from .timing import task_seconds, wait_until_ms
 from .view import View, machine_in, machine_of
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from ..state_errors import HEARTBEAT_TIMEOUT, RUNTIME, TIMEOUT, StatesError, fai
 from . import entries
 from .children import WRITE, transformed, writing
 from .compiled import first_covering, state_of
+from .exits import leave_to
 from .flow import error_to_output, limited, too_large
 from .frames import InState
 from .history import fault, told
 from .instructions import LeaveState
-from .invoking import LATEST, Answered, request_id
-from .leaving import leave_to
+from .lambda_invoke import LATEST, Answered, request_id
 from .tasks import (
     NO_FUNCTION,
     TOO_LARGE,

@@ -12,11 +12,11 @@ from ....values import TIMEOUT as TIMED_OUT
 from ....values import Failure
 from ..resources import integration, is_activity, is_function
 from ..state_errors import RUNTIME, TASK_FAILED, TIMEOUT, failed
-from .invoking import TAIL, PayloadError, event_of, invoked
+from .lambda_invoke import TAIL, PayloadError, event_of, invoked
 
 if TYPE_CHECKING:
     from ....values import JSON
-    from .invoking import Answered
+    from .lambda_invoke import Answered
 
 OWN: Final = "/whisk.system/states/"
 ACTIVITY: Final = f"{OWN}activity"

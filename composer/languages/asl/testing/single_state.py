@@ -16,6 +16,7 @@ from ....values import Failure
 from ..maps.items import read_items
 from ..running.children import put_together, reading
 from ..running.compiled import first_covering
+from ..running.durations import task_seconds, wait_until_ms
 from ..running.flow import (
     Output,
     error_to_output,
@@ -25,10 +26,16 @@ from ..running.flow import (
     result_to_output,
 )
 from ..running.frames import InState, Machine
-from ..running.mapping import concurrency_of, inputs_of, items_of, selects, tolerance_of, tolerates
+from ..running.iterations import (
+    concurrency_of,
+    inputs_of,
+    items_of,
+    selects,
+    tolerance_of,
+    tolerates,
+)
 from ..running.operations import END, PLAIN
 from ..running.tasks import resource_of
-from ..running.timing import task_seconds, wait_until_ms
 from ..running.view import View
 from ..state_errors import TIMEOUT, StatesError, exceeded, failed
 
@@ -93,7 +100,7 @@ class Given:
 
 @final
 @frozen
-class Asked:
+class TaskRequest:
     """What a Task asks for; `timeout_s` is how long it may take, if the state says so."""
 
     resource: str
@@ -132,7 +139,7 @@ class Trial:
             shown = shown[2:]  # its result does not come of its input
         return {name: self._stages[name] for name in shown if name in self._stages}
 
-    def begin(self) -> Verdict | Asked:
+    def begin(self) -> Verdict | TaskRequest:
         """Runs it up to its end, or to what it asks for.
 
         Raises:
@@ -182,7 +189,7 @@ class Trial:
             return self._failed(failed(TIMEOUT, None))
         return Verdict(SUCCEEDED, input_to_output(view, value), None, self._next)
 
-    def _task(self) -> Verdict | Asked:
+    def _task(self) -> Verdict | TaskRequest:
         view = self._view()
         value = input_of(view)
         limited(value, self._state.name)
@@ -190,7 +197,7 @@ class Trial:
         task_seconds(view, "HeartbeatSeconds", value)
         if self._given.mock is not None:
             return self.finish(self._given.mock)
-        return Asked(self._state.doc["Resource"], value, seconds)
+        return TaskRequest(self._state.doc["Resource"], value, seconds)
 
     def _parallel(self) -> Verdict:
         limited(input_of(self._view()), self._state.name)

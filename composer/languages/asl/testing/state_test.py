@@ -19,7 +19,7 @@ from ..running.compiled import state_of
 from ..running.view import instant
 from ..state_errors import failed
 from .mocks import RefusedTestError, check_context, check_unmocked, invalid, mocked
-from .single_state import Asked, Given, MismatchError, Trial
+from .single_state import Given, MismatchError, TaskRequest, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ class Surroundings:
 class StateTest:
     """A test that waits for its Task to be performed: `finish` it with what that comes to."""
 
-    asked: Asked
+    task: TaskRequest
     trial: Trial
     request: Object
     given: Given
@@ -115,7 +115,7 @@ def begin_test(request: Object, input: JSON, around: Surroundings) -> Object | S
         begun = trial.begin()
     except MismatchError as error:
         raise invalid(str(error)) from error
-    if isinstance(begun, Asked):
+    if isinstance(begun, TaskRequest):
         return StateTest(begun, trial, request, given)
     return _answer(request, given, trial, begun)
 

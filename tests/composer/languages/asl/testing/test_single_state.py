@@ -392,7 +392,7 @@ def test_a_task_without_a_mock_is_asked_for():
         task(FN, Parameters={"p.$": "$.x"}, TimeoutSeconds=7, ResultPath="$.r", Next="B"), {"x": 1}
     )
 
-    assert test.asked == asl.Asked(FN, {"p": 1}, 7)
+    assert test.task == asl.TaskRequest(FN, {"p": 1}, 7)
     answer = read(test.finish(Success({"y": 2})))
     assert (answer["output"], answer["nextState"]) == ({"x": 1, "r": {"y": 2}}, "B")
 

@@ -13,7 +13,7 @@ CHEAP = 3  # instructions that take as long as one step of an expression
 Slots: TypeAlias = tuple[int | None, ...]
 
 
-class Run:
+class Attempt:
     """One attempt to match from one position; `stack` holds what else may be tried."""
 
     __slots__ = ("at", "budget", "length", "pc", "slots", "stack", "text")
@@ -59,7 +59,9 @@ class Run:
         self.slots = (*self.slots[:slot], value, *self.slots[slot + 1 :])
 
 
-Step: TypeAlias = Callable[[Run], bool]  # goes on, or fails
+Step: TypeAlias = Callable[[Attempt], bool]  # goes on, or fails
 
 
-DONE: Final[Step] = bool  # the end of a program: `Run` knows it by its identity, and never calls it
+DONE: Final[Step] = (
+    bool  # the end of a program: `Attempt` knows it by its identity, and never calls it
+)
