@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ....values import JSON
+    from ..documents import StateDoc, StatePart
 
+END: Final = ""  # the next state of a state that has none
 # How definitions refer to the context object: by itself, or as a part of all that JSONata has of a state.
 CONTEXT: Final = re.compile(r"\$\$|context|\$states\b(?!\s*\.\s*(?:input|result|errorOutput)\b)")
 RETRIED = (1, 3, 2.0)  # a retrier's interval in seconds, its attempts, its rate, if it does not say
@@ -29,17 +31,18 @@ class State:
 
     def __init__(self, text: str) -> None:
         whole = json.loads(text)
-        doc: dict[str, JSON] = whole["state"]
+        doc: StateDoc = whole["state"]
         self.name: str = whole["name"]
         self.type: str = doc["Type"]
         self.doc = doc
+        self.next: str = doc.get("Next", END)
         self.jsonata: bool = whole["language"] == "JSONata"
         self.sees_context = CONTEXT.search(text) is not None
         self.retriers = tuple(map(Retrier, doc.get("Retry", ())))
         self.catchers = tuple(Catcher(part, jsonata=self.jsonata) for part in doc.get("Catch", ()))
         self.assign: JSON = doc.get("Assign")
         processor = doc.get("ItemProcessor") or doc.get("Iterator") or {}
-        # Whether each item is a child execution, with a history and variables of its own.
+        # True if each item is a child execution, with a history and variables of its own.
         self.distributed = processor.get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED"
         if not self.jsonata:
             inputs = {"InputPath": doc["InputPath"]} if "InputPath" in doc else {}
@@ -54,7 +57,7 @@ class State:
                 self.rule_assigns = [_template(part, "Assign") for part in doc["Choices"]]
 
     def path(self, field: str) -> ReferencePath | None:
-        """The path that gives a field, which then is called `...Path`."""
+        """The path of a field, from the field `...Path`; None if there is none."""
         text = self.doc.get(f"{field}Path")
         return None if text is None else ReferencePath.compile(text)
 
@@ -63,7 +66,7 @@ class State:
 class Retrier:
     """One entry of Retry."""
 
-    def __init__(self, doc: dict[str, JSON]) -> None:
+    def __init__(self, doc: StatePart) -> None:
         interval, attempts, rate = RETRIED
         self.errors: list[str] = doc["ErrorEquals"]
         self.attempts: int = doc.get("MaxAttempts", attempts)
@@ -74,7 +77,7 @@ class Retrier:
         self._full = doc.get("JitterStrategy") == "FULL"
 
     def delay_ms(self, tried: int, chance: Callable[[], float]) -> int:
-        """How long to wait when it has been tried again so often; `chance` draws from [0, 1)."""
+        """The delay before the next retry, after `tried` retries; `chance` draws from [0, 1)."""
         try:
             grown = self._interval_ms * float(self._rate) ** tried
         except OverflowError:
@@ -91,7 +94,7 @@ MAX_DELAY_MS: Final = 31_622_400_000  # AWS' bound on MaxDelaySeconds
 class Catcher:
     """One entry of Catch."""
 
-    def __init__(self, doc: dict[str, JSON], *, jsonata: bool) -> None:
+    def __init__(self, doc: StatePart, *, jsonata: bool) -> None:
         self.errors: list[str] = doc["ErrorEquals"]
         self.next: str = doc["Next"]
         self.doc = doc
@@ -101,18 +104,18 @@ class Catcher:
             self.template = _template(doc, "Assign")
 
 
-def _template(doc: dict[str, JSON], field: str) -> Template | None:
+def _template(doc: StatePart, field: str) -> Template | None:
     return Template(doc[field]) if field in doc else None
 
 
-def _test_of(rule: dict[str, JSON]) -> dict[str, JSON]:
+def _test_of(rule: StatePart) -> dict[str, JSON]:
     return {name: part for name, part in rule.items() if name not in ("Next", "Assign", "Comment")}
 
 
 def first_covering(handlers: Iterable[Retrier | Catcher], error: str) -> int | None:
-    """The place of the retrier or catcher that an error is for: the first that covers it."""
+    """The index of the first retrier or catcher that covers an error."""
     return next((at for at, each in enumerate(handlers) if covers(each.errors, error)), None)
 
 
 state_of = lru_cache(maxsize=4096)(State)
-"""The state that a definition's text is; equal texts share one."""
+"""The state of an instruction's text; equal texts share one."""

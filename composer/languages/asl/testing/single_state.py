@@ -14,8 +14,8 @@ from ....machine.cursor import Context, Cursor, Limits
 from ....machine.fiber import ROOT, Fiber, Variables
 from ....values import Failure
 from ..maps.items import read_items
-from ..running.children import put_together, reading
-from ..running.compiled import first_covering
+from ..running.children import batched_inputs, read_request
+from ..running.compiled import END, first_covering
 from ..running.durations import task_seconds, wait_until_ms
 from ..running.flow import (
     Output,
@@ -34,14 +34,16 @@ from ..running.iterations import (
     tolerance_of,
     tolerates,
 )
-from ..running.operations import END, PLAIN
+from ..running.operations import PLAIN
 from ..running.tasks import resource_of
 from ..running.view import View
-from ..state_errors import TIMEOUT, StatesError, exceeded, failed
+from ..state_errors import TIMEOUT, StatesError, details_of, exceeded, failed
 
 if TYPE_CHECKING:
     from ....values import JSON, Outcome
     from ..running.compiled import State
+    from ..running.frames import ContextObject
+    from ..state_errors import Details
 
 SUCCEEDED: Final = "SUCCEEDED"
 FAILED: Final = "FAILED"
@@ -89,9 +91,9 @@ class Given:
     raw: JSON
     id: str
     now_ms: int
-    run: dict[str, JSON]
+    run: ContextObject
     variables: dict[str, JSON]
-    context: dict[str, JSON] | None = None
+    context: ContextObject | None = None
     mock: Outcome | None = None
     retried: int = 0
     failures: int = 0
@@ -169,7 +171,7 @@ class Trial:
         try:
             limited(result, what)
             view.shows("result", result)
-            return Verdict(SUCCEEDED, result_to_output(view, result), None, self._next)
+            return Verdict(SUCCEEDED, result_to_output(view, result), None, self._state.next)
         except StatesError as error:
             return self._failed(failed(error.name, error.cause))
 
@@ -187,7 +189,7 @@ class Trial:
         value = input_of(view)
         if wait_until_ms(view, value, now_ms) - now_ms > LONGEST_MS:
             return self._failed(failed(TIMEOUT, None))
-        return Verdict(SUCCEEDED, input_to_output(view, value), None, self._next)
+        return Verdict(SUCCEEDED, input_to_output(view, value), None, self._state.next)
 
     def _task(self) -> Verdict | TaskRequest:
         view = self._view()
@@ -213,7 +215,7 @@ class Trial:
                 f"The Map state has {len(items)} items, and a test works out at most {MAX_ITEMS}."
             )
         if "ItemBatcher" in self._state.doc:
-            items = put_together(self._view(), value, items)
+            items = batched_inputs(self._view(), value, items)
         tolerated = tolerance_of(view, value, len(items))
         if "ItemBatcher" not in self._state.doc:
             items = inputs_of(self._view(), value, items)
@@ -227,9 +229,9 @@ class Trial:
             raise MismatchError(
                 "ItemReader data must be specified when testing a Map state with ItemReader specified."
             )
-        asked = reading(view, value)
-        config = asked["config"]
-        read = read_items(self._given.read.encode(), config, max_items=asked["maxItems"]).values
+        request = read_request(view, value)
+        body, config = self._given.read.encode(), request.config
+        read = read_items(body, config, max_items=request.max_items).values
         view.shows("afterItemsPointer" if "ItemsPointer" in config else "afterItemsPath", read)
         return read
 
@@ -266,7 +268,7 @@ class Trial:
     def _failed(self, failure: Failure) -> Verdict:
         """Ends it with an error, for which it may have a retrier or a catcher."""
         state = self._state
-        name = failure.error.get("Error") or ""
+        name: str = details_of(failure).get("Error") or ""
         handled: dict[str, int] = {}
         at = first_covering(state.retriers, name)
         if at is not None:
@@ -279,18 +281,14 @@ class Trial:
         at = first_covering(state.catchers, name)
         if at is None:
             return Verdict(FAILED, None, failure, handled=handled)
-        catcher, error = state.catchers[at], {"Error": "", "Cause": "", **failure.error}
+        catcher = state.catchers[at]
+        error: Details = {"Error": "", "Cause": "", **details_of(failure)}
         try:
             output = error_to_output(self._view(), catcher, at, error)
         except StatesError as flaw:
             return Verdict(FAILED, None, failed(flaw.name, flaw.cause), handled=handled)
         handled["catchIndex"] = at
         return Verdict(CAUGHT, output, failure, catcher.next, handled)
-
-    @property
-    def _next(self) -> str:
-        next: str = self._state.doc.get("Next", END)
-        return next
 
     def _view(self) -> View:
         """The state as it stands at each of its stages: as when it was entered."""
