@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ....errors import ExpressionError
 from ....expressions.bounds import Budget, BudgetExceededError
-from ....expressions.nodes import MISSING
+from ....expressions.nodes import MISSING, Missing
 from ....freezing import changed, frozen
 from ....values import measured
 from ..state_errors import RUNTIME, StatesError
@@ -126,11 +127,10 @@ class Intrinsic:
         return FUNCTIONS[argument.name](values, chance)
 
     def _found(self, path: Path, scope: Scope) -> JSON:
-        try:
+        found: JSON | Missing = MISSING
+        with suppress(PathNotFoundError):
             found = path.find(scope)
-        except PathNotFoundError:
-            found = MISSING
-        if found is MISSING:
+        if isinstance(found, Missing):
             raise self._error(
                 RUNTIME,
                 f"The JsonPath argument for the field '{path.inner}' could not be found in the input "

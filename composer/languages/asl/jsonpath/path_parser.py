@@ -240,7 +240,7 @@ def _operand(reader: Reader, level: int) -> Operand:
         return Literal(_quoted(reader))
     if reader.accepts("["):
         reader.skip_space()
-        items = [] if reader.sees("]") else _listed(reader, _literal)
+        items: list[JSON] = [] if reader.sees("]") else _listed(reader, _literal)
         reader.expects("]")
         return Literal(items)
     return Literal(_literal(reader))
@@ -250,7 +250,8 @@ def _literal(reader: Reader) -> JSON:
     if reader.sees("'", '"'):
         return _quoted(reader)
     if number := reader.take(_NUMBER):
-        return json.loads(number)
+        value: JSON = json.loads(number)
+        return value
     word = reader.take(_WORD)
     if word not in _LITERALS:
         reader.fail("expected a path, a text in quotes, a number, true, false or null")

@@ -1,7 +1,7 @@
 """One state by itself, as TestState runs it: the machine's own functions, without a machine around them.
 
-What its work comes to is given, as a mock, or asked for: then whoever tries it performs the task, and
-hands in what came of it.
+The outcome of its work is a mock, or is asked for: then the caller performs the task and passes its
+outcome to `finish`.
 """
 
 from __future__ import annotations
@@ -67,25 +67,25 @@ SHOWN: Final = {
 
 
 class MismatchError(Error):
-    """What is given to a test does not go together with the state; the text is AWS' where it is known."""
+    """The parameters of a test do not fit the state; the text is AWS' where it is known."""
 
 
 @final
 @frozen
 class Given:
-    """What a state is tried with.
+    """The parameters of a test.
 
     Args:
         raw: its input.
-        id: that chance is drawn from.
+        id: the seed of chance.
         now_ms: the time.
         run: the context object's `Execution` and `StateMachine`, and `Map` for a state in one.
         variables: by name.
-        context: all of the context object, in place of what `run` and the state make.
-        mock: what its work comes to, if it is not to be asked for.
-        retried: how often the retrier that covers its error has had it tried again.
-        failures: iterations of a Map that have failed.
-        read: what its ItemReader reads: the text of a file.
+        context: the whole context object, instead of one with `run`.
+        mock: the outcome of its work; None if the task is to be performed.
+        retried: the retries so far of the retrier that covers its error.
+        failures: the iterations of a Map that have failed.
+        read: the text of the file that its ItemReader reads.
     """
 
     raw: JSON
@@ -103,7 +103,7 @@ class Given:
 @final
 @frozen
 class TaskRequest:
-    """What a Task asks for; `timeout_s` is how long it may take, if the state says so."""
+    """The task of a Task state, to be performed; `timeout_s` is its timeout, if the state has one."""
 
     resource: str
     parameters: JSON
@@ -113,9 +113,9 @@ class TaskRequest:
 @final
 @frozen
 class Verdict:
-    """What has come of a trial.
+    """The end of a trial.
 
-    `next` is where the state leads, if anywhere; `handled` the indexes of its retrier and catcher.
+    `next` is the next state, if there is one; `handled` has the indexes of its retrier and catcher.
     """
 
     status: str
@@ -127,7 +127,7 @@ class Verdict:
 
 @final
 class Trial:
-    """A state that is tried: `begin` it, and where it asks for a task, `finish` with what it comes to."""
+    """A state under test: `begin` it; if that returns a task, `finish` it with the outcome."""
 
     def __init__(self, state: State, given: Given) -> None:
         self._state, self._given = state, given
@@ -135,17 +135,17 @@ class Trial:
 
     @property
     def stages(self) -> dict[str, JSON]:
-        """What the state's values were on their way, by AWS' names, as far as AWS shows them."""
+        """The stages of the state's values, by AWS' names, as far as AWS shows them."""
         shown = SHOWN.get(self._state.type, _INPUT[:1])
         if "result" in self._stages and self._state.type == "Pass":
-            shown = shown[2:]  # its result does not come of its input
+            shown = shown[2:]  # its result does not come from its input
         return {name: self._stages[name] for name in shown if name in self._stages}
 
     def begin(self) -> Verdict | TaskRequest:
-        """Runs it up to its end, or to what it asks for.
+        """Runs it up to its end, or up to its task.
 
         Raises:
-            MismatchError: what is given does not go together with a Map's items.
+            MismatchError: the parameters do not fit a Map's items.
         """
         try:
             match self._state.type:
@@ -163,7 +163,7 @@ class Trial:
             return self._failed(failed(error.name, error.cause))
 
     def finish(self, outcome: Outcome) -> Verdict:
-        """Ends it with what its work has come to: a result, or an error with its cause."""
+        """Ends it with the outcome of its work: a result, or an error with its cause."""
         if isinstance(outcome, Failure):
             return self._failed(outcome)
         state, view, result = self._state, self._view(), outcome.value
@@ -184,7 +184,7 @@ class Trial:
         return Verdict(SUCCEEDED, output, None, next)
 
     def _wait(self) -> Verdict:
-        """It is not waited for."""
+        """Ends a Wait at once."""
         view, now_ms = self._view(), self._given.now_ms
         value = input_of(view)
         if wait_until_ms(view, value, now_ms) - now_ms > LONGEST_MS:
@@ -222,7 +222,7 @@ class Trial:
         return self._iterated(len(items), tolerated)
 
     def _items(self, view: View, value: JSON) -> list[JSON]:
-        """The items, of the state's input or of what its reader has read."""
+        """The items, from the state's input or from the file of its reader."""
         if "ItemReader" not in self._state.doc:
             return items_of(view, value)
         if self._given.read is None:
@@ -236,7 +236,7 @@ class Trial:
         return read
 
     def _iterated(self, length: int, tolerated: int) -> Verdict:
-        """Ends it with what so many iterations come to, of which some may have failed.
+        """Ends a Map with so many iterations, of which some may have failed.
 
         As recorded on AWS: failures count where the definition says how many are tolerated, and a mock may have a
         result for each item, or for each that has not failed.
@@ -248,7 +248,7 @@ class Trial:
                 "iterations."
             )
         mock = self._given.mock
-        if isinstance(mock, Failure):  # it is what the Map has failed with, whatever was tolerated
+        if isinstance(mock, Failure):  # the Map has failed with it, whatever was tolerated
             return self._failed(mock)
         if failures > tolerated and self._state.distributed and tolerates(self._state):
             return self._failed(exceeded())
@@ -260,9 +260,9 @@ class Trial:
     # --- the end -----------------------------------------------------------------------------
 
     def _mocked(self) -> Verdict:
-        """Ends it as given, since branches and iterations are not run."""
+        """Ends it with the mock, since branches and iterations are not run."""
         mock = self._given.mock
-        assert mock is not None  # noqa: S101  a Map or Parallel is tried with one only
+        assert mock is not None  # noqa: S101  a Map or Parallel is tested with a mock only
         return self.finish(mock)
 
     def _failed(self, failure: Failure) -> Verdict:
@@ -291,7 +291,7 @@ class Trial:
         return Verdict(CAUGHT, output, failure, catcher.next, handled)
 
     def _view(self) -> View:
-        """The state as it stands at each of its stages: as when it was entered."""
+        """The view of the state, as when it was entered."""
         given = self._given
         frames = (Machine(given.run), Variables(given.variables))
         fiber = Fiber(id=ROOT, pc=0, value=given.raw, frames=frames)
