@@ -178,8 +178,8 @@ def _retried_in_a_loop(w: Writer, node: Composition, errors: tuple[str, ...]) ->
 
 
 def _rest(w: Writer, args: Mapping[str, Any], attempt: str, kept: Kept) -> None:
-    """Until the next attempt, on the same input."""
-    counted = {attempt: dynamic(f"${attempt} + 1")}
+    """Waits until the next attempt, on the same input."""
+    counted: JSON = {attempt: dynamic(f"${attempt} + 1")}
     if not args["delay"]:
         w.sheet.state("Again", "Pass", Assign=counted, Output=kept.output)
         return
@@ -204,15 +204,15 @@ def timeout(w: Writer, node: Composition) -> None:
         w.parts(node)
         return
     if seconds != int(seconds):
-        w.flaw(node, f"timeouts are of whole seconds, not of {seconds:g}")
-    told = {"code": TIMEOUT, "message": f"not done within {seconds:g} seconds"}
-    late = {"ErrorEquals": ["States.Timeout"], "Output": {"error": told}}
-    caught = {} if w.sheet.handler is None else {"Catch": [late]}
+        w.flaw(node, f"a timeout must be a whole number of seconds, not {seconds:g}")
+    error: JSON = {"code": TIMEOUT, "message": f"not done within {seconds:g} seconds"}
+    late: JSON = {"ErrorEquals": ["States.Timeout"], "Output": {"error": error}}
+    caught: dict[str, JSON] = {} if w.sheet.handler is None else {"Catch": [late]}
     invoke(w, action, TimeoutSeconds=int(seconds), **caught)
 
 
 def _only_action(node: Composition) -> Composition | None:
-    """The action that is all that a timeout limits."""
+    """The action of a timeout around one action."""
     parts = node.arguments["components"]
     while len(parts) == 1 and parts[0].row is SEQUENCE:
         parts = parts[0].arguments["components"]
@@ -220,7 +220,7 @@ def _only_action(node: Composition) -> Composition | None:
 
 
 def whole_timeout(composition: Composition) -> int | None:
-    """The seconds of a timeout that is the whole composition, where the machine can have it."""
+    """The seconds of a timeout around the whole composition, if a machine can have it."""
     if composition.row is not rows.TIMEOUT or _only_action(composition) is not None:
         return None
     seconds = composition.arguments["seconds"]

@@ -158,7 +158,7 @@ class Sheet:
         state.update(fields)
 
     def check(self, name: str) -> None:
-        """Takes a value with a field `error` for a failure."""
+        """Fails if the value has a field `error`."""
         if not self.clean:
             self.choice(f"{name} failed?", Rule(FAILED, self.target, ERROR, clean=False))
             self.clean = True
@@ -171,7 +171,7 @@ class Sheet:
             self._written(name, "Fail", {"Error": code, "Cause": message})
 
     def throw(self, name: str, error: JSON) -> None:
-        """Fails with an error, in which there may be expressions."""
+        """Fails with an error, which may have expressions."""
         self.state(name, "Pass", Output={"error": error})
         self.clean = False
         self.jump(self.target)
@@ -180,7 +180,7 @@ class Sheet:
 
     @property
     def target(self) -> Label:
-        """Where an error goes."""
+        """The label that errors go to."""
         return self.handler or self._failure
 
     def place(self, label: Label) -> None:
@@ -197,14 +197,14 @@ class Sheet:
         return label
 
     def jump(self, label: Label) -> None:
-        """What would lead to the next state leads to the label."""
+        """Makes the label the next state of all that would lead to the next one."""
         for waiting in self._pending:
             waiting.to = self._led(label)
         self._pending = []
 
     @contextmanager
     def guarded(self, handler: Label) -> Iterator[None]:
-        """Errors of what is written inside go to the label."""
+        """Sends the errors of states that are written inside to the label."""
         outer, self.handler = self.handler, handler
         try:
             yield
@@ -213,7 +213,7 @@ class Sheet:
 
     @contextmanager
     def within(self, scope: dict[str, str]) -> Iterator[None]:
-        """What is written inside sees these variables, too."""
+        """Shows these variables, too, to states that are written inside."""
         outer, self.scopes = self.scopes, (*self.scopes, scope)
         try:
             yield
@@ -223,7 +223,7 @@ class Sheet:
     # --- the whole ---------------------------------------------------------------------------
 
     def definition(self) -> dict[str, JSON]:
-        """The machine of what has been written."""
+        """The definition with all states that were written."""
         if self._start.state is None:
             self.state("Nothing", "Pass")
         ends, self._pending = self._pending, []
@@ -233,7 +233,7 @@ class Sheet:
         if any(label.state is None for state in self._states.values() for label in _ways(state)):
             self._pending = ends
             self._written("Done", "Succeed", {})
-        states = {name: _resolved(state) for name, state in self._states.items()}
+        states: dict[str, JSON] = {name: _resolved(state) for name, state in self._states.items()}
         return {"StartAt": self._start.state, "States": states}
 
     def _written(self, name: str, kind: str, fields: dict[str, JSON]) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Sheet:
 
 
 def _ways(state: dict[str, Any]) -> list[Label]:
-    """Where a state leads that can only lead to another state, not to the end."""
+    """The labels of a state that must lead to another state, not to the end."""
     parts = [*state.get("Choices", ()), *state.get("Catch", ())]
     return [part["Next"] for part in parts] + ([state["Default"]] if "Default" in state else [])
 

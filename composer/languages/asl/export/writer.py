@@ -182,23 +182,23 @@ def keep(w: Writer, name: str, **variables: JSON) -> Kept:
 
 
 def need(w: Writer, name: str, *templates: Template) -> None:
-    """Fails as the composition does where a template finds nothing. Uncaught, the state itself does."""
+    """Fails like the composition if a template finds nothing. Without a handler the state itself fails."""
     if w.sheet.handler is None:
         return
     for template in templates:
         for place, selector in needed(template, w.variable):
-            said = f"{selector!r}: selects nothing"
-            unless(w, f"{name} has {selector!r}?", f"$exists({place})", ("ExpressionError", said))
+            why = f"{selector!r}: selects nothing"
+            unless(w, f"{name} has {selector!r}?", f"$exists({place})", ("ExpressionError", why))
 
 
 def unless(w: Writer, name: str, met: str, error: tuple[str, str]) -> None:
     """Fails with the error of this code and message, unless the condition holds."""
-    told = {"error": {"code": error[0], "message": error[1]}}
-    w.sheet.choice(name, Rule(f"$not({met})", w.sheet.target, told, clean=False))
+    output: JSON = {"error": {"code": error[0], "message": error[1]}}
+    w.sheet.choice(name, Rule(f"$not({met})", w.sheet.target, output, clean=False))
 
 
 def evaluate(w: Writer, name: str, template: Template, **fields: JSON) -> None:
-    """The value becomes what the template makes."""
+    """The value becomes the filled template."""
     output = boxing(template, w.variable)
     w.sheet.state(name, "Pass", Output=output, **fields)
     if isinstance(output, dict):
@@ -211,7 +211,7 @@ def evaluate(w: Writer, name: str, template: Template, **fields: JSON) -> None:
 def branch_on_test(
     w: Writer, name: str, node: Composition, yes: Label, no: Label | None = None
 ) -> None:
-    """Goes on with the value, to one label or the other, as the test of `node` says."""
+    """Goes on with the value, to one label or the other, by the test of `node`."""
     tested: Composition = node.arguments["test"]
     if tested.row is PREDICATE:
         held = condition(tested.arguments["predicate"], w.variable)
