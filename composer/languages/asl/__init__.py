@@ -1,4 +1,4 @@
-"""The Amazon States Language: definitions checked, parsed and lowered, and made of compositions. What they do is in `composer.languages.asl.running`."""
+"""The Amazon States Language: definitions checked, parsed and lowered, and exported from compositions. `composer.languages.asl.running` runs them."""
 
 from .checking.definition import DefinitionError, parse
 from .checking.diagnostic import Diagnostic, Hooks

@@ -21,7 +21,7 @@ PAIR: Final = 2  # what $reduce gives at least: the result so far, and the next 
 
 
 def _asked(evaluator: Any, function: Any, member: Any, key: Any, whole: Any) -> Any:
-    """What a function says of a member; it gets as many arguments as it takes."""
+    """Calls a function on a member, with as many arguments as it takes."""
     return evaluator.call(function, [member, key, whole][: max(1, min(3, function.arity))])
 
 

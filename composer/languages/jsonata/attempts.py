@@ -14,7 +14,7 @@ Slots: TypeAlias = tuple[int | None, ...]
 
 
 class Attempt:
-    """One attempt to match from one position; `stack` holds what else may be tried."""
+    """One attempt to match from one position; `stack` holds the alternatives."""
 
     __slots__ = ("at", "budget", "length", "pc", "slots", "stack", "text")
 
@@ -28,7 +28,7 @@ class Attempt:
         self.stack: list[tuple[int, int, Slots, int]] = []
 
     def matches(self, steps: list[Step], end: int | None = None) -> bool:
-        """Whether the program reaches its end (at position `end`, if it matters)."""
+        """True if the program reaches its end (at position `end`, if that is given)."""
         done = 0
         while True:
             step = steps[self.pc]
@@ -44,7 +44,7 @@ class Attempt:
                 return False
 
     def later(self, pc: int, at: int, low: int) -> None:
-        """Notes to go on at `pc` if all else fails: at position `at`, then at all down to `low`."""
+        """Adds an alternative at `pc`: at position `at`, then at all positions down to `low`."""
         self.stack.append((pc, at, self.slots, low))
 
     def _back(self) -> bool:

@@ -1,4 +1,4 @@
-"""How much one evaluation may do: steps, levels and memory. All three end with what AWS says.
+"""The bounds on one evaluation: steps, levels and memory. All three end with AWS' errors.
 
 AWS' own bounds, as peers measured them: 100 levels, and 6,990,256 bytes held (a range of 873,782
 numbers passes, one more does not). Its time is not known; here steps are counted, not seconds, so
@@ -35,7 +35,7 @@ TOO_MUCH = "Expression evaluation memory limit exceeded: Check for excessive mem
 
 
 class QueryError(Exception):
-    """What an expression did wrong, as JSONata says it: `code` such as T2001, if it has one."""
+    """An error of an expression, in JSONata's words: `code` is such as T2001, if it has one."""
 
     def __init__(self, code: str | None, text: str, position: int | None = None) -> None:
         super().__init__(f"{code}: {text}" if code else text)

@@ -40,7 +40,7 @@ def partition(evaluator: Any, items: list[Any], size: Any) -> Any:
 
 
 def span(evaluator: Any, first: float, last: Any, step: Any) -> Any:
-    """From `first` by `step` as far as `last`, which is in it if a step lands there; one number by itself."""
+    """The numbers from `first` by `step` as far as `last`, including it if a step lands there; one number by itself."""
     if last is None or step is None or not int(step):
         return None
     whole = range(int(first), int(last) + (1 if step > 0 else -1), int(step))

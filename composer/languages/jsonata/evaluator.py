@@ -1,4 +1,4 @@
-"""One evaluation: its functions, its frames, and what it may still do."""
+"""One evaluation: its functions, its frames, and its budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLANK: Final = object()  # a `?` among the arguments of a partial application
 
 
 class Silent:
-    """The parser as the library's evaluation knows it: it asks only whether to print."""
+    """The parser that the library's evaluation expects; the library only asks it if it may print."""
 
     dbg = False
 
@@ -91,7 +91,7 @@ class Evaluator(Operators):
         return result
 
     def _single(self, expr: Node, result: Any) -> Any:
-        """A sequence of one is what stands in it, and an empty one undefined."""
+        """A sequence of one member is that member; an empty sequence is undefined."""
         self.budget.members(len(result))
         if expr.keep_array:
             result.keep_singleton = True
@@ -148,7 +148,7 @@ class Evaluator(Operators):
         return self.apply(function, arguments, input, environment)
 
     def call(self, function: Any, arguments: list[Any]) -> Any:
-        """What one of our functions does with one that it was given."""
+        """Calls a function that one of our functions was given."""
         return self.apply(function, arguments, None, None)
 
     def apply(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: ARG002 - the library calls it so

@@ -49,7 +49,7 @@ class Expression:
 
 @final
 class Bindings:
-    """What expressions see: `$states`, variables, and what time and chance it is.
+    """The data that expressions see: `$states`, variables, the time, and chance.
 
     `chance` draws a number of [0, 1). All expressions together may take so many `steps`; `spent` is what
     they have taken. `at_once` is how many of these steps they may take now, None for all. `limit` is what the

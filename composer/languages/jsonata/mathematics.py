@@ -89,7 +89,7 @@ def power(_evaluator: Any, base: float, exponent: float) -> float:
 
 
 def format_number(_evaluator: Any, value: float, picture: str, options: Any = None) -> Any:
-    """By the library, which rounds a half up, or away from zero, and always writes a zero in front.
+    """Formats a number by the library, which rounds a half up, or away from zero, and always writes a zero in front.
 
     So it is given what is not negative and is rounded, and the zero goes where the picture has none.
     With signs of the caller's own, the rounding is the library's.
@@ -190,7 +190,7 @@ def _read(evaluator: Any, text: str, picture: str) -> Any:
 
 
 def _narrow(letter: str, form: str) -> bool:
-    """Whether it takes a few digits and no more."""
+    """True if it takes a limited number of digits."""
     return letter in "YMDHhms" and not re.search("[NnAaIiWw]", form)
 
 
@@ -210,7 +210,7 @@ def now(evaluator: Any, picture: Any = None, zone: Any = None) -> Any:
 
 
 def _pictured(work: Any, value: Any, picture: Any, *more: Any) -> Any:
-    """What the library makes of a picture; what it raises, as JSONata says it."""
+    """Calls the library with a picture; its exceptions become JSONata's errors."""
     texts = [text for text in (value, picture, *more) if isinstance(text, str)]
     if any(len(text) > MAX_PICTURE for text in texts):
         raise QueryError(None, f"A picture and its text have at most {MAX_PICTURE} characters")

@@ -1,4 +1,4 @@
-"""What went wrong, in the words of JSONata 2.0.6, which AWS hands on.
+"""Error messages in the words of JSONata 2.0.6, which AWS passes on.
 
 The library has the same catalogue of texts but says "Object" where JSONata says "function", and
 fills fewer gaps; some of its functions raise bare Python errors, told by their text here.
@@ -69,7 +69,7 @@ def retold(error: QueryError, sign: str) -> QueryError:
 
 
 def told(error: Exception, source: str) -> QueryError:
-    """What the library or Python raised, as JSONata says it."""
+    """An exception of the library or of Python, as JSONata's error."""
     if isinstance(error, QueryError):
         return error
     if isinstance(error, RecursionError):

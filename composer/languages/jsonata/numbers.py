@@ -28,7 +28,7 @@ def exact(number: float) -> float:
 
 
 def shown(number: float) -> str:
-    """As JavaScript prints it: 1e21 and more, and less than 1e-6, with an exponent."""
+    """The text of JavaScript: 1e21 and more, and less than 1e-6, with an exponent."""
     if isinstance(number, int) and abs(number) < 10**15:
         return str(number)
     number = float(number)

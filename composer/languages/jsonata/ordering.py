@@ -1,4 +1,4 @@
-"""How values are ordered: comparisons, and lists sorted by keys or by a function."""
+"""The order of values: comparisons, and lists sorted by keys or by a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain paths, such as `$order.items.price`: what they need no evaluator for."""
+"""Plain paths, such as `$order.items.price`: their values, without an evaluator where possible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plain_path(tree: Node) -> tuple[str, ...] | None:
 
 
 def _adorned(node: Node) -> bool:
-    """Whether a node of a path does more than to name something."""
+    """True if a node of a path is more than a name."""
     more = (
         node.predicate,
         node.stages,

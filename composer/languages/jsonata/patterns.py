@@ -340,7 +340,7 @@ class Pattern:
 
 
 def _groups(source: str) -> int:
-    """How many groups capture: a number larger than that is no reference to one."""
+    """The number of capturing groups: a larger number does not refer to one."""
     count, inside, skip = 0, False, False
     for at, char in enumerate(source):
         if skip:

@@ -1,4 +1,4 @@
-"""What an expression takes from a context, where AWS gives it none: it refuses such a definition."""
+"""References of an expression to a context. AWS has none there, and refuses such a definition."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where a pattern was found. A group that took no part is None."""
+    """The place of a match. A group that took no part is None."""
 
     text: str
     start: int

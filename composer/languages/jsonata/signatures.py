@@ -55,7 +55,7 @@ def checked(parsed: Any, arguments: list[Any], focus: Any, name: Any, budget: Bu
 
 
 def _bad(params: list[Any], supplied: str) -> int:
-    """Which argument is the first that does not fit."""
+    """The number of the first argument that does not fit."""
     pattern, good = "", 0
     for param in params:
         pattern += param.regex

@@ -118,7 +118,7 @@ def join(evaluator: Any, texts: list[str], separator: str | None = None) -> str:
 
 
 def matches(evaluator: Any, matcher: Any, text: str) -> Iterator[dict[str, Any]]:
-    """What a regular expression, or a function that stands for one, finds in a text.
+    """The matches of a regular expression, or of a function in place of one, in a text.
 
     Raises:
         QueryError: T1010, when it answers with something else.
@@ -226,7 +226,7 @@ def _put(evaluator: Any, replacement: Any, found: dict[str, Any]) -> str:
 
 
 def _group(groups: list[str], part: str, digits: int) -> str:
-    """What `$` and `part` stand for: the group of the longest number that there is."""
+    """The replacement for `$` and `part`: the group of the longest number that exists."""
     figures = re.match(r"\d*", part[:digits])[0]  # type: ignore[index]  # it always matches
     if len(figures) > 1 and int(figures) > len(groups):
         figures = figures[:-1]
@@ -241,7 +241,7 @@ def _group(groups: list[str], part: str, digits: int) -> str:
 
 
 def base64encode(_evaluator: Any, text: str) -> str:
-    """As 2.0.6 does on a server: a character is a byte, the low one."""
+    """Encodes like 2.0.6 on a server: a character is its low byte."""
     return base64.b64encode(text.encode("utf-16-le", "surrogatepass")[::2]).decode()
 
 

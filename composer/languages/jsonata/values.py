@@ -96,7 +96,7 @@ def listed(value: Any) -> Any:
 
 
 def numeric(value: Any) -> bool:
-    """Whether it is a number that JSON has.
+    """True for a number of JSON.
 
     Raises:
         QueryError: D1001, when it is infinite.
@@ -109,7 +109,7 @@ def numeric(value: Any) -> bool:
 
 
 def truth(value: Any, budget: Budget) -> bool:
-    """What a condition makes of a value (docs.jsonata.org, `$boolean`)."""
+    """The boolean of a value in a condition (docs.jsonata.org, `$boolean`)."""
     budget.spend(0)
     if isinstance(value, list):
         budget.spend(1 + len(value) // FEW)
@@ -122,7 +122,7 @@ def truth(value: Any, budget: Budget) -> bool:
 
 
 def equal(left: Any, right: Any, budget: Budget) -> bool:
-    """Whether two values are the same at any depth; 1 is 1.0 but not true."""
+    """True if two values are the same at any depth; 1 is 1.0 but not true."""
     if isinstance(left, list) and isinstance(right, list):
         budget.spend(1 + len(left) // FEW)
         pairs = zip(left, right, strict=False)
@@ -172,7 +172,7 @@ def append(left: Any, right: Any, budget: Budget) -> Any:
 
 
 def flattened(value: Any, budget: Budget) -> Iterator[Any]:
-    """What stands in a list at any depth."""
+    """The members of a list at any depth."""
     budget.spend(1 + len(value) // FEW)
     for item in value:
         if isinstance(item, list):

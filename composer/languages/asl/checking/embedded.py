@@ -23,7 +23,7 @@ _EXPRESSION = re.compile(r"\{%.*%\}", re.DOTALL)
 
 
 def is_expression(value: JSON) -> bool:
-    """Whether a value is a JSONata string: `{%` and `%}` are its first and last two characters."""
+    """True for a JSONata string: `{%` and `%}` are its first and last two characters."""
     return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
 
 
@@ -99,7 +99,7 @@ def _warn_of_dollar(check: Check, name: str, text: str, at: str) -> None:
 
 
 def looks_dynamic(text: str) -> bool:
-    """Whether a text that is taken as it stands looks as if it was meant as a path or a call."""
+    """True if a literal text looks like a path or a call."""
     return text in ("$", "$$") or text.startswith(("$.", "$[", "$$.", "States."))
 
 

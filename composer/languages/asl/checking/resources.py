@@ -1,4 +1,4 @@
-"""Whether something here answers to a Task's Resource."""
+"""The check of a Task's Resource: this server must have it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NO_EXPRESS = "Express state machine does not support"
 
 
 def check_resource(check: Check, value: JSON, at: str) -> None:
-    """A Task's Resource is known here, and an express machine can wait for it as it is asked to."""
+    """Checks that this server has a Task's Resource, and that an express machine can wait for it."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
         return
     named = not value.startswith("arn:")
     if is_function(value) or (named and check.hooks.is_action(value)):
         return
-    # A plain name that is no action's can only be meant as an activity's: those wait for a worker.
+    # A plain name without an action can only mean an activity: those wait for a worker.
     if is_activity(value) or (named and check.type == "EXPRESS"):
         if check.type == "EXPRESS":
             check.error(f"{_NO_EXPRESS} Activity ARN", at)

@@ -26,7 +26,7 @@ MANY = 99_999_999
 @final
 @frozen
 class Field:
-    """What a field may hold.
+    """A field: the kind of its value, and the bounds on it.
 
     `least`, `most`: bounds of a number; `choices`: the only texts; `language`: the one in which the
     field exists; `null`: whether null is a value of it; `dynamic`: whether it may be a JSONata
@@ -48,7 +48,7 @@ class Field:
 @final
 @frozen
 class Shape:
-    """What an object may hold: its fields, those that must be there, and those that exclude others.
+    """The shape of an object: its fields, the required ones, and those that exclude others.
 
     `one_of`: of each group exactly one; `at_most_one`: of each group one or none.
     """

@@ -118,7 +118,7 @@ def _check_task(check: Check, state: dict[str, JSON], at: str) -> None:
 
 
 def is_distributed(state: dict[str, JSON]) -> bool:
-    """Whether a Map state runs each item as an execution of its own."""
+    """True if a Map state runs each item as an execution of its own."""
     processor = state.get("ItemProcessor", state.get("Iterator"))
     config = processor.get("ProcessorConfig") if isinstance(processor, dict) else None
     return isinstance(config, dict) and config.get("Mode") == "DISTRIBUTED"

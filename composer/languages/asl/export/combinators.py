@@ -1,4 +1,4 @@
-"""What each combinator becomes in the States Language, or why it has no counterpart.
+"""The counterpart of each combinator in the States Language, or the reason why it has none.
 
 The functions stand here and not in the combinators' own rows, because they need the writer of states, its
 labels and JSONata expressions. The DSL imports no language. `COUNTERPARTS` is the one table, by row.
@@ -171,7 +171,7 @@ def _when_nosave(w: Writer, node: Composition) -> None:
 
 
 def _head(w: Writer, node: Composition) -> Label:
-    """Where a loop comes back to: a handler in it may bring a value with a field `error`."""
+    """The head of a loop: a handler in the loop may bring a value with a field `error`."""
     w.sheet.clean = w.sheet.clean and not any(part.row is errors.DO for part in node.walk())
     return w.sheet.here()
 

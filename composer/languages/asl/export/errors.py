@@ -1,4 +1,4 @@
-"""What becomes of the combinators for when things go wrong.
+"""The export of the combinators for errors.
 
 A retry is one of AWS' where that says the same, on a Parallel of one branch: an action's Task alone would
 not see that its result is an error. Else it is a loop that counts.
@@ -47,7 +47,7 @@ def _known(w: Writer, node: Composition) -> tuple[str, ...]:
 
 
 def _named(errors: tuple[str, ...]) -> str:
-    """Whether the error is called so, as `Failure.named` has it."""
+    """A condition that is true if the error has this name, as `Failure.named` has it."""
     listed, error = constant(list(errors)), f"{INPUT}.error"
     calls = " or ".join(f"{error}.{name} in {listed}" for name in ("code", "name", "type"))
     return f'({error} in {listed} or $type({error}) = "object" and ({calls}))'

@@ -188,7 +188,7 @@ def filled(template: Template, variables: Variables) -> JSON:
 
 
 def boxing(template: Template, variables: Variables) -> JSON:
-    """As `filled`, as an object: anything else in its field `value`."""
+    """Like `filled`, but always an object: any other value is in its field `value`."""
     place = template.selector
     if place is None:
         return boxed(filled(template, variables))

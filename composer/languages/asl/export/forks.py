@@ -1,4 +1,4 @@
-"""What becomes of the combinators that run parts at the same time: Parallel and Map.
+"""The export of the combinators that run parts at the same time: Parallel and Map.
 
 A branch fails by a Fail state, or by a state of its own that fails; or, where failures are kept, it ends
 with `{"error": ...}`.
@@ -49,7 +49,7 @@ def _written(w: Writer, node: Composition, part: tuple[str, Composition] | None)
 
 
 def _joined(w: Writer, name: str, policy: str) -> None:
-    """Where all are awaited the first failure, in order, is the outcome."""
+    """If all are awaited, the first failure in order is the outcome."""
     w.sheet.clean = True
     if policy == "wait":
         first = f"$filter({INPUT}.value, function($result) {{ $exists($result.error) }})[0].error"

@@ -88,7 +88,7 @@ class Writer:
         self.flaws.append(Flaw(self._path, node.type, why))
 
     def task(self, node: Composition) -> tuple[str, str]:
-        """What a Task is called that runs an action, and its Resource."""
+        """The name of a Task that runs an action, and its Resource."""
         name = node.arguments["name"]
         resource = self.resource(name)
         if self._resources.setdefault(resource, name) != name:
@@ -98,7 +98,7 @@ class Writer:
         return Name.parse(name).name, resource
 
     def variable(self, name: str) -> str:
-        """What a `let` variable that is visible here is called in the machine.
+        """The name in the machine of a `let` variable that is visible here.
 
         Raises:
             InexpressibleError: when there is none.

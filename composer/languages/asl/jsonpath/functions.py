@@ -265,7 +265,7 @@ def _math_add(arguments: Arguments, _: Chance) -> int:
 
 
 def _math_random(arguments: Arguments, chance: Chance) -> int:
-    """From the first argument up to, but not including, the second; the third is a seed."""
+    """A number from the first argument up to, but not including, the second; the third is a seed."""
     _counted(arguments, 2, 3)
     start, end = _rounded(arguments[0], "first"), _rounded(arguments[1], "second")
     if not 0 < end - start < 1 << 31:

@@ -26,11 +26,11 @@ class Reader:
         return self.at == len(self.text)
 
     def sees(self, *texts: str) -> bool:
-        """Whether one of these comes next."""
+        """True if one of these comes next."""
         return self.text.startswith(texts, self.at)
 
     def accepts(self, text: str) -> bool:
-        """Whether this comes next; then it is read."""
+        """Reads this text if it comes next, and returns True."""
         if not self.text.startswith(text, self.at):
             return False
         self.at += len(text)

@@ -64,7 +64,7 @@ class Regex:
         return f"/{self.pattern}/{self.flags}"
 
     def fits(self, text: str, spend: Callable[[int], None]) -> bool:
-        """Whether the text fits as a whole; `spend` is told of each step taken, and may stop it."""
+        """True if the whole text fits; `spend` counts each step, and may stop the match."""
         spend(len(text) // CHARACTERS)
         places = self._reached({0}, "^" if text else "^$")
         for at, char in enumerate(text, 1):
@@ -201,7 +201,7 @@ def _next(reader: Reader) -> str:
 
 
 def _escaped(reader: Reader) -> Fits | str:
-    """What a backslash, which has been read, stands for with what follows: a class or a character."""
+    """The class or the character of an escape, whose backslash has been read."""
     char = _next(reader)
     if char in _NAMED:
         return _NAMED[char]

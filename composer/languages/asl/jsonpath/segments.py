@@ -1,4 +1,4 @@
-"""What a JSONPath is made of, parsed: segments, and the tests of its filters."""
+"""The parts of a parsed JSONPath: segments, and the tests of its filters."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ Segments: TypeAlias = tuple[Segment, ...]
 
 
 def definite(segments: Segments) -> bool:
-    """Whether such a path gives one value, and not a list of those it finds."""
+    """True if a path selects one value, and not a list."""
     merges = (
         bool(segments) and isinstance(segments[-1].selector, Names) and not segments[-1].descends
     )

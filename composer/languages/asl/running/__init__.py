@@ -1,4 +1,4 @@
-"""What the states of the Amazon States Language do while they run: paths, templates, JSONata, and their instructions."""
+"""The running of states of the Amazon States Language: their instructions, data flow, tasks, Maps and errors."""
 
 from ..maps.items import LINES, Items, ReadingBounds, most_items, read_items
 from ..maps.manifests import FLATTEN, Manifest, listed_item, manifest_type, read_manifest
