@@ -30,7 +30,7 @@ Details: TypeAlias = dict[str, Any]
 class StatesError(Error):
     """An evaluation failed as the States Language names it.
 
-    `name` is such as States.Runtime, `cause` the text that AWS gives, `location` the field that it failed in, if AWS says so.
+    `name` is such as States.Runtime, `cause` the text of AWS, `location` the field that failed, if AWS names it.
     """
 
     def __init__(self, name: str, cause: str, location: str | None = None) -> None:

@@ -98,7 +98,7 @@ def reverse(_evaluator: Any, items: list[Any]) -> Any:
 
 
 def shuffle(evaluator: Any, items: list[Any]) -> list[Any]:
-    """Fisher and Yates' way, with the chance that is given."""
+    """Shuffles by Fisher and Yates, with the evaluation's own chance."""
     made = list(items)
     for last in range(len(made) - 1, 0, -1):
         other = int(evaluator.chance() * (last + 1))

@@ -1,4 +1,4 @@
-"""One attempt to match a regular expression's program: a stack machine that counts what it does."""
+"""One attempt to match a regular expression's program: a stack machine that counts its work."""
 
 from __future__ import annotations
 

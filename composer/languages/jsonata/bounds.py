@@ -49,7 +49,7 @@ class OverlongError(Exception):
 
 
 class Budget:
-    """Counts down the steps that an evaluation may still take, of which it takes `at_once` now (None: all)."""
+    """Counts down the remaining steps of an evaluation, of which it may take `at_once` now (None: all)."""
 
     __slots__ = ("_least", "left")
 
@@ -78,7 +78,7 @@ class Budget:
         """Counts a text of so many characters, before it is made.
 
         Raises:
-            QueryError: when it is larger than one value may be, or there is no time left.
+            QueryError: it is larger than one value may be, or there is no time left.
         """
         self.held(count)
         self.spend(int(count) // (MANY * MEMBER_BYTES))
@@ -95,7 +95,7 @@ class Budget:
     def written(self, value: Any) -> int:
         """Counts a value that is to be gone over as a tree, and returns its size as JSON, roughly.
 
-        A part counts as often as it stands in the value.
+        A part counts as often as it occurs in the value.
         """
         size = json_size(value, MAX_HELD)
         self.characters(size)

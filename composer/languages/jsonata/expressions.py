@@ -194,7 +194,7 @@ def _parser() -> Any:
 
 
 class _Later(Parser.Infix):  # type: ignore[misc]  # the library has no types
-    """An operator of a later edition; 2.0.6 reads two signs, of which the second begins nothing."""
+    """An operator of a later edition; 2.0.6 reads two signs, and the second begins no expression."""
 
     def __init__(self, parser: Any, sign: str, read: str) -> None:
         super().__init__(parser, sign)

@@ -25,12 +25,12 @@ DECIMAL: Final = re.compile(r"(?a:-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?)")
 NAMED: Final = re.compile(r"\[\s*([^MFxP\s])[^\]]*[nN]")  # no such component has names
 MARKERS: Final = re.compile(r"\[\s*([A-Za-z])([^\]]*)\]")
 READ: Final = frozenset("YMDdFWwXxHhPmsf")
-MOMENT: Final = (  # which parts of a date stand for which part of the time that it is
+MOMENT: Final = (  # the parts of a date by the part of the current time
     (frozenset("YXxWwd"), "[Y0001]", "%Y"), (frozenset("M"), "[M01]", "%m"),
     (frozenset("D"), "[D01]", "%d"), (frozenset("HhP"), "[H01]", "%H"),
     (frozenset("m"), "[m01]", "%M"),
 )  # fmt: skip
-PATTERN_STEPS: Final = 500  # of Python's patterns that take as long as one step of ours
+PATTERN_STEPS: Final = 500  # of Python's patterns that take as long as one step of an expression
 FAR: Final = 1 << 40
 EXPONENT: Final = re.compile("[0-9]e[0-9]")
 SINGLE: Final = (
@@ -146,7 +146,7 @@ def format_integer(_evaluator: Any, value: float, picture: str) -> Any:
 
 
 def parse_integer(_evaluator: Any, text: str, picture: str) -> Any:
-    """NaN for what the picture cannot read, as AWS answers too (measured by peers)."""
+    """NaN for a text that the picture cannot read, as on AWS (measured by peers)."""
     try:
         return _pictured(DateTimeUtils.parse_integer, text, picture)
     except QueryError as error:
@@ -225,7 +225,7 @@ def _pictured(work: Any, value: Any, picture: Any, *more: Any) -> Any:
 
 
 def _named(error: QueryError, picture: str) -> QueryError:
-    """The error with what it is about, where the library leaves that out."""
+    """The error with its picture, if the library leaves it out."""
     names = NAMED.findall(picture)
     return fault("D3133", names[0]) if error.code == "D3133" and names else error
 

@@ -23,7 +23,7 @@ def plain(number: float) -> float | int:
 
 
 def exact(number: float) -> float:
-    """A float where it is no integer that JavaScript has; so no integer is large."""
+    """The number as a float, unless JavaScript has it as an integer; so no integer is large."""
     return float(number) if isinstance(number, int) and abs(number) > EXACT else number
 
 
@@ -77,6 +77,6 @@ def remainder(left: float, right: float) -> float:
 
 
 def half_even(number: float, places: int) -> float:
-    """Rounded to `places`; a half goes to the even neighbour, by what is shown, not by the bits."""
+    """Rounds to `places`; a half goes to the even neighbour, by the decimal text, not by the bits."""
     exponent = Decimal(1).scaleb(-places)
     return float(Decimal(shown(number)).quantize(exponent, ROUND_HALF_EVEN, Context(prec=800)))

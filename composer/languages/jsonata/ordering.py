@@ -51,7 +51,7 @@ def order(left: Any, right: Any) -> int:
 
 
 def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
-    """Sorted, stable; `after(one, two)` says whether `one` belongs behind `two`."""
+    """Sorts, stable; `after(one, two)` is True if `one` belongs behind `two`."""
     if len(items) <= 1:
         return list(items)
     middle = len(items) // 2
@@ -91,7 +91,7 @@ def sorted_by(evaluator: Any, items: list[Any], function: Any) -> list[Any]:
 
 
 def _compared(function: Any) -> tuple[str, str] | None:
-    """The parameters that stand left and right of `<` or `>`, if a function is just such a comparison."""
+    """The parameters left and right of `<` or `>`, if a function is just such a comparison."""
     if type(function) is not Lambda or function.signature is not None:
         return None
     body, parameters = function.body, [parameter.value for parameter in function.arguments]
@@ -109,5 +109,5 @@ def _side(evaluator: Any, function: Lambda, side: Node, name: str, item: Any) ->
 
 
 def _true(value: Any) -> bool:
-    """JavaScript's truth: what a comparator answers with is not asked of JSONata."""
+    """JavaScript's truth, which JSONata uses for the answer of a comparator."""
     return not (value is None or value is NULL or value is False or value in ("", 0))

@@ -300,7 +300,7 @@ def asserted(_evaluator: Any, condition: Any, message: Any = None) -> None:
 
 Row = tuple[str, Callable[..., Any]]
 
-# Functions that are undefined where their first argument is; the others say so themselves.
+# Functions that are undefined if their first argument is; the others check it themselves.
 STRICT: Final[dict[str, Row]] = {
     "substring": ("<s-nn?:s>", substring),
     "substringBefore": ("<s-s:s>", substring_before),

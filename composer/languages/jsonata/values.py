@@ -1,4 +1,4 @@
-"""JSONata's values: null told from undefined, sequences from lists, functions from data.
+"""JSONata's values: null and undefined, sequences and lists, functions and data.
 
 None is undefined and NULL is null. Lists and objects that come from outside are shared and never
 changed; a JList is one that the evaluation has made.
@@ -25,7 +25,7 @@ SYMBOLS: Final = ((str, "s"), (bool, "b"), (int, "n"), (float, "n"), (list, "a")
 
 @final
 class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library has no types
-    """A function of ours. `run` gets the evaluator and the arguments, checked by `signature`.
+    """A built-in function. `run` gets the evaluator and the arguments, checked by `signature`.
 
     A call takes `base` steps, and one more for every `many` characters and members of its arguments.
     """
@@ -199,12 +199,12 @@ def _differ(one: Any, two: Any) -> bool:
 
 
 def without_nulls(value: Any) -> Any:
-    """An expression's value as JSON: whole numbers are integers, what is infinite is a text.
+    """An expression's value as JSON: whole numbers are integers, infinite ones are texts.
 
     AWS writes Infinity so (measured by peers); undefined inside a list is null, as in JavaScript.
 
     Raises:
-        QueryError: when a function stands in it.
+        QueryError: the value contains a function.
     """
     if isinstance(value, dict):
         made = {_text(key): without_nulls(member) for key, member in value.items()}

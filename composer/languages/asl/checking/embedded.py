@@ -1,4 +1,4 @@
-"""Paths, payload templates, JSONata and variable names, where they stand in a definition."""
+"""The checks of texts in a definition: paths, payload templates, JSONata and variable names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_reference(check: Check, value: JSON, field: Field, at: str) -> None:
         if not check.hooks.is_intrinsic(value):
             check.error("Value must be a valid JSONPath or a valid intrinsic function call", at)
     elif not value.startswith("$"):
-        # So of a Choice's rules; of a state's fields AWS says what it says of all paths.
+        # AWS' text for a Choice's rules; for a state's fields it has the text of all paths.
         start = "Value is not a Reference Path: Reference path didn't start with '$'"
         check.error(start if field.kind == "variable" else NO_PATH, at)
     elif (value.startswith("$$") and not field.context) or not check.hooks.is_reference(value):
@@ -59,7 +59,7 @@ def check_target(check: Check, value: JSON, field: Field, at: str) -> None:
 
 
 def check_template(check: Check, value: JSON, at: str) -> None:
-    """A payload template: an object; what stands in a field that ends with `.$` is a path or a call."""
+    """Checks a payload template: an object, whose fields that end with `.$` hold a path or a call."""
     if isinstance(value, dict):
         _check_members(check, value, at)
     else:

@@ -82,7 +82,7 @@ def _check_targets(check: Check, machine: Definition, at: str) -> None:
         led += [(target, f"{at}/States/{name}{where}") for target, where in targets(state)]
     for target, where in led:
         if target not in states:
-            # AWS says 'Next' of every field.
+            # AWS writes 'Next' for every field.
             check.error(f"Missing 'Next' target: {target}", where, _DANGLING)
 
 

@@ -102,7 +102,7 @@ class _Scan:
         self._fail("Numeric value has too many digits")
 
     def _continue(self) -> None:
-        """The next entry of what stands open, or its end."""
+        """The next entry of the open object or array, or its end."""
         start = self.open[-1]
         close, kind = _CLOSE[self.text[start]]
         following = self._peek()

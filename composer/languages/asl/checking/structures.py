@@ -134,7 +134,7 @@ def _check_mode(check: Check, state: dict[str, JSON], at: str) -> None:
             check.error(f"Field '{name}' is not supported", at)
 
 
-# --- what is nested ------------------------------------------------------------------------------
+# --- nested machines -----------------------------------------------------------------------------
 
 
 def _check_processor(check: Check, value: JSON, at: str) -> None:
@@ -214,13 +214,13 @@ def _check_strings(check: Check, value: JSON, at: str) -> None:
 
 
 def _check_credentials(check: Check, value: JSON, at: str) -> None:
-    # Of JSONata in it AWS asks nothing before it is evaluated.
+    # AWS does not check JSONata in it before it is evaluated.
     if check.language == "JSONata" and is_expression(value):
         return
     if not isinstance(value, dict):
         check.error("Expected value of type Object", at)
     elif not ("RoleArn" in value or (check.language == "JSONPath" and "RoleArn.$" in value)):
-        # AWS says nothing more of an object that lacks it.
+        # AWS reports nothing more about an object without it.
         check.error("The field 'RoleArn' is required but was missing", at)
     elif check.language == "JSONPath":
         check_template(check, value, at)

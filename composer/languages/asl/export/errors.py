@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MANY: Final = 99_999_999  # of attempts and seconds, AWS' most
 MAX_DELAY_S: Final = 31_622_400
 ANY: Final = "*"
-# What AWS calls what a composition's failures are called.
+# AWS' names for the failures of compositions.
 ALSO: Final = {
     "Timeout": "States.Timeout",
     "ExpressionError": "States.QueryEvaluationError",
@@ -115,7 +115,7 @@ def retry(w: Writer, node: Composition) -> None:
 
 
 def _retrier(args: Mapping[str, Any]) -> dict[str, JSON] | None:
-    """The fields of AWS' Retry that say how often and when; None when it cannot say it."""
+    """The fields of AWS' Retry for the attempts and delays; None if Retry cannot express them."""
     delay, most, jitter = args["delay"], args["max_delay"], args["jitter"]
     capped = most is not None and args["backoff"] > 1 and most > delay
     if jitter not in (0, 1) or delay != int(delay) or (capped and most != int(most)):

@@ -39,14 +39,14 @@ class ExportError(CompositionError):
 
 
 def plain_name(name: str) -> str:
-    """An action's own name as a resource, which a server of ours takes: `name` or `/namespace/package/name`."""
+    """An action's own name as a resource, for this server: `name` or `/namespace/package/name`."""
     return name.removeprefix("/_/")
 
 
 def export(
     composition: Composition, *, resource: Callable[[str], str] = plain_name
 ) -> dict[str, JSON]:
-    """The definition that does what the composition does.
+    """Exports a composition to a definition with the same behaviour.
 
     Args:
         composition: what to export.

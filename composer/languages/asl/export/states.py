@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAILED: Final = f"$exists({INPUT}.error)"
 ERROR: Final[dict[str, JSON]] = {"error": dynamic(f"{INPUT}.error")}
-# What an error calls itself, as `Failure.named` looks for it.
+# The name in an error, as `Failure.named` finds it.
 NAME_OF_ERROR: Final = dynamic(
     f'($e := {INPUT}.error; $type($e) = "string" ? $e : $type($e) != "object" ? "ApplicationError"'
     ' : $type($e.code) = "string" ? $e.code : $type($e.name) = "string" ? $e.name'
@@ -45,7 +45,7 @@ CAUGHT: Final = dynamic(
     ' : {"error": {"code": $exists($ours) ? $ours : $o.Error,'
     ' "message": $exists($told.errorMessage) ? $told.errorMessage : $o.Cause}})'
 )
-MASK: Final[dict[str, str]] = {}  # a scope that hides the next one: known by what it is
+MASK: Final[dict[str, str]] = {}  # a scope that hides the next one: known by its identity
 
 
 @final
@@ -59,7 +59,7 @@ class Label:
 
     @property
     def state(self) -> str | None:
-        """The name of the state that stands there; None at the end."""
+        """The name of the state at the label; None at the end."""
         return self.to.state if isinstance(self.to, Label) else self.to
 
 
@@ -184,7 +184,7 @@ class Sheet:
         return self.handler or self._failure
 
     def place(self, label: Label) -> None:
-        """The label stands for the next state."""
+        """Makes the next state the target of the label."""
         if label.used:
             self.clean = label.clean and (self.clean or not self._pending)
             self._pending.append(label)

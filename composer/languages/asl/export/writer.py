@@ -38,7 +38,7 @@ NO_COUNTERPART: Final = "it has no counterpart"
 @final
 @frozen
 class Flaw:
-    """A part that has no counterpart: where it stands, its combinator, and why."""
+    """A part without a counterpart: its place, its combinator, and the reason."""
 
     path: str
     combinator: str
@@ -47,7 +47,7 @@ class Flaw:
 
 @final
 class Writer:
-    """Writes a composition's parts on the sheet of the machine or branch that they stand in."""
+    """Writes a composition's parts on the sheet of their machine or branch."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Writer:
         self._resources: dict[str, str] = {}
 
     def part(self, where: str, node: Composition) -> None:
-        """The states of a part; `where` it stands in the one being written."""
+        """Writes the states of a part; `where` is its place in the part around it."""
         outer = self._path
         self._path = ".".join(filter(None, (outer, where)))
         counterpart = self._counterparts.get(node.row, NO_COUNTERPART)
@@ -145,7 +145,7 @@ def assigned(node: Composition) -> set[str]:
     return {name for part in node.walk() if part.row is ASSIGN for name in part.arguments["values"]}
 
 
-# --- what is needed in several -------------------------------------------------------------------
+# --- shared by several combinators ---------------------------------------------------------------
 
 
 @final
@@ -166,7 +166,7 @@ class Kept:
 
 
 def invoke(w: Writer, node: Composition, **fields: JSON) -> None:
-    """A Task for an action. What is no object is boxed; a field `error` is a failure."""
+    """Writes a Task for an action. A result that is not an object is boxed; a field `error` is a failure."""
     name, resource = w.task(node)
     output = dynamic(boxed_expression("$states.result"))
     w.sheet.fallible(name, "Task", Resource=resource, **fields, Output=output)

@@ -38,7 +38,7 @@ _PART = re.compile(r"\\([\\{}'])|(\{\})|\\|[^\\{]+|\{")
 
 
 class FunctionError(Error):
-    """A function refuses its arguments; the text says why."""
+    """A function refuses its arguments; the text has the reason."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-r"""Intrinsic functions: `States.Format('Hello {}', $.name)`, parsed once, with what their arguments may be.
+r"""Intrinsic functions: `States.Format('Hello {}', $.name)`, parsed once, with the kinds of their arguments.
 
 An argument is a path, a text in single quotes, a number, true, false, null, or a call. In a text, `\'`,
 `\\`, `\{` and `\}` stand for the second character; any other backslash is refused (recorded on AWS).
@@ -46,7 +46,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 @frozen
 class Literal:
-    """A value; `escaped` is a text as it is written, in which escaped braces can be told from others."""
+    """A value; `escaped` is a text as it is written, with escaped braces still marked."""
 
     value: JSON
     escaped: str | None = None
@@ -54,7 +54,7 @@ class Literal:
 
 @frozen
 class Call:
-    """A function and its arguments; `at` is where it stands in the expression, from 0."""
+    """A function and its arguments; `at` is its place in the expression, from 0."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -86,7 +86,7 @@ class Intrinsic:
         """The expression that `text` spells.
 
         Raises:
-            ExpressionError: with the place in the text and what is wrong there.
+            ExpressionError: the text is not a call; it has the place of the mistake.
         """
         if type(text) is not str:
             raise ExpressionError(f"an intrinsic function must be a string, not {text!r:.100}")
@@ -152,7 +152,7 @@ def _call(reader: Reader, level: int) -> Call:
         reader.at = at
         reader.fail(f"there is no function {name!r}" if name else "expected a function")
     if level > MAX_CALLS:
-        reader.fail(f"more than {MAX_CALLS} calls stand inside each other")
+        reader.fail(f"calls nest more than {MAX_CALLS} deep")
     reader.expects("(")
     reader.skip_space()
     arguments: list[Argument] = []

@@ -1,4 +1,4 @@
-r"""The parser of paths: JSONPath as Jayway's library for Java reads it, which is what AWS uses.
+r"""The parser of paths: JSONPath as Jayway's library for Java reads it, which AWS uses.
 
 `$.a.b-c[0]['d e']["f"]`, `[-1]`, `[0,2]`, `['a','b']`, `[1:3]`, `.*`, `[*]`, `..a`, and filters `[?(@.x > 1)]`.
 The names differ from RFC 9535: a name after a dot goes on to the next dot, bracket, parenthesis or
@@ -199,7 +199,7 @@ def _all(reader: Reader, level: int) -> Test:
 
 def _one(reader: Reader, level: int) -> Test:
     if level > MAX_LEVELS:
-        reader.fail(f"filters and parentheses stand more than {MAX_LEVELS} deep inside each other")
+        reader.fail(f"filters and parentheses nest more than {MAX_LEVELS} deep")
     reader.skip_space()
     if reader.accepts("!"):
         return Negation(_one(reader, level + 1))

@@ -14,7 +14,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class Reader:
-    """A place in a text. What does not fit is an ExpressionError that names the place."""
+    """A place in a text. A text that does not fit raises an ExpressionError that names the place."""
 
     __slots__ = ("at", "kind", "text")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ....values import JSON
     from .paths import Scope
 
-# What AWS fails with; the specification's name for a ResultPath, States.ResultPathMatchFailure, is not seen there.
+# AWS' error; the specification's name for a ResultPath, States.ResultPathMatchFailure, was not seen on AWS.
 CONFLICT = "States.ReferencePathConflict"
 
 

@@ -16,7 +16,7 @@ from .reading import Reader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MAX_STEPS = 2_000  # of one compiled expression: `{m,n}` copies what it repeats
+MAX_STEPS = 2_000  # of one compiled expression: `{m,n}` copies the repeated part
 MAX_GROUPS = 30  # groups inside each other
 MAX_MOVES = 1_000  # of one automaton that are remembered
 CHARACTERS = 4  # read by moves that are remembered, cost as much as one step
@@ -110,7 +110,7 @@ def _reads(steps: Steps, place: int, char: str) -> bool:
 
 def _alternatives(reader: Reader, flags: str, level: int) -> Steps:
     if level > MAX_GROUPS:
-        reader.fail(f"groups stand more than {MAX_GROUPS} deep inside each other")
+        reader.fail(f"groups nest more than {MAX_GROUPS} deep")
     steps = _sequence(reader, flags, level)
     while reader.accepts("|"):
         other = _sequence(reader, flags, level)

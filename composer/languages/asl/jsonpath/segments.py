@@ -90,7 +90,7 @@ def definite(segments: Segments) -> bool:
     return all(segment.step is not None for segment in (segments[:-1] if merges else segments))
 
 
-# --- what stands in a filter ---------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
 @frozen

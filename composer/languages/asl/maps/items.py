@@ -35,7 +35,7 @@ NO_SUCH_PLACE: Final = (
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 LINES: Final = ("CSV", "JSONL")  # formats whose beginning can be read by itself
 MEMBER_BYTES = 6  # of JSON around a name and a text
-MAX_SAID = 500  # characters of what a parser says
+MAX_SAID = 500  # characters of a parser's message
 MAX_MEMBERS = 100_000  # of a packed file
 PIECE_BYTES = 1 << 16
 _NOTHING, _SPACE = re.compile(rb"\0*"), re.compile(rb"\s*")
@@ -104,7 +104,7 @@ def read_items(
         body: the file; it may be packed with gzip.
         config: a ReaderConfig. Without InputType the file is JSON.
         max_items: see `most_items`.
-        bounds: of what is read.
+        bounds: on the memory for them.
         whole: True if the body is the whole file. Else its format must be one of LINES: an incomplete last
             line is left out, and there may be fewer items than `max_items`.
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 END: Final = ""  # the next state of a state that has none
 # How definitions refer to the context object: by itself, or as a part of all that JSONata has of a state.
 CONTEXT: Final = re.compile(r"\$\$|context|\$states\b(?!\s*\.\s*(?:input|result|errorOutput)\b)")
-RETRIED = (1, 3, 2.0)  # a retrier's interval in seconds, its attempts, its rate, if it does not say
+RETRIED = (1, 3, 2.0)  # defaults of a retrier: interval in seconds, attempts, rate
 
 
 @final
 class State:
-    """One state: its definition as it stands in `doc`, and its parts."""
+    """One state: its definition `doc`, and its compiled parts."""
 
     def __init__(self, text: str) -> None:
         whole = json.loads(text)

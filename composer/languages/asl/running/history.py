@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .compiled import State
 
 REGION = "us-east-1"  # of a state that is tested alone: it has no ARN
-FIRST_STATE = 2  # the number of the first event of a state: before it stands that of the execution
+FIRST_STATE = 2  # the number of the first event of a state, after that of the execution
 
 
 def entered(cursor: Cursor, state: State) -> Failure | None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .instructions import MapState
     from .view import View
 
-ITERATIONS = 40  # at once, where a Map says nothing: AWS' documented bounds
+ITERATIONS = 40  # at once, for a Map without a bound: AWS' documented bounds
 CHILDREN = 10_000
 
 
@@ -85,7 +85,7 @@ def tolerance_of(view: View, input: JSON, length: int) -> int:
 
 
 def tolerates(state: State) -> bool:
-    """True if a Map says how many of its items may fail."""
+    """True if a Map has a bound on the items that may fail."""
     fields = ("ToleratedFailureCount", "ToleratedFailurePercentage")
     return any(name in state.doc for field in fields for name in (field, f"{field}Path"))
 

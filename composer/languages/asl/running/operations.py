@@ -60,7 +60,7 @@ def _begin_machine(cursor: Cursor, i: instructions.BeginMachine) -> Reaction:
 
 
 def _begin_branch(cursor: Cursor, i: instructions.BeginBranch) -> Reaction:
-    """The frame of the state that it is a branch of is above what is inherited."""
+    """Begins a branch: the frame of its Parallel or Map is the innermost of the inherited frames."""
     frame = cursor.pop()
     assert isinstance(frame, InState)  # noqa: S101  so the parent's frames are handed down
     if i.state is not None:

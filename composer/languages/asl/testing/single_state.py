@@ -54,7 +54,7 @@ MAX_ITEMS: Final = 1_000  # of a Map that are worked out one after another, in o
 
 _INPUT = ("afterInputPath", "afterParameters", "afterArguments")
 _RESULT = ("afterResultSelector", "afterResultPath")
-# What AWS was recorded to show of a state, by its type; of any other it is InputPath only.
+# The stages that AWS was recorded to show of a state, by its type; of any other type only InputPath.
 SHOWN: Final = {
     "Pass": (*_INPUT[:2], "result", *_RESULT),
     "Task": (*_INPUT, "result", *_RESULT),
@@ -238,7 +238,7 @@ class Trial:
     def _iterated(self, length: int, tolerated: int) -> Verdict:
         """Ends a Map with so many iterations, of which some may have failed.
 
-        As recorded on AWS: failures count where the definition says how many are tolerated, and a mock may have a
+        As recorded on AWS: failures count if the definition has a tolerance, and a mock may have a
         result for each item, or for each that has not failed.
         """
         failures = self._given.failures

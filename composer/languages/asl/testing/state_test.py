@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Answer: TypeAlias = "dict[str, JSON]"
 
-ALONE = "StateName"  # the name of a state that is given by itself
+ALONE = "StateName"  # the name of a state without a definition around it
 MAX_SHOWN = (
     262_144  # bytes of a member of inspectionData, about: of more, AWS' clients would not take it
 )
@@ -123,7 +123,7 @@ def begin_test(request: Request, input: JSON, around: Surroundings) -> Answer | 
     return _answer(request, given, trial, begun)
 
 
-# --- what is asked -------------------------------------------------------------------------------
+# --- the request ---------------------------------------------------------------------------------
 
 
 def _tested(request: Request, hooks: Hooks) -> tuple[StateDoc, str, Language, bool]:
@@ -200,7 +200,7 @@ def _object(request: Request, field: str) -> ContextObject | None:
     raise invalid(f"Invalid {field}: {why}")
 
 
-# --- what is answered ----------------------------------------------------------------------------
+# --- the answer ----------------------------------------------------------------------------------
 
 
 def _answer(request: Request, given: Given, trial: Trial, verdict: Verdict) -> Answer:

@@ -239,7 +239,7 @@ def test_what_would_be_too_large_ends_with_an_error(text):
         ("States.Array($.a[)", "expected ']'"),
         ("States.Array($.a['b)", "expected ']'"),
         ("States.Array($.a.b(1))", "expected ','"),
-        ("States.Array(" * 11 + ")" * 11, "more than 10 calls stand inside each other"),
+        ("States.Array(" * 11 + ")" * 11, "calls nest more than 10 deep"),
         ("States.Format('" + "x" * 10_000 + "')", "an expression has at most 10000 characters"),
         (5, "an intrinsic function must be a string, not 5"),
     ],
