@@ -45,7 +45,7 @@ class QueryError(Exception):
 
 
 class OverlongError(Exception):
-    """An evaluation that takes more steps than it may take at once. Nothing is wrong with it."""
+    """An evaluation needs more steps than it may take at once. It is not an error of the expression."""
 
 
 class Budget:
@@ -61,8 +61,8 @@ class Budget:
         """Counts `steps` of them, before they are done.
 
         Raises:
-            QueryError: when there are not so many left.
-            OverlongError: when there are, but more than `at_once`.
+            QueryError: there are not so many left.
+            OverlongError: there are, but they are more than `at_once`.
         """
         self.left -= steps
         if self.left < self._least:
@@ -71,7 +71,7 @@ class Budget:
             raise OverlongError
 
     def members(self, count: float) -> None:
-        """Counts a list of so many members, before it is made or gone over."""
+        """Counts a list of so many members, before it is made or read."""
         self.characters(count * MEMBER_BYTES)
 
     def characters(self, count: float) -> None:
@@ -88,12 +88,12 @@ class Budget:
         self.spend(count * count.bit_length() * keys // 2)
 
     def held(self, count: float) -> None:
-        """Only looks whether a text of so many characters may be."""
+        """Checks that a text of so many characters may exist."""
         if count > MAX_HELD:
             raise QueryError(None, TOO_MUCH)
 
     def written(self, value: Any) -> int:
-        """Counts a value that is to be gone over as a tree, and returns its size as JSON, roughly.
+        """Counts a value that will be read as a tree, and returns its size as JSON, roughly.
 
         A part counts as often as it occurs in the value.
         """

@@ -1,8 +1,8 @@
-"""The functions that AWS adds to JSONata, and takes from it.
+"""The functions that AWS adds to JSONata, and removes from it.
 
-Sources: AWS' "Transforming data with JSONata"; what that leaves open is as peers measured it on
+Sources: AWS' "Transforming data with JSONata"; all else is as peers measured it on
 AWS: arguments are cut towards zero, `$random` with a seed is Java's, an undefined argument makes
-the result undefined. `$eval` is not there. Taken, not measured: a step or size of zero is undefined,
+the result undefined. `$eval` does not exist. Assumed, not measured: a step or size of zero is undefined,
 and the texts of `$parse` and `$hash`.
 """
 
@@ -71,7 +71,7 @@ def _next(state: int) -> int:
 
 
 def uuid(evaluator: Any) -> str:
-    """A random one (RFC 9562, section 5.4)."""
+    """A random UUID (RFC 9562, section 5.4)."""
     digits = "".join(f"{int(evaluator.chance() * (1 << 32)):08x}" for _ in range(4))
     variant = "89ab"[int(digits[16], 16) % 4]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
@@ -83,7 +83,7 @@ def parse(_evaluator: Any, text: str) -> Any:
             json.loads(text, parse_float=_number, parse_int=_integer, parse_constant=_refuse)
         )
     except ValueError as error:
-        raise QueryError(None, f"$parse: the text is no JSON: {error}") from None
+        raise QueryError(None, f"$parse: the text is not JSON: {error}") from None
 
 
 def _number(text: str) -> float:
@@ -96,7 +96,7 @@ def _integer(text: str) -> float:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 STRICT: Final[dict[str, Row]] = {

@@ -1,4 +1,4 @@
-"""An expression: compiled once, then evaluated on the states and variables of the moment."""
+"""An expression: compiled once, then evaluated on states and variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NONE: Final[dict[str, Any]] = {}
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression. `path`, if it is just that: a variable's name, then names of members."""
+    """A compiled expression. `path`, of a plain path only: a variable's name, then names of members."""
 
     text: str
     tree: Node
@@ -42,7 +42,7 @@ class Expression:
         """An expression as JSONata 2.0.6 reads it; the same text is compiled once.
 
         Raises:
-            QueryError: its code, such as S0201, its text and its position, when it is none.
+            QueryError: its code, such as S0201, its text and its position, if it is not an expression.
         """
         return (_short if len(text) <= SHORT else _long)(text)
 
@@ -51,10 +51,10 @@ class Expression:
 class Bindings:
     """The data that expressions see: `$states`, variables, the time, and chance.
 
-    `chance` draws a number of [0, 1). All expressions together may take so many `steps`; `spent` is what
-    they have taken. `at_once` is how many of these steps they may take now, None for all. `limit` is what the
-    error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
-    them is made ready once for all expressions.
+    `chance` draws a number of [0, 1). All expressions together may take `steps`, and have taken
+    `spent`. `at_once` is the number of steps that they may take now, None for all. `limit` is the bound in the
+    text of the error, if it has one. Values are shared, never changed; they are converted once for all
+    expressions that need them.
     """
 
     def __init__(  # noqa: PLR0913  what they see has as many parts
@@ -116,10 +116,10 @@ class Bindings:
 
 
 def evaluate(expression: Expression, bindings: Bindings) -> Any:
-    """The expression's value as plain JSON; MISSING when it is undefined.
+    """The expression's value as plain JSON; MISSING if it is undefined.
 
     Raises:
-        QueryError: what went wrong: JSONata's code and text, or a bound of `bounds`.
+        QueryError: it fails, with JSONata's code and text, or exceeds a bound of `bounds`.
         OverlongError: it takes more steps than it may take now.
     """
     if expression.path is not None:

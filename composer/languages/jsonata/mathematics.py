@@ -51,7 +51,7 @@ def number(_evaluator: Any, value: Any) -> float:
 
 
 def total(_evaluator: Any, numbers: list[float]) -> float:
-    """Added from the left: `sum` of newer Pythons is more exact than JavaScript."""
+    """The sum, added from the left: `sum` of newer Pythons is more exact than JavaScript."""
     result: float = 0
     for item in numbers:
         result = exact(result + item)

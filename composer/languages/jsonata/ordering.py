@@ -40,7 +40,7 @@ def comparison(sign: str, left: Any, right: Any) -> bool | None:
 
 
 def order(left: Any, right: Any) -> int:
-    """1 if `left` is larger, -1 if smaller; 2 or -2 if one is undefined, which comes last always."""
+    """1 if `left` is larger, -1 if smaller; 2 or -2 if one is undefined, which always comes last."""
     if left is None or right is None:
         return 2 * ((left is None) - (right is None))
     if not all(isinstance(value, str) or is_number(value) for value in (left, right)):
@@ -69,7 +69,7 @@ def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
 
 
 def sorted_by(evaluator: Any, items: list[Any], function: Any) -> list[Any]:
-    """Sorted by a comparator, `function($l, $r) { $l.price > $r.price }` in the most common form.
+    """Sorts by a comparator, `function($l, $r) { $l.price > $r.price }` in the most common form.
 
     The sides of that form are evaluated once for each item, not once for each comparison.
     """

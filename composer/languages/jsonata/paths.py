@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def plain_path(tree: Node) -> tuple[str, ...] | None:
-    """A variable's name, then names of members; None when the tree is more than that."""
+    """A variable's name, then names of members; None if the tree is more than that."""
     steps = tree.steps if tree.type == "path" else [tree]
     kinds = ("variable", *["name"] * (len(steps) - 1))
     if not steps[0].value or any(map(_adorned, [tree, *steps])):

@@ -1,4 +1,4 @@
-"""A JavaScript regular expression as a program: what `matching` runs."""
+"""JavaScript regular expressions, compiled to programs that `attempts` runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUANTITIES: Final = {"*": (0, UNBOUNDED), "+": (1, UNBOUNDED), "?": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of a pattern: writes its steps; `test` when it is just one character."""
+    """A part of a pattern: writes its steps; `test` if it is one character."""
 
     write: Callable[[], object]
     test: Test | None = None

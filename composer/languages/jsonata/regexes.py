@@ -1,8 +1,8 @@
 r"""JavaScript's regular expressions, matched in steps that are counted.
 
-Python's `re` has other words for some things (named groups, `$`, `\d`) and no bound on time: one
+Python's `re` has another syntax for some things (named groups, `$`, `\d`) and no bound on time: one
 nested repetition in a hostile pattern stalls it. So a pattern becomes a small program that runs on
-a stack of its own, and what it does is spent from the evaluation's budget. Source: ECMA-262,
+a stack of its own, and its steps count against the evaluation's budget. Source: ECMA-262,
 section 22.2, without the flags u, v, s and y, which JSONata does not have. Positions count
 characters, where JavaScript counts UTF-16 units.
 """

@@ -121,7 +121,7 @@ def matches(evaluator: Any, matcher: Any, text: str) -> Iterator[dict[str, Any]]
     """The matches of a regular expression, or of a function in place of one, in a text.
 
     Raises:
-        QueryError: T1010, when it answers with something else.
+        QueryError: T1010, if the function returns something else.
     """
     found = evaluator.call(matcher, [text])
     while found is not None:
@@ -275,7 +275,7 @@ def decode_url(_evaluator: Any, text: str) -> str:
 
 
 def _decoded(name: str, text: str, kept: str) -> str:
-    """Percent signs and what follows as UTF-8; `kept` stays as it is written."""
+    """Decodes percent signs and their digits as UTF-8; `kept` stays as it is."""
     if re.search(r"%(?![0-9a-fA-F]{2})", text):
         raise fault("D3140", name, text)
     guarded = re.sub(

@@ -54,7 +54,7 @@ class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library ha
 
 @final
 class Lambda(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library has no types
-    """A function of the expression's: its code and where it was written."""
+    """A function in an expression: its code and its frame."""
 
     def __init__(self, code: Any, focus: Any, environment: Any) -> None:
         self.arguments = code.arguments
@@ -91,7 +91,7 @@ def kind(value: Any) -> str:
 
 
 def listed(value: Any) -> Any:
-    """A value as a list of one, if it is none."""
+    """The value as a list: of one member, unless it is a list."""
     return value if isinstance(value, list) else [value]
 
 
@@ -99,7 +99,7 @@ def numeric(value: Any) -> bool:
     """True for a number of JSON.
 
     Raises:
-        QueryError: D1001, when it is infinite.
+        QueryError: D1001, if it is infinite.
     """
     if not is_number(value) or math.isnan(value):
         return False
@@ -182,7 +182,7 @@ def flattened(value: Any, budget: Budget) -> Iterator[Any]:
 
 
 def with_nulls(value: Any) -> Any:
-    """A JSON value for an expression: NULL for None. Copies only what holds one."""
+    """A JSON value for an expression: NULL for None. Copies only values that hold one."""
     if value is None:
         return NULL
     if isinstance(value, dict):
@@ -201,7 +201,7 @@ def _differ(one: Any, two: Any) -> bool:
 def without_nulls(value: Any) -> Any:
     """An expression's value as JSON: whole numbers are integers, infinite ones are texts.
 
-    AWS writes Infinity so (measured by peers); undefined inside a list is null, as in JavaScript.
+    AWS writes Infinity like this (measured by peers); undefined inside a list is null, as in JavaScript.
 
     Raises:
         QueryError: the value contains a function.
@@ -215,14 +215,14 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, float):
         return _json_number(value)
     if is_function(value):
-        raise QueryError(None, "A function is no JSON value")
+        raise QueryError(None, "A function is not a JSON value")
     if isinstance(value, str):
         return _text(value)
     return None if value is NULL else value
 
 
 def _text(text: str) -> str:
-    """Text of whole characters: JSONata can spell their halves, which JSON cannot carry."""
+    """Text of whole characters: JSONata can spell half characters, which JSON cannot have."""
     if text.isascii() or not _HALVES.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

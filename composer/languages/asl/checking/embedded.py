@@ -28,7 +28,7 @@ def is_expression(value: JSON) -> bool:
 
 
 def check_path(check: Check, value: JSON, at: str) -> None:
-    """A path of InputPath or OutputPath: any JSONPath, the context object, or a variable."""
+    """Checks an InputPath or OutputPath: any JSONPath, the context object, or a variable."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
     elif not (value.startswith("$") and check.hooks.is_path(value)):
@@ -36,7 +36,7 @@ def check_path(check: Check, value: JSON, at: str) -> None:
 
 
 def check_reference(check: Check, value: JSON, field: Field, at: str) -> None:
-    """A reference path: it can only name a single place."""
+    """Checks a reference path: it can only name a single place."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
     elif field.intrinsic and value.startswith("States."):
@@ -51,7 +51,7 @@ def check_reference(check: Check, value: JSON, field: Field, at: str) -> None:
 
 
 def check_target(check: Check, value: JSON, field: Field, at: str) -> None:
-    """A ResultPath: a reference path into the state's input, where something can be put."""
+    """Checks a ResultPath: a reference path into the state's input."""
     if isinstance(value, str) and _VARIABLE.match(value):
         check.error("Value is not a Reference Path", at)
     else:
@@ -104,7 +104,7 @@ def looks_dynamic(text: str) -> bool:
 
 
 def check_value(check: Check, value: JSON, at: str, fields: frozenset[str] = BASE) -> None:
-    """A JSON value in which strings may be JSONata, at any depth; the place is that of the string."""
+    """Checks a JSON value whose strings may be JSONata, at any depth; findings have the place of the string."""
     _check_inside(check, value, (at, []), fields)
 
 
@@ -128,7 +128,7 @@ def _check_inside(
 
 
 def check_expression(check: Check, text: str, at: str) -> None:
-    """A string that has to be JSONata."""
+    """Checks a string that must be JSONata."""
     _check_jsonata(check, text, (at, []), BASE)
 
 
@@ -142,7 +142,7 @@ def _check_jsonata(
 
 
 def check_timestamp(check: Check, value: JSON, at: str) -> None:
-    """A timestamp that is written out."""
+    """Checks a literal timestamp."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
     elif nanoseconds(value) is None:
@@ -150,7 +150,7 @@ def check_timestamp(check: Check, value: JSON, at: str) -> None:
 
 
 def check_assign(check: Check, value: JSON, at: str) -> None:
-    """The variables that a state assigns: names, and values in its query language."""
+    """Checks the variables that a state assigns: names, and values in its query language."""
     if not isinstance(value, dict):
         check.error("Expected value of type Object", at)
         return

@@ -1,6 +1,6 @@
 """The counterpart of each combinator in the States Language, or the reason why it has none.
 
-The functions stand here and not in the combinators' own rows, because they need the writer of states, its
+The functions are here and not in the combinators' own rows, because they need the writer of states, its
 labels and JSONata expressions. The DSL imports no language. `COUNTERPARTS` is the one table, by row.
 """
 

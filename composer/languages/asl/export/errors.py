@@ -1,7 +1,7 @@
 """The export of the combinators for errors.
 
-A retry is one of AWS' where that says the same, on a Parallel of one branch: an action's Task alone would
-not see that its result is an error. Else it is a loop that counts.
+A retry becomes AWS' Retry if that can express it, on a Parallel of one branch: the Retry of an action's Task
+would not see that a result is an error. Else it becomes a loop that counts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_CODE: Final = f"there is no one name for all errors of actions, which '{ALL_O
 
 
 def _known(w: Writer, node: Composition) -> tuple[str, ...]:
-    """The names of the errors that are meant; none when all are."""
+    """The names of the handled errors; empty for all errors."""
     errors: tuple[str, ...] = node.arguments["errors"]
     if ANY in errors:
         return ()

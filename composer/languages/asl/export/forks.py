@@ -1,6 +1,6 @@
 """The export of the combinators that run parts at the same time: Parallel and Map.
 
-A branch fails by a Fail state, or by a state of its own that fails; or, where failures are kept, it ends
+A branch fails by a Fail state, or by one of its states that fails; if failures are kept, it ends
 with `{"error": ...}`.
 """
 

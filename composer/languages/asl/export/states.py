@@ -1,8 +1,8 @@
 """Writes down a state machine: states in order, with labels for those that are not known yet.
 
-A state leads to the one that is written after it. What nothing leads to is not written at all, for AWS
-refuses it. Each place knows whether the value there may have a field `error`, which a composition looks
-for wherever it hands a result on.
+A state leads to the one that is written after it. A state that cannot be reached is not written, because AWS
+refuses it. Each place knows if the value there may have a field `error`, which a composition looks
+for in each result.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Names:
         return _unused(wanted, self._states, " ")
 
     def variable(self, wanted: str) -> str:
-        """One that JSONata reads back, and that hides no function."""
+        """A name for a variable that JSONata can read and that does not hide a function."""
         plain = re.sub(r"\W", "", wanted, flags=re.ASCII).lstrip("_0123456789")
         return _unused(plain or "variable", self._variables, "_")
 
@@ -95,7 +95,7 @@ def _unused(wanted: str, taken: set[str], between: str) -> str:
 
 @frozen
 class Rule:
-    """One rule of a Choice: when, where to, with what output, and whether that has no `error`."""
+    """One rule of a Choice: its condition, its target, its output, and `clean` for an output without an `error`."""
 
     condition: str
     to: Label
@@ -108,7 +108,7 @@ class Sheet:
     """The states of one machine, or of one branch.
 
     `scopes`: the variables of the `let`s around, outer ones first: their names here by their own.
-    `handler`: where errors go; None when nothing in this machine catches them. `clean`: the value
+    `handler`: the target of errors; None if this machine does not catch them. `clean`: the value
     surely has no field `error`.
     """
 
@@ -125,13 +125,13 @@ class Sheet:
     # --- states ------------------------------------------------------------------------------
 
     def state(self, name: str, kind: str, **fields: JSON) -> None:
-        """A state, and then the next one."""
+        """Writes a state that leads to the next one."""
         if self._pending:
             state = self._written(name, kind, fields)
             state["Next"] = self._ahead()
 
     def fallible(self, name: str, kind: str, **fields: JSON) -> None:
-        """A state whose errors go to the handler, if there is one."""
+        """Writes a state whose errors go to the handler, if there is one."""
         if self._pending:
             state = self._written(name, kind, fields)
             if self.handler is not None:
@@ -146,7 +146,7 @@ class Sheet:
     def choice(
         self, name: str, *rules: Rule, otherwise: Label | None = None, **fields: JSON
     ) -> None:
-        """The first rule that holds; else `otherwise`, or the next state."""
+        """Writes a Choice: the first rule that holds; else `otherwise`, or the next state."""
         if not self._pending:
             return
         state = self._written(name, "Choice", {"Choices": []})

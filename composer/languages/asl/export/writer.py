@@ -78,7 +78,7 @@ class Writer:
             self._path = outer
 
     def parts(self, node: Composition) -> None:
-        """The states of a node's components, in sequence."""
+        """Writes the states of a node's components, in sequence."""
         for index, part in enumerate(node.arguments["components"]):
             self.part(f"components[{index}]", part)
         if not node.arguments["components"]:
@@ -94,14 +94,14 @@ class Writer:
         if self._resources.setdefault(resource, name) != name:
             self.flaw(node, f"{name} and {self._resources[resource]} would both be {resource}")
         if resource.startswith("arn:") and not is_function(resource):
-            self.flaw(node, f"{resource} is no name of a Lambda function")
+            self.flaw(node, f"{resource} is not a name of a Lambda function")
         return Name.parse(name).name, resource
 
     def variable(self, name: str) -> str:
         """The name in the machine of a `let` variable that is visible here.
 
         Raises:
-            InexpressibleError: when there is none.
+            InexpressibleError: there is none.
         """
         for scope in visible(self.sheet.scopes):
             if name in scope:
@@ -151,7 +151,7 @@ def assigned(node: Composition) -> set[str]:
 @final
 @frozen
 class Kept:
-    """A value that was put into a variable, and whether it has no field `error`."""
+    """A value that was put into a variable; `clean` is True if it surely has no field `error`."""
 
     variable: str
     clean: bool
@@ -161,7 +161,7 @@ class Kept:
         return dynamic(f"${self.variable}")
 
     def when(self, condition: str, to: Label) -> Rule:
-        """A rule that goes on with it."""
+        """A rule that goes on with the value."""
         return Rule(condition, to, self.output, self.clean)
 
 

@@ -96,8 +96,8 @@ class Intrinsic:
         """The value of the expression.
 
         Raises:
-            StatesError: States.Runtime when an argument's path finds nothing; States.IntrinsicFailure
-                when a function refuses its arguments; States.DataLimitExceeded for too large a text.
+            StatesError: States.Runtime if an argument's path finds nothing; States.IntrinsicFailure
+                if a function refuses its arguments; States.DataLimitExceeded for too large a text.
         """
         try:
             budget = scope.budget or Budget(MAX_VISITS)
@@ -203,7 +203,7 @@ def _path(reader: Reader) -> Path:
 
 
 def _skip_brackets(reader: Reader) -> None:
-    """Skips from `[` to its `]`; brackets in quotes are none."""
+    """Skips from `[` to its `]`; brackets in quotes do not count."""
     level = 0
     while True:
         if reader.accepts("["):

@@ -2,9 +2,9 @@ r"""The parser of paths: JSONPath as Jayway's library for Java reads it, which A
 
 `$.a.b-c[0]['d e']["f"]`, `[-1]`, `[0,2]`, `['a','b']`, `[1:3]`, `.*`, `[*]`, `..a`, and filters `[?(@.x > 1)]`.
 The names differ from RFC 9535: a name after a dot goes on to the next dot, bracket, parenthesis or
-space, so that it may have hyphens; what looks like a function is a name (AWS: functions "aren't
+space, so that it may have hyphens; a text like a function is a name (AWS: functions "aren't
 supported": `$.a.sum()` is accepted and finds nothing); and `\"` inside single quotes is
-two characters, as AWS has recorded it.
+two characters, as recorded on AWS.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parse_segments(reader: Reader, level: int = 0) -> Segments:
     """Reads the segments that come next, after `$` or `@`.
 
     Raises:
-        ExpressionError: for what cannot go on like this.
+        ExpressionError: the text is not a segment.
     """
     segments: list[Segment] = []
     while reader.sees(".", "["):
@@ -142,7 +142,7 @@ def _unescaped(piece: str, quote: str) -> str:
 
 
 def _numbers(reader: Reader) -> Selector:
-    """`0`, `0,2` or `1:3`; a third figure, the step, means nothing to Jayway's library, nor here."""
+    """`0`, `0,2` or `1:3`; a third figure, the step, has no meaning in Jayway's library, nor here."""
     first = reader.take(_INTEGER)
     reader.skip_space()
     if reader.accepts(":"):

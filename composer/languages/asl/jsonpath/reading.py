@@ -37,16 +37,16 @@ class Reader:
         return True
 
     def expects(self, text: str) -> None:
-        """Reads this.
+        """Reads this text.
 
         Raises:
-            ExpressionError: when something else comes next.
+            ExpressionError: something else comes next.
         """
         if not self.accepts(text):
             self.fail(f"expected {text!r}")
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """Reads what fits the pattern from here on: empty when nothing does."""
+        """Reads the text that fits the pattern from here on; empty if nothing does."""
         found = pattern.match(self.text, self.at)
         if found is None:
             return ""

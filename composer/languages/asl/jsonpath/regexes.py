@@ -2,8 +2,8 @@ r"""Regular expressions that cannot backtrack, for `=~` in a path's filter.
 
 The usual part of Java's syntax: characters, `.`, classes, `\d \w \s` and their opposites, groups,
 `|`, `* + ? {m,n}`, `^` and `$`. A text is matched as a whole (Java's `matches`), by following all ways
-through the expression at once (Thompson, 1968), in time that grows with text times expression and no
-faster; the ways once found are remembered. What such an automaton cannot do, as backreferences and lookarounds, is refused.
+through the expression at once (Thompson, 1968), in time that grows with text times expression and not
+faster; ways are remembered. Backreferences and lookarounds, which such an automaton cannot do, are refused.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Names:
 
 @frozen
 class Indexes:
-    """`[0]`, `[-1]`, `[0,2]`: from the end of the array when negative."""
+    """`[0]`, `[-1]`, `[0,2]`: from the end of the array if negative."""
 
     indexes: tuple[int, ...]
 
@@ -70,7 +70,7 @@ class Segment:
 
     @property
     def step(self) -> str | int | None:
-        """The one name or index that this is; None when it may lead to several nodes."""
+        """The one name or index that this is; None if it may select several nodes."""
         match self.selector:
             case Names(names=(name,)) if not self.descends:
                 return name
@@ -100,7 +100,7 @@ class Literal:
 
 @frozen
 class Query:
-    """`@.a`, or `$.a` when `absolute`."""
+    """`@.a`, or `$.a` if `absolute`."""
 
     segments: Segments
     absolute: bool
@@ -127,7 +127,7 @@ class Compare:
 
 @frozen
 class Fits:
-    """`=~ /.../i`: whether a text fits as a whole."""
+    """`=~ /.../i`: true if a whole text fits."""
 
     left: Operand
     regex: Regex

@@ -8,21 +8,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from ..jsonpath.choices import Rule
-from ..jsonpath.fields import InputSide, OutputSide, result_path
+from ..jsonpath.fields import InputSide, OutputSide
 from ..jsonpath.references import ReferencePath
 from ..jsonpath.templates import Template
-from ..state_errors import covers
+from .retriers import Catcher, Retrier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from ....values import JSON
     from ..documents import StateDoc, StatePart
 
 END: Final = ""  # the next state of a state that has none
 # How definitions refer to the context object: by itself, or as a part of all that JSONata has of a state.
 CONTEXT: Final = re.compile(r"\$\$|context|\$states\b(?!\s*\.\s*(?:input|result|errorOutput)\b)")
-RETRIED = (1, 3, 2.0)  # defaults of a retrier: interval in seconds, attempts, rate
 
 
 @final
@@ -62,59 +59,12 @@ class State:
         return None if text is None else ReferencePath.compile(text)
 
 
-@final
-class Retrier:
-    """One entry of Retry."""
-
-    def __init__(self, doc: StatePart) -> None:
-        interval, attempts, rate = RETRIED
-        self.errors: list[str] = doc["ErrorEquals"]
-        self.attempts: int = doc.get("MaxAttempts", attempts)
-        self._interval_ms = doc.get("IntervalSeconds", interval) * 1000
-        self._rate: float = doc.get("BackoffRate", rate)
-        most = doc.get("MaxDelaySeconds")
-        self._most_ms = None if most is None else most * 1000
-        self._full = doc.get("JitterStrategy") == "FULL"
-
-    def delay_ms(self, tried: int, chance: Callable[[], float]) -> int:
-        """The delay before the next retry, after `tried` retries; `chance` draws from [0, 1)."""
-        try:
-            grown = self._interval_ms * float(self._rate) ** tried
-        except OverflowError:
-            grown = float(MAX_DELAY_MS)
-        bounds = [float(MAX_DELAY_MS)] if self._most_ms is None else [float(self._most_ms)]
-        grown = min(grown, *bounds)
-        return int(grown * chance() + 0.5) if self._full else int(grown + 0.5)
-
-
-MAX_DELAY_MS: Final = 31_622_400_000  # AWS' bound on MaxDelaySeconds
-
-
-@final
-class Catcher:
-    """One entry of Catch."""
-
-    def __init__(self, doc: StatePart, *, jsonata: bool) -> None:
-        self.errors: list[str] = doc["ErrorEquals"]
-        self.next: str = doc["Next"]
-        self.doc = doc
-        if not jsonata:
-            path = doc.get("ResultPath", "$")
-            self.result_path = None if path is None else result_path(path)
-            self.template = _template(doc, "Assign")
-
-
 def _template(doc: StatePart, field: str) -> Template | None:
     return Template(doc[field]) if field in doc else None
 
 
 def _test_of(rule: StatePart) -> dict[str, JSON]:
     return {name: part for name, part in rule.items() if name not in ("Next", "Assign", "Comment")}
-
-
-def first_covering(handlers: Iterable[Retrier | Catcher], error: str) -> int | None:
-    """The index of the first retrier or catcher that covers an error."""
-    return next((at for at, each in enumerate(handlers) if covers(each.errors, error)), None)
 
 
 state_of = lru_cache(maxsize=4096)(State)

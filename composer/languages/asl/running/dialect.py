@@ -51,7 +51,10 @@ class States:
     operations: Mapping[type[Any], Operation] = {**PLAIN.operations, **RUNNING}
     commands: Mapping[type[Any], Asking] = {**PLAIN.commands, InvokeState: invocation}
     forks: Mapping[type[Any], Forking] = {MapState: iterations}
-    frames: Mapping[type[OwnFrame], Unwinding] = {Machine: _passed, InState: handlers.recover}
+    frames: Mapping[type[OwnFrame], Unwinding] = {
+        Machine: _passed,
+        InState: handlers.retry_or_catch,
+    }
     numbers = True
     introduces = True
     integrates = True

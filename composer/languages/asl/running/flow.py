@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..documents import StatePart
     from ..jsonpath.templates import Template
     from ..state_errors import Details
-    from .compiled import Catcher
+    from .retriers import Catcher
     from .view import View
 
 MAX_BYTES = 262_144  # of an output, as JSON text

@@ -10,10 +10,10 @@ from ....machine.fiber import Sleeping
 from ....values import Failure
 from ..state_errors import HEARTBEAT_TIMEOUT, RUNTIME, StatesError, details_of
 from . import entries
-from .compiled import first_covering
 from .exits import leave_to
 from .flow import error_to_output
 from .history import fault
+from .retriers import first_covering
 from .view import View, entry_of, state_in
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from .frames import InState
 
 
-def recover(cursor: Cursor, frame: InState, cause: Cause) -> Cause | None:
+def retry_or_catch(cursor: Cursor, frame: InState, cause: Cause) -> Cause | None:
     """Retries a state whose frame has just been popped, or catches its error.
 
     Returns None if the fiber goes on, else why unwinding goes on.
     """
-    return _recover(cursor, frame, cause) if isinstance(cause, Failure) else cause
+    return _handled(cursor, frame, cause) if isinstance(cause, Failure) else cause
 
 
-def _recover(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None:
+def _handled(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None:
     state = state_in(cursor, frame)
     name: str = details_of(failure).get("Error") or ""
     if failure.code == HEARTBEAT_TIMEOUT:  # Retry and Catch may name it like this

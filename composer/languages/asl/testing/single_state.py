@@ -15,7 +15,7 @@ from ....machine.fiber import ROOT, Fiber, Variables
 from ....values import Failure
 from ..maps.items import read_items
 from ..running.children import batched_inputs, read_request
-from ..running.compiled import END, first_covering
+from ..running.compiled import END
 from ..running.durations import task_seconds, wait_until_ms
 from ..running.flow import (
     Output,
@@ -35,6 +35,7 @@ from ..running.iterations import (
     tolerates,
 )
 from ..running.operations import PLAIN
+from ..running.retriers import first_covering
 from ..running.tasks import resource_of
 from ..running.view import View
 from ..state_errors import TIMEOUT, StatesError, details_of, exceeded, failed

@@ -213,7 +213,7 @@ NO_COUNTERPART = {
     "'soon' is neither an ISO 8601 instant": c.wait(until="soon"),
     "neither an ISO 8601 instant nor epoch seconds": c.wait(until=1e12),
     "/_/p/a and /_/a would both be": c.sequence("a", "p/a"),
-    "is no name of a Lambda function": "my action",
+    "is not a name of a Lambda function": "my action",
 }
 
 
