@@ -32,9 +32,9 @@ def check_resource(check: Check, value: JSON, at: str) -> None:
 
 
 def _check_integration(check: Check, value: str, at: str) -> None:
-    asked = integration(value)
-    if asked is not None and asked.pattern and check.type == "EXPRESS":
-        check.error(f"{_NO_EXPRESS} '{asked.pattern}' service integration ", at)
-    elif asked is None or not check.hooks.is_integration(value):
+    service = integration(value)
+    if service is not None and service.pattern and check.type == "EXPRESS":
+        check.error(f"{_NO_EXPRESS} '{service.pattern}' service integration ", at)
+    elif service is None or not check.hooks.is_integration(value):
         why = "The value is not a valid resource ARN, or the resource is not available in this region."
         check.error(f"The resource provided {value} is not recognized. {why}", at)

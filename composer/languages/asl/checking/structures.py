@@ -249,8 +249,8 @@ def _check_storage(check: Check, value: dict[str, JSON], allowed: tuple[str, ...
     resource = value.get("Resource")
     if not isinstance(resource, str):
         return
-    asked = integration(resource)
-    if asked is None or f"{asked.service}:{asked.operation}{asked.pattern}" not in allowed:
+    service = integration(resource)
+    if service is None or f"{service.service}:{service.operation}{service.pattern}" not in allowed:
         examples = ", ".join(f"arn:<partition>:states:::{name}" for name in allowed)
         message = "The field 'Resource' does not match any of the allowed values. Examples:"
         check.error(f"{message} [{examples}]", f"{at}/Resource")

@@ -82,10 +82,10 @@ def scheduled(cursor: Cursor) -> list[Told]:
     for frame in cast("Iterable[Deadline]", own):
         name = "heartbeatInSeconds" if frame.beats else "timeoutInSeconds"
         about[name] = frame.timeout_ms // 1000
-    asked: Told = (f"{resource.kind}Scheduled", about)
+    scheduling: Told = (f"{resource.kind}Scheduled", about)
     if resource.kind == "Activity":  # it starts when a worker takes it
-        return [asked]
-    return [asked, (f"{resource.kind}Started", resource.details)]
+        return [scheduling]
+    return [scheduling, (f"{resource.kind}Started", resource.details)]
 
 
 def _region(cursor: Cursor) -> str:

@@ -301,8 +301,8 @@ def _invoke(cursor: Cursor, i: instructions.InvokeState) -> Reaction:
     value = cursor.value
     if isinstance(command, Failure):
         return command
-    told = scheduled(cursor)
-    cursor.await_action(i.path, command, value if told else history.NOTHING, told)
+    events = scheduled(cursor)
+    cursor.await_action(i.path, command, value if events else history.NOTHING, events)
     return None
 
 

@@ -81,9 +81,9 @@ class Resource:
 
 def resource_of(text: str) -> Resource:
     """Parses a Task's Resource; a plain name is an action's, which is invoked like a function."""
-    asked = integration(text)
-    if asked is not None:
-        return Resource("Task", asked.service, asked.operation + asked.pattern, text)
+    service = integration(text)
+    if service is not None:
+        return Resource("Task", service.service, service.operation + service.pattern, text)
     if is_activity(text):
         return Resource("Activity", "", "", text)
     return Resource("LambdaFunction", "", "", text)
@@ -135,9 +135,9 @@ def _invocation(given: dict[str, JSON], execution: str) -> tuple[str, JSON] | Fa
     if how == AWAITED or isinstance(aimed, Failure):
         return aimed
     action, event = aimed
-    asked = {"FunctionName": action, "Payload": event, "InvocationType": how}
+    request: dict[str, JSON] = {"FunctionName": action, "Payload": event, "InvocationType": how}
     return INTEGRATION, {
-        "service": "lambda", "operation": "invoke", "pattern": "", "parameters": asked, "execution": execution,
+        "service": "lambda", "operation": "invoke", "pattern": "", "parameters": request, "execution": execution,
     }  # fmt: skip
 
 

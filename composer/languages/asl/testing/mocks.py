@@ -62,12 +62,12 @@ def check_unmocked(state: StateDoc, *, role: bool) -> None:
     if state["Type"] != "Task":
         return
     resource: str = state["Resource"]
-    asked = integration(resource)
+    service = integration(resource)
     if is_activity(resource):  # our words
         raise RefusedTestError(
             "InvalidDefinition", "TestState API does not support Activity tasks."
         )
-    if asked is not None and asked.pattern:
+    if service is not None and service.pattern:
         text = "TestState API does not support '.sync' or '.waitForTaskToken' integration patterns."
         raise RefusedTestError("InvalidDefinition", text)
     if not role:
@@ -118,8 +118,8 @@ def _check_member(name: str, field: str, value: JSON) -> None:
 
 
 def _waits(state: StateDoc) -> bool:
-    asked = integration(state["Resource"]) if state["Type"] == "Task" else None
-    return asked is not None and asked.pattern != ""
+    service = integration(state["Resource"]) if state["Type"] == "Task" else None
+    return service is not None and service.pattern != ""
 
 
 def _no_context(why: str) -> NoReturn:
@@ -171,5 +171,5 @@ def _flaw(state: StateDoc, result: JSON, mode: str, fits: Fits) -> str | None:
         if state["Type"] == "Parallel" and len(result) != len(state["Branches"]):
             return "Mocked result must contain the same number of items as number of Parallel branches."
         return None
-    asked = integration(state["Resource"])
-    return None if asked is None or mode == "NONE" else fits(asked, result, mode == "STRICT")
+    service = integration(state["Resource"])
+    return None if service is None or mode == "NONE" else fits(service, result, mode == "STRICT")

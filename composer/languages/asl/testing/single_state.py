@@ -113,8 +113,8 @@ class TaskRequest:
 
 @final
 @frozen
-class Verdict:
-    """The end of a trial.
+class StateResult:
+    """The result of a test.
 
     `next` is the next state, if there is one; `handled` has the indexes of its retrier and catcher.
     """
@@ -127,7 +127,7 @@ class Verdict:
 
 
 @final
-class Trial:
+class SingleState:
     """A state under test: `begin` it; if that returns a task, `finish` it with the outcome."""
 
     def __init__(self, state: State, given: Given) -> None:
@@ -142,7 +142,7 @@ class Trial:
             shown = shown[2:]  # its result does not come from its input
         return {name: self._stages[name] for name in shown if name in self._stages}
 
-    def begin(self) -> Verdict | TaskRequest:
+    def begin(self) -> StateResult | TaskRequest:
         """Runs it up to its end, or up to its task.
 
         Raises:
@@ -163,7 +163,7 @@ class Trial:
         except StatesError as error:
             return self._failed(failed(error.name, error.cause))
 
-    def finish(self, outcome: Outcome) -> Verdict:
+    def finish(self, outcome: Outcome) -> StateResult:
         """Ends it with the outcome of its work: a result, or an error with its cause."""
         if isinstance(outcome, Failure):
             return self._failed(outcome)
@@ -172,27 +172,27 @@ class Trial:
         try:
             limited(result, what)
             view.shows("result", result)
-            return Verdict(SUCCEEDED, result_to_output(view, result), None, self._state.next)
+            return StateResult(SUCCEEDED, result_to_output(view, result), None, self._state.next)
         except StatesError as error:
             return self._failed(failed(error.name, error.cause))
 
     # --- by type -----------------------------------------------------------------------------
 
-    def _plain(self) -> Verdict:
+    def _plain(self) -> StateResult:
         next, output = PLAIN[self._state.type](self._view())
         if isinstance(output, Failure):
             return self._failed(output)
-        return Verdict(SUCCEEDED, output, None, next)
+        return StateResult(SUCCEEDED, output, None, next)
 
-    def _wait(self) -> Verdict:
+    def _wait(self) -> StateResult:
         """Ends a Wait at once."""
         view, now_ms = self._view(), self._given.now_ms
         value = input_of(view)
         if wait_until_ms(view, value, now_ms) - now_ms > LONGEST_MS:
             return self._failed(failed(TIMEOUT, None))
-        return Verdict(SUCCEEDED, input_to_output(view, value), None, self._state.next)
+        return StateResult(SUCCEEDED, input_to_output(view, value), None, self._state.next)
 
-    def _task(self) -> Verdict | TaskRequest:
+    def _task(self) -> StateResult | TaskRequest:
         view = self._view()
         value = input_of(view)
         limited(value, self._state.name)
@@ -202,11 +202,11 @@ class Trial:
             return self.finish(self._given.mock)
         return TaskRequest(self._state.doc["Resource"], value, seconds)
 
-    def _parallel(self) -> Verdict:
+    def _parallel(self) -> StateResult:
         limited(input_of(self._view()), self._state.name)
         return self._mocked()
 
-    def _map(self) -> Verdict:
+    def _map(self) -> StateResult:
         view = self._view()
         value = input_of(view)
         items = self._items(view, value)
@@ -236,7 +236,7 @@ class Trial:
         view.shows("afterItemsPointer" if "ItemsPointer" in config else "afterItemsPath", read)
         return read
 
-    def _iterated(self, length: int, tolerated: int) -> Verdict:
+    def _iterated(self, length: int, tolerated: int) -> StateResult:
         """Ends a Map with so many iterations, of which some may have failed.
 
         As recorded on AWS: failures count if the definition has a tolerance, and a mock may have a
@@ -260,13 +260,13 @@ class Trial:
 
     # --- the end -----------------------------------------------------------------------------
 
-    def _mocked(self) -> Verdict:
+    def _mocked(self) -> StateResult:
         """Ends it with the mock, since branches and iterations are not run."""
         mock = self._given.mock
         assert mock is not None  # noqa: S101  a Map or Parallel is tested with a mock only
         return self.finish(mock)
 
-    def _failed(self, failure: Failure) -> Verdict:
+    def _failed(self, failure: Failure) -> StateResult:
         """Ends it with an error, for which it may have a retrier or a catcher."""
         state = self._state
         name: str = details_of(failure).get("Error") or ""
@@ -278,18 +278,18 @@ class Trial:
             if tried < retrier.attempts:
                 wait_ms = retrier.delay_ms(tried, self._view().chance.number)
                 handled["retryBackoffIntervalSeconds"] = wait_ms // 1000
-                return Verdict(RETRIABLE, None, failure, handled=handled)
+                return StateResult(RETRIABLE, None, failure, handled=handled)
         at = first_covering(state.catchers, name)
         if at is None:
-            return Verdict(FAILED, None, failure, handled=handled)
+            return StateResult(FAILED, None, failure, handled=handled)
         catcher = state.catchers[at]
         error: Details = {"Error": "", "Cause": "", **details_of(failure)}
         try:
             output = error_to_output(self._view(), catcher, at, error)
         except StatesError as flaw:
-            return Verdict(FAILED, None, failed(flaw.name, flaw.cause), handled=handled)
+            return StateResult(FAILED, None, failed(flaw.name, flaw.cause), handled=handled)
         handled["catchIndex"] = at
-        return Verdict(CAUGHT, output, failure, catcher.next, handled)
+        return StateResult(CAUGHT, output, failure, catcher.next, handled)
 
     def _view(self) -> View:
         """The view of the state, as when it was entered."""

@@ -20,7 +20,7 @@ from ..running.history import error_details
 from ..running.view import instant
 from ..state_errors import details_of, failed
 from .mocks import RefusedTestError, check_context, check_unmocked, invalid, mocked
-from .single_state import Given, MismatchError, TaskRequest, Trial
+from .single_state import Given, MismatchError, SingleState, TaskRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..documents import Definition, StateDoc
     from ..running.frames import ContextObject
     from .mocks import Fits, Request
-    from .single_state import Verdict
+    from .single_state import StateResult
 
 Answer: TypeAlias = "dict[str, JSON]"
 
@@ -67,7 +67,7 @@ class StateTest:
     """A test that waits for its Task to be performed: `finish` it with the outcome."""
 
     task: TaskRequest
-    trial: Trial
+    single: SingleState
     request: Request
     given: Given
 
@@ -76,7 +76,7 @@ class StateTest:
         if isinstance(outcome, Failure):
             error = details_of(outcome)
             outcome = failed(error.get("Error", outcome.code), error.get("Cause"))
-        return _answer(self.request, self.given, self.trial, self.trial.finish(outcome))
+        return _answer(self.request, self.given, self.single, self.single.finish(outcome))
 
 
 def begin_test(request: Request, input: JSON, around: Surroundings) -> Answer | StateTest:
@@ -113,14 +113,14 @@ def begin_test(request: Request, input: JSON, around: Surroundings) -> Answer | 
         failures=configured.get("mapIterationFailureCount", 0),
         read=configured.get("mapItemReaderData"),
     )
-    trial = Trial(state_of(state_text(name, state, language)), given)
+    single = SingleState(state_of(state_text(name, state, language)), given)
     try:
-        begun = trial.begin()
+        begun = single.begin()
     except MismatchError as error:
         raise invalid(str(error)) from error
     if isinstance(begun, TaskRequest):
-        return StateTest(begun, trial, request, given)
-    return _answer(request, given, trial, begun)
+        return StateTest(begun, single, request, given)
+    return _answer(request, given, single, begun)
 
 
 # --- the request ---------------------------------------------------------------------------------
@@ -203,23 +203,23 @@ def _object(request: Request, field: str) -> ContextObject | None:
 # --- the answer ----------------------------------------------------------------------------------
 
 
-def _answer(request: Request, given: Given, trial: Trial, verdict: Verdict) -> Answer:
-    answer: Answer = {"status": verdict.status}
-    if verdict.output is not None:
-        answer["output"] = json_text(verdict.output.value)
-    if verdict.failure is not None:
-        answer |= error_details(verdict.failure)
-    if verdict.next:
-        answer["nextState"] = verdict.next
+def _answer(request: Request, given: Given, single: SingleState, result: StateResult) -> Answer:
+    answer: Answer = {"status": result.status}
+    if result.output is not None:
+        answer["output"] = json_text(result.output.value)
+    if result.failure is not None:
+        answer |= error_details(result.failure)
+    if result.next:
+        answer["nextState"] = result.next
     if request.get("inspectionLevel", "INFO") != "INFO":
-        answer["inspectionData"] = _inspected(given, trial, verdict)
+        answer["inspectionData"] = _inspected(given, single, result)
     return answer
 
 
-def _inspected(given: Given, trial: Trial, verdict: Verdict) -> Answer:
+def _inspected(given: Given, single: SingleState, result: StateResult) -> Answer:
     """The stages of values, as texts; those that are too large are left out."""
-    stages = {"input": given.raw, **trial.stages}
-    assigned = {} if verdict.output is None else verdict.output.assigned
+    stages = {"input": given.raw, **single.stages}
+    assigned = {} if result.output is None else result.output.assigned
     variables = {**given.variables, **assigned}
     if variables:
         stages["variables"] = variables
@@ -228,4 +228,4 @@ def _inspected(given: Given, trial: Trial, verdict: Verdict) -> Answer:
         for name, value in stages.items()
         if measured(value, MAX_SHOWN) <= MAX_SHOWN
     }
-    return {**shown, "errorDetails": dict(verdict.handled)} if verdict.handled else shown
+    return {**shown, "errorDetails": dict(result.handled)} if result.handled else shown
