@@ -6,6 +6,7 @@ from .checking.diagnostics import diagnose, diagnose_state, errors, refusal
 from .checking.hooks import hooks
 from .checking.jsontext import DepthError, TextError, read_json
 from .checking.mentions import variables_used
+from .documents import Definition, StateDoc
 from .export.export import ExportError, export
 from .lowering import lower
 from .resources import Integration
@@ -15,6 +16,7 @@ from .testing.state_test import ALONE, StateTest, Surroundings, begin_test
 
 __all__ = [
     "ALONE",
+    "Definition",
     "DefinitionError",
     "DepthError",
     "Diagnostic",
@@ -22,6 +24,7 @@ __all__ = [
     "Hooks",
     "Integration",
     "RefusedTestError",
+    "StateDoc",
     "StateTest",
     "Surroundings",
     "TaskRequest",
