@@ -43,7 +43,7 @@ PLANTED = [
     ("4. no circles", "composer.machine.fiber", "composer.machine.cursor"),
     ("4. no circles", "composer.machine.dialect", "composer.machine.plain"),
     ("4. no circles", "composer.machine.sagas.compensations", "composer.machine.execution"),
-    ("4. no circles", "composer.languages.asl.running.reacting",
+    ("4. no circles", "composer.languages.asl.running.branches",
      "composer.languages.asl.running.dialect"),
     ("4. no circles", "infra.engine.tick", "infra.engine.engine"),
     ("5. the front door of composer", "infra.engine.tick", "composer.machine.conductor"),

@@ -48,7 +48,7 @@ async def test_state(params: Parameters, caller: Caller, api: StepFunctionsApi) 
         raise AwsError(error.code, str(error)) from error
     if not isinstance(begun, asl.StateTest):
         return begun
-    performed = await _performed(begun.asked, caller, api)
+    performed = await _performed(begun.task, caller, api)
     return await api.engine.aside.run(partial(begun.finish, performed))
 
 
@@ -64,7 +64,7 @@ def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str,
     return {"Execution": execution, "StateMachine": machine}
 
 
-async def _performed(task: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
+async def _performed(task: asl.TaskRequest, caller: Caller, api: StepFunctionsApi) -> Outcome:
     """Runs a task and returns its outcome."""
     state: dict[str, JSON] = {"Type": "Task", "Resource": task.resource, "End": True}
     if task.timeout_s is not None:

@@ -1,4 +1,4 @@
-"""The end of a state: its variables are assigned, its exit noted, and the fiber goes on."""
+"""The exit of a state: its variables are assigned, its event is written, and the fiber goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt to match a regular expression's program: a stack machine that counts what it does."""
+"""One attempt to match a regular expression's program: a stack machine that counts its work."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CHEAP = 3  # instructions that take as long as one step of an expression
 Slots: TypeAlias = tuple[int | None, ...]
 
 
-class Run:
-    """One attempt to match from one position; `stack` holds what else may be tried."""
+class Attempt:
+    """One attempt to match from one position; `stack` holds the alternatives."""
 
     __slots__ = ("at", "budget", "length", "pc", "slots", "stack", "text")
 
@@ -28,7 +28,7 @@ class Run:
         self.stack: list[tuple[int, int, Slots, int]] = []
 
     def matches(self, steps: list[Step], end: int | None = None) -> bool:
-        """Whether the program reaches its end (at position `end`, if it matters)."""
+        """True if the program reaches its end (at position `end`, if that is given)."""
         done = 0
         while True:
             step = steps[self.pc]
@@ -44,7 +44,7 @@ class Run:
                 return False
 
     def later(self, pc: int, at: int, low: int) -> None:
-        """Notes to go on at `pc` if all else fails: at position `at`, then at all down to `low`."""
+        """Adds an alternative at `pc`: at position `at`, then at all positions down to `low`."""
         self.stack.append((pc, at, self.slots, low))
 
     def _back(self) -> bool:
@@ -59,7 +59,9 @@ class Run:
         self.slots = (*self.slots[:slot], value, *self.slots[slot + 1 :])
 
 
-Step: TypeAlias = Callable[[Run], bool]  # goes on, or fails
+Step: TypeAlias = Callable[[Attempt], bool]  # goes on, or fails
 
 
-DONE: Final[Step] = bool  # the end of a program: `Run` knows it by its identity, and never calls it
+DONE: Final[Step] = (
+    bool  # the end of a program: `Attempt` knows it by its identity, and never calls it
+)

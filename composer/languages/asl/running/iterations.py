@@ -1,10 +1,10 @@
-"""A Map's items: which they are, how many at once, what each starts with."""
+"""The iterations of a Map: its items, their inputs, the bounds on them, and the names of a Map run."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....machine.dialect import Iterations
 from ....names import activation_id
@@ -16,6 +16,8 @@ from ..jsonpath.path_fields import (
     whole_number,
 )
 from ..jsonpath.texts import json_text
+from ..maps.batches import batch_size
+from ..maps.work import MapWork
 from ..state_errors import QUERY_EVALUATION_ERROR, RUNTIME, StatesError, exceeded
 from .compiled import state_of
 from .frames import Machine
@@ -25,18 +27,19 @@ if TYPE_CHECKING:
     from ....machine.cursor import Cursor
     from ....values import JSON
     from .compiled import State
+    from .frames import ContextObject
     from .instructions import MapState
     from .view import View
 
-ITERATIONS = 40  # at once, where a Map says nothing: AWS' documented bounds
+ITERATIONS = 40  # at once, for a Map without a bound: AWS' documented bounds
 CHILDREN = 10_000
 
 
 def items_of(view: View, input: JSON) -> list[JSON]:
-    """The items that a Map runs on, of its effective input.
+    """The items of a Map, from its effective input.
 
     Raises:
-        StatesError: when they are no array.
+        StatesError: the value is not an array.
     """
     state = view.state
     if not state.jsonata:
@@ -53,10 +56,10 @@ def items_of(view: View, input: JSON) -> list[JSON]:
 
 
 def concurrency_of(view: View, input: JSON) -> int:
-    """How many iterations may run at once; 0 is no bound.
+    """The number of iterations that may run at once; 0 is no bound.
 
     Raises:
-        StatesError: when it is no whole number of 0 or more.
+        StatesError: it is not a whole number of 0 or more.
     """
     most = _count(view, "MaxConcurrency", input) or 0
     view.shows("maxConcurrency", most)
@@ -64,10 +67,10 @@ def concurrency_of(view: View, input: JSON) -> int:
 
 
 def tolerance_of(view: View, input: JSON, length: int) -> int:
-    """How many of so many items may fail.
+    """The number of iterations, of `length`, that may fail.
 
     Raises:
-        StatesError: when a count is negative, or a percentage not between 0 and 100.
+        StatesError: a count is negative, or a percentage is not between 0 and 100.
     """
     count = _count(view, "ToleratedFailureCount", input)
     percent = _percentage(view, input)
@@ -82,7 +85,7 @@ def tolerance_of(view: View, input: JSON, length: int) -> int:
 
 
 def tolerates(state: State) -> bool:
-    """Whether a Map says how many of its items may fail."""
+    """True if a Map has a bound on the items that may fail."""
     fields = ("ToleratedFailureCount", "ToleratedFailurePercentage")
     return any(name in state.doc for field in fields for name in (field, f"{field}Path"))
 
@@ -105,17 +108,17 @@ def _percentage(view: View, input: JSON) -> float | None:
     path = view.state.path(field)
     if path is not None:
         return bounded_percentage(field, percentage(f"{field}Path", path, view.scope(input)))
-    value: Any = view.state.doc.get(field)
-    if view.is_expression(value):
-        value = view.evaluated(value, field)
-    return None if value is None else bounded_percentage(field, value)
+    percent: float | None = view.state.doc.get(field)
+    if view.is_expression(percent):
+        percent = view.evaluated(percent, field)
+    return None if percent is None else bounded_percentage(field, percent)
 
 
 def item_input(view: View, input: JSON, index: int, item: JSON) -> JSON:
-    """What an iteration starts with: its item, or what ItemSelector makes.
+    """The input of an iteration: its item, or the value of ItemSelector.
 
     Raises:
-        StatesError: when that cannot be worked out.
+        StatesError: an expression or a path fails.
     """
     state = view.state
     if state.sees_context:
@@ -127,10 +130,10 @@ def item_input(view: View, input: JSON, index: int, item: JSON) -> JSON:
 
 
 def inputs_of(view: View, input: JSON, items: list[JSON]) -> list[JSON]:
-    """What all iterations start with, worked out at once.
+    """The inputs of all iterations, evaluated at once.
 
     Raises:
-        StatesError: when that cannot be worked out.
+        StatesError: an expression or a path fails.
     """
     if not selects(view.state):
         return items
@@ -140,14 +143,14 @@ def inputs_of(view: View, input: JSON, items: list[JSON]) -> list[JSON]:
 
 
 def selects(state: State) -> bool:
-    """Whether a Map says what its iterations start with: in older definitions by Parameters."""
+    """True if a Map selects the inputs of its iterations; older definitions do so by Parameters."""
     return "ItemSelector" in state.doc or "Parameters" in state.doc
 
 
 def map_run_arn(cursor: Cursor, state: State, *, joined: bool = False) -> str:
-    """What the run of a distributed Map is called: the same when it starts, when it is `joined`, and after a redrive."""
+    """The ARN of a Map run: the same when it starts, when it is `joined`, and after a redrive."""
     turns = (2 if "ItemReader" in state.doc else 1) if joined else 0  # since it has started
-    machine = machine_of(cursor).context.get("StateMachine", {}).get("Id", "")
+    machine = machine_of(cursor).machine_arn
     place = activation_id(cursor.execution, cursor.id, cursor.turn - turns, 0)
     digits = sha256(place.encode()).hexdigest()
     label = state.doc.get("Label") or digits[32:40]
@@ -156,11 +159,11 @@ def map_run_arn(cursor: Cursor, state: State, *, joined: bool = False) -> str:
 
 
 def begin_item(cursor: Cursor, state: State, index: int, item: JSON) -> None:
-    """An iteration's own context object; and nothing of its parent's but that, for a child execution."""
+    """Gives an iteration its own context object; a child execution has no other frame of its parent."""
     machine = machine_of(cursor)
-    context = {**machine.context, "Map": {"Item": {"Index": index, "Value": item}}}
+    context: ContextObject = {**machine.context, "Map": {"Item": {"Index": index, "Value": item}}}
     if state.distributed:
-        context["Execution"] = {**context.get("Execution", {}), "Input": cursor.value}
+        context["Execution"] = {**machine.execution, "Input": cursor.value}
         cursor.frames = (Machine(context, quiet=True),)
         cursor.event = 1
     else:
@@ -168,26 +171,26 @@ def begin_item(cursor: Cursor, state: State, index: int, item: JSON) -> None:
 
 
 def iterations(i: MapState, prepared: JSON) -> Iterations:
-    """How the iterations of a Map are awaited; the children of a distributed one are counted."""
-    most = prepared["concurrency"]
+    """The way that a Map's iterations are awaited; the children of a distributed Map are counted."""
+    work = MapWork.from_json(prepared)
     if state_of(i.state).distributed:
-        return Iterations(i.to, most or CHILDREN, prepared["tolerated"], exceeded())
-    return Iterations(i.to, most or ITERATIONS, None, exceeded())
+        return Iterations(i.to, work.concurrency or CHILDREN, work.tolerated, exceeded())
+    return Iterations(i.to, work.concurrency or ITERATIONS, None, exceeded())
 
 
-def run_of(i: MapState, prepared: JSON) -> dict[str, JSON]:
-    """What a history says of the run of a distributed Map: its bounds, and how many items each child has."""
+def run_details(i: MapState, work: MapWork) -> dict[str, JSON]:
+    """The details of a Map run in a history: its bounds, and the number of items of each child."""
     state = state_of(i.state)
     if not state.distributed:
         return {}
-    about = {name: prepared[name] for name in ("concurrency", "tolerated")}
+    about: dict[str, JSON] = {"concurrency": work.concurrency, "tolerated": work.tolerated}
     if "ItemBatcher" in state.doc:
-        sizes = groupby(len(batch["Items"]) for batch in prepared["items"])
+        sizes = groupby(map(batch_size, work.items))
         about["sizes"] = [[size, sum(1 for _ in same)] for size, same in sizes]
     return about
 
 
-def iteration(i: MapState, index: int) -> dict[str, JSON] | None:
-    """What events tell of an iteration; None of a child execution, of which there are none."""
+def iteration_details(i: MapState, index: int) -> dict[str, JSON] | None:
+    """The details of an iteration's events; None for a child execution, which has none."""
     state = state_of(i.state)
     return None if state.distributed else {"name": state.name, "index": index}

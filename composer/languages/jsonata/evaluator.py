@@ -1,4 +1,4 @@
-"""One evaluation: its functions, its frames, and what it may still do."""
+"""One evaluation: its functions, its frames, and its budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLANK: Final = object()  # a `?` among the arguments of a partial application
 
 
 class Silent:
-    """The parser as the library's evaluation knows it: it asks only whether to print."""
+    """The parser that the library's evaluation expects; the library only asks it if it may print."""
 
     dbg = False
 
@@ -52,7 +52,7 @@ class Frame:
         return None
 
 
-class Machine(Operators):
+class Evaluator(Operators):
     """Evaluates one tree, once. The library's own state of threads is not used."""
 
     parser = Silent
@@ -91,7 +91,7 @@ class Machine(Operators):
         return result
 
     def _single(self, expr: Node, result: Any) -> Any:
-        """A sequence of one is what stands in it, and an empty one undefined."""
+        """A sequence of one member is that member; an empty sequence is undefined."""
         self.budget.members(len(result))
         if expr.keep_array:
             result.keep_singleton = True
@@ -110,7 +110,7 @@ class Machine(Operators):
 
     def evaluate_regex(self, expr: Node) -> Native:
         return Native(
-            None, 2, lambda _machine, text=None, at=0, *_more: self._find(expr.value, text, at)
+            None, 2, lambda _evaluator, text=None, at=0, *_more: self._find(expr.value, text, at)
         )
 
     def _find(self, regex: Regex, text: Any, at: int) -> Any:
@@ -120,7 +120,7 @@ class Machine(Operators):
         if match is None:
             return None
 
-        def following(_machine: Machine, *_given: Any) -> Any:
+        def following(_evaluator: Evaluator, *_given: Any) -> Any:
             if match.end >= len(text):
                 return None
             found = self._find(regex, text, match.end)
@@ -148,7 +148,7 @@ class Machine(Operators):
         return self.apply(function, arguments, input, environment)
 
     def call(self, function: Any, arguments: list[Any]) -> Any:
-        """What one of our functions does with one that it was given."""
+        """Calls a function that one of our functions was given."""
         return self.apply(function, arguments, None, None)
 
     def apply(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: ARG002 - the library calls it so
@@ -182,10 +182,10 @@ class Machine(Operators):
         if not is_function(function):
             raise fault("T1008")
 
-        def rest(machine: Machine, *given: Any) -> Any:
+        def rest(evaluator: Evaluator, *given: Any) -> Any:
             left = iter(given)
             filled = [next(left, None) if item is BLANK else item for item in arguments]
-            return machine.call(function, filled)
+            return evaluator.call(function, filled)
 
         return Native(None, arguments.count(BLANK), rest)
 
@@ -201,19 +201,19 @@ class Machine(Operators):
         return Native(
             None,
             1,
-            lambda machine, item=None, *_more: machine.call(
-                function, [machine.call(value, [item])]
+            lambda evaluator, item=None, *_more: evaluator.call(
+                function, [evaluator.call(value, [item])]
             ),
         )
 
     def evaluate_transform_expression(self, expr: Node, _input: Any, environment: Any) -> Native:
-        def transformed(machine: Machine, value: Any) -> Any:
+        def transformed(evaluator: Evaluator, value: Any) -> Any:
             if value is None:
                 return None
-            made = clone(machine, value)
-            found = machine.eval(expr.pattern, made, environment)
+            made = clone(evaluator, value)
+            found = evaluator.eval(expr.pattern, made, environment)
             for match in [] if found is None else listed(found):
-                machine._transform(expr, match, environment)
+                evaluator._transform(expr, match, environment)
             return made
 
         return Native(None, 1, transformed, TRANSFORMED)
@@ -233,32 +233,32 @@ class Machine(Operators):
 
 
 def _nullary(work: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda machine, expr, _input, _environment: work(machine, expr)
+    return lambda evaluator, expr, _input, _environment: work(evaluator, expr)
 
 
 def _unary(work: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda machine, expr, focus, _environment: work(machine, expr, focus)
+    return lambda evaluator, expr, focus, _environment: work(evaluator, expr, focus)
 
 
 HANDLERS: Final[dict[str, Callable[..., Any]]] = {
-    "apply": Machine.evaluate_apply_expression,
-    "binary": Machine.evaluate_binary,
-    "bind": Machine.evaluate_bind_expression,
-    "block": Machine.evaluate_block,
-    "condition": Machine.evaluate_condition,
-    "descendant": _unary(Machine.evaluate_descendants),
-    "function": Machine.evaluate_function,
-    "lambda": Machine.evaluate_lambda,
-    "name": Machine.evaluate_name,
-    "number": _nullary(lambda _machine, expr: exact(expr.value)),
-    "parent": lambda _machine, expr, _input, environment: environment.lookup(expr.slot.label),
-    "partial": Machine.evaluate_partial_application,
-    "path": Machine.evaluate_path,
-    "regex": _nullary(Machine.evaluate_regex),
-    "string": _nullary(Machine.evaluate_literal),
-    "transform": Machine.evaluate_transform_expression,
-    "unary": Machine.evaluate_unary,
-    "value": _nullary(Machine.evaluate_literal),
-    "variable": Machine.evaluate_variable,
-    "wildcard": _unary(Machine.evaluate_wildcard),
+    "apply": Evaluator.evaluate_apply_expression,
+    "binary": Evaluator.evaluate_binary,
+    "bind": Evaluator.evaluate_bind_expression,
+    "block": Evaluator.evaluate_block,
+    "condition": Evaluator.evaluate_condition,
+    "descendant": _unary(Evaluator.evaluate_descendants),
+    "function": Evaluator.evaluate_function,
+    "lambda": Evaluator.evaluate_lambda,
+    "name": Evaluator.evaluate_name,
+    "number": _nullary(lambda _evaluator, expr: exact(expr.value)),
+    "parent": lambda _evaluator, expr, _input, environment: environment.lookup(expr.slot.label),
+    "partial": Evaluator.evaluate_partial_application,
+    "path": Evaluator.evaluate_path,
+    "regex": _nullary(Evaluator.evaluate_regex),
+    "string": _nullary(Evaluator.evaluate_literal),
+    "transform": Evaluator.evaluate_transform_expression,
+    "unary": Evaluator.evaluate_unary,
+    "value": _nullary(Evaluator.evaluate_literal),
+    "variable": Evaluator.evaluate_variable,
+    "wildcard": _unary(Evaluator.evaluate_wildcard),
 }

@@ -1,6 +1,6 @@
-"""Lambda's Invoke as a state machine asks for it: what the function is given, and what Lambda answers.
+"""Lambda's Invoke, as a state machine calls it: the event of the function, and the response of Lambda.
 
-The headers of the answer, their order and their letters are as recorded on AWS. Their values tell of this run: the
+The headers of the response, their order and their letters are as recorded on AWS. Their values are those of this run: the
 trace id is the one of the step's W3C trace context (`00-<activation>-...`) in X-Ray's form.
 """
 
@@ -28,10 +28,10 @@ class PayloadError(Error):
 
 @final
 @frozen
-class Answered:
-    """How Lambda answers one request.
+class Response:
+    """The response of Lambda to one request.
 
-    `activation` is the id of the function's run, `now_ms` the time of the answer, `log` the end of the run's log in
+    `activation` is the id of the function's activation, `now_ms` the time of the response, `log` the end of its log in
     base64, if the request asked for it.
     """
 
@@ -41,7 +41,7 @@ class Answered:
 
 
 def event_of(payload: JSON) -> JSON:
-    """The event that a function is given: a text is the request's body itself, and no body is an empty object.
+    """The event of a function: a text is the request's body itself, and no body is an empty object.
 
     Raises:
         PayloadError: the text is not JSON.
@@ -73,10 +73,10 @@ def request_id(activation: str) -> str:
     return "-".join(activation[cuts[at] : cuts[at + 1]] for at in range(5))
 
 
-def invoked(value: JSON, answered: Answered) -> dict[str, JSON]:
-    """What `lambda:invoke` gives for a function's result."""
-    request = request_id(answered.activation)
-    log = {} if answered.log is None else {"X-Amz-Log-Result": answered.log}
+def invocation_result(value: JSON, response: Response) -> dict[str, JSON]:
+    """The result of `lambda:invoke`, around a function's result."""
+    request = request_id(response.activation)
+    log = {} if response.log is None else {"X-Amz-Log-Result": response.log}
     headers = {
         **log,
         "X-Amz-Executed-Version": LATEST,
@@ -84,13 +84,13 @@ def invoked(value: JSON, answered: Answered) -> dict[str, JSON]:
         "Connection": "keep-alive",
         "x-amzn-RequestId": request,
         "Content-Length": str(_length(value)),
-        "Date": _date(answered.now_ms),
-        "X-Amzn-Trace-Id": trace_header(answered.activation),
+        "Date": _date(response.now_ms),
+        "X-Amzn-Trace-Id": trace_header(response.activation),
         "Content-Type": "application/json",
     }
     return {
         "ExecutedVersion": LATEST,
-        **({} if answered.log is None else {"LogResult": answered.log}),
+        **({} if response.log is None else {"LogResult": response.log}),
         "Payload": value,
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [text] for name, text in headers.items()},

@@ -1,4 +1,4 @@
-"""How long a Wait waits, and how long a Task may take."""
+"""Durations: the end of a Wait, and the timeouts of a Task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def wait_until_ms(view: View, input: JSON, now_ms: int) -> int:
     """The instant, in milliseconds, that a Wait waits for.
 
     Raises:
-        StatesError: when its field holds none.
+        StatesError: its field does not hold one.
     """
     state = view.state
     seconds, instant = state.path("Seconds"), state.path("Timestamp")
@@ -29,11 +29,9 @@ def wait_until_ms(view: View, input: JSON, now_ms: int) -> int:
     if instant is not None:
         return -(-wait_until(instant, view.scope(input)) // NS_PER_MS)
     if "Seconds" in state.doc:
-        value = (
-            view.evaluated(state.doc["Seconds"], "Seconds")
-            if state.jsonata
-            else state.doc["Seconds"]
-        )
+        value = state.doc["Seconds"]
+        if state.jsonata:
+            value = view.evaluated(value, "Seconds")
         return now_ms + 1000 * _whole("Seconds", value)
     text = state.doc["Timestamp"]
     if state.jsonata:
@@ -49,16 +47,16 @@ def task_seconds(view: View, field: str, input: JSON) -> int | None:
     """TimeoutSeconds or HeartbeatSeconds of a Task, if it has one.
 
     Raises:
-        StatesError: when its field holds no whole number of 1 or more.
+        StatesError: its field does not hold a whole number of 1 or more.
     """
     state = view.state
     path = state.path(field)
     if path is not None:
         return timeout_seconds(f"{field}Path", path, view.scope(input))
-    value = state.doc.get(field)
-    if not view.is_expression(value):
-        return value
-    return _whole(field, view.evaluated(value, field), 1)
+    seconds: int | None = state.doc.get(field)
+    if not view.is_expression(seconds):
+        return seconds
+    return _whole(field, view.evaluated(seconds, field), 1)
 
 
 def _whole(field: str, value: JSON, least: int = 0) -> int:
