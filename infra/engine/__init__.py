@@ -2,14 +2,16 @@
 
 from .aside import LARGE_BYTES, Aside
 from .checking import Findings, check
-from .contexts import role_of
 from .engine import Engine, Invoked
-from .executions import Executions, MachineExecution
+from .executions import Executions, NamedExecution
+from .hooks import Attachment, Companion, Hooks
 from .inbox.pending import Beginning
+from .names import name_key, named_document
+from .origins import Origin
 from .prices import Prices, PricesError, priced, read_prices
 from .programs import program_document
 from .records import Records
-from .registry import MODIFIED, Beside
+from .registry import MODIFIED
 from .shared import Counters, EngineSettings
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
@@ -20,24 +22,28 @@ __all__ = [
     "LARGE_BYTES",
     "MODIFIED",
     "Aside",
+    "Attachment",
     "Beginning",
-    "Beside",
+    "Companion",
     "Counters",
     "Ended",
     "Engine",
     "EngineSettings",
     "Executions",
     "Findings",
+    "Hooks",
     "Invoked",
-    "MachineExecution",
+    "NamedExecution",
+    "Origin",
     "Prices",
     "PricesError",
     "Records",
     "Timers",
     "Unwaited",
     "check",
+    "name_key",
+    "named_document",
     "priced",
     "program_document",
     "read_prices",
-    "role_of",
 ]

@@ -13,15 +13,15 @@ from ...composer import decided
 if TYPE_CHECKING:
     from .bounds import Bounds, Family
     from .inbox.inbox import Inbox
+    from .live import LiveExecution
     from .recovery import Recovery
-    from .runs import Run
     from .shared import Parts
     from .tick import Tick
 
 log = logging.getLogger(__name__)
 
 
-def ended(inbox: Inbox, run: Run) -> None:
+def ended(inbox: Inbox, run: LiveExecution) -> None:
     """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
     if decided(run.execution.fibers.values()):
         inbox.cancel(run)

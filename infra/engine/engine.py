@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -36,8 +36,11 @@ from .entities.heuristics import Heuristics
 from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
+from .hooks import NoHooks
+from .inbox.core import Core
 from .inbox.inbox import Inbox
 from .inbox.pending import called, withdraw
+from .letters import Letters
 from .programs import program_document
 from .records import Records
 from .recovery import Recovery
@@ -45,7 +48,7 @@ from .redrives import Redrives
 from .registry import Registry
 from .resending import DeadLetters
 from .shared import Counters, EngineSettings, Parts
-from .tick import Tick, tell
+from .tick import Tick
 from .timers import Elapsed, Timers
 from .tokens import Tokens
 from .units import Unit
@@ -53,13 +56,14 @@ from .unwaited import INVOKE, SIGNAL, Unwaited
 from .waiters import Ended, Waiters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
     from .aside import Aside
+    from .hooks import Companion, Hooks
+    from .live import ActiveInvocation, LiveExecution
     from .recovery import Visit
-    from .runs import Flight, Run
     from .timers import Timer
 
 
@@ -91,6 +95,8 @@ class Engine:
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
+        hooks: what a wing adds to executions of its language.
+        companions: called with each change to the catalog, for the documents that go with it.
         paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
 
@@ -103,6 +109,8 @@ class Engine:
         ids: Ids,
         settings: EngineSettings,
         secret: bytes,
+        hooks: Hooks | None = None,
+        companions: Sequence[Companion] = (),
         paused: bool = False,
     ) -> None:
         self._paused = paused
@@ -112,46 +120,61 @@ class Engine:
         if limits.at_once is None:
             limits = replace(limits, at_once=AT_ONCE)
         settings = replace(settings, limits=limits)
+        hooks = NoHooks() if hooks is None else hooks
         self._parts = Parts(
-            clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
+            clock=clock,
+            ids=ids,
+            catalog=self._catalog,
+            store=store,
+            settings=settings,
+            hooks=hooks,
         )
+        self._tasks = asyncio.TaskGroup()
+        self._closing = AsyncExitStack()
         self._waiters = Waiters()
         self._tick = Tick(store, clock, self._withdraw)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
         self._alarms: Timers[str] = Timers(clock, self._shown)
-        self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
-        self._tasks = asyncio.TaskGroup()
-        self._inbox = Inbox(
-            self._parts, self._tick, self._bounds, self._timers, self._alarms, self._waiters,
-            self._dispatch, self._tasks,
-        )  # fmt: skip
-        self._dispatch.completed = self._inbox.completed
-        self.recovery = self._recovery = Recovery(
-            self._parts, self._tick, self._bounds, self._inbox, self._timers, self._tasks
-        )
-        self.entities = self._dispatch.entities = Mailboxes(
-            self._parts, self._tick, invokers, self._recovery, self._tasks
-        )
+        self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
+        self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
+        self._letters = Letters(self._parts, self._tick)
+        self._inbox = Inbox(
+            Core(
+                parts=self._parts,
+                tick=self._tick,
+                bounds=self._bounds,
+                timers=self._timers,
+                alarms=self._alarms,
+                waiters=self._waiters,
+                starter=self._dispatch,
+                letters=self._letters,
+                tasks=self._tasks,
+                stuck=self._alarm,
+            )
+        )
+        self._when = Due(clock, self._inbox, self._alarms)
+        self.recovery = self._recovery = Recovery(
+            self._parts, self._tick, self._bounds, self._inbox, self._dispatch, self._when,
+            self._timers, self._tasks,
+        )  # fmt: skip
         self._answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
-        self._when = Due(clock, self._inbox, self._alarms)
-        self._recovery.passed = self._when.passed
         self.endings = Endings(
             self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
         )
         self._redrives = Redrives(self._parts, self._tick, self._inbox, self._recovery)
-        self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
-        self._ticking: asyncio.Task[None]
+        self.letters = DeadLetters(
+            self._parts, self._tick, self._inbox, self._letters, self._redrives
+        )
         self.records = Records(self._parts, self._recovery)
-        self.registry = Registry(self._parts, self._tick)
+        self.registry = Registry(self._parts, self._tick, companions)
         self.executions = Executions(
             self._parts, self._tick, self._inbox, self._recovery, self._waiters, self._answering
         )
-        self.firing = Firing(self._parts, self._tick, self._inbox)
-        self._inbox.stuck = self._alarm
+        self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------
 
@@ -159,11 +182,11 @@ class Engine:
         await self._tasks.__aenter__()
         await self.registry.load()
         await self.entities.load()
-        await self._inbox.letters.load()
-        self._ticking = self._tasks.create_task(self._tick.run())
+        await self._letters.load()
+        ticking = self._tasks.create_task(self._tick.run())
+        self._closing.callback(ticking.cancel)
         await self._recovery.look()
         self._dispatch.hold()
-        self._recovery.begins = self._dispatch.release
         if not self._paused:
             self._recovery.begin()
         return self
@@ -182,7 +205,7 @@ class Engine:
         self._note_held()
         await self._tick.end()
         self._waiters.close()
-        self._ticking.cancel()
+        await self._closing.aclose()
         await self._tasks.__aexit__(None, None, None)
 
     def _note_held(self) -> None:
@@ -267,9 +290,7 @@ class Engine:
 
     async def commit(self, write: Write) -> None:
         """Commits what others than executions have to write, with all else, however long it takes."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._tick.submit(Unit(write, [partial(tell, done, True)], partial(tell, done, False)))
-        await done
+        await self._tick.submit(Unit(write))
 
     # --- executions --------------------------------------------------------------------------
 
@@ -409,7 +430,7 @@ class Engine:
         self._inbox.resume(run, event, fiber)
         await self._tick.committed()
 
-    async def _standing(self, namespace: str, id: str) -> Run:
+    async def _standing(self, namespace: str, id: str) -> LiveExecution:
         """An execution under way. To be used before anything else is awaited."""
         run = await self._recovery.found(id)
         if run is None:
@@ -449,10 +470,13 @@ class Engine:
         visit_later = partial(self._recovery.visit, execution, visit)
         self._tick.later("" if run is None else run.origin.namespace, visit_later)
 
-    def _withdraw(self, begun: list[Run]) -> None:
+    async def _found(self, execution: str) -> LiveExecution | None:
+        return await self._recovery.found(execution)
+
+    def _withdraw(self, begun: list[LiveExecution]) -> None:
         withdraw(begun, self._parts, self._bounds, self._dispatch)
 
-    def _alarm(self, run: Run, entries: list[Entry]) -> None:
+    def _alarm(self, run: LiveExecution, entries: list[Entry]) -> None:
         """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""
         stuck = next(entry for entry in reversed(entries) if entry.kind == STUCK)
         name, error = str(run.origin.action.listed_as), stuck.value
@@ -464,9 +488,9 @@ class Engine:
         with suppress(RefusedError):  # there is no such trigger
             await self.firing.fire(Name(namespace, None, ALARM), payload)
 
-    def _cancel_child(self, flight: Flight) -> None:
+    def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""
-        if flight.child is not None:
-            change = partial(ended, self._inbox) if flight.ending else self._inbox.cancel
-            visit = partial(self._recovery.visit, flight.child, change)
-            self._tick.later(flight.opened.namespace, visit)
+        if active.child is not None:
+            change = partial(ended, self._inbox) if active.ending else self._inbox.cancel
+            visit = partial(self._recovery.visit, active.child, change)
+            self._tick.later(active.opened.namespace, visit)

@@ -34,7 +34,7 @@ from .unwaited import EVENT, Unwaited
 
 if TYPE_CHECKING:
     from ...composer import JSON
-    from .runs import Run
+    from .live import LiveExecution
     from .shared import Parts
     from .tick import Tick
 
@@ -145,7 +145,7 @@ class Letters:
 
     # --- they come ---------------------------------------------------------------------------
 
-    def ended(self, run: Run, failed: Failure) -> None:
+    def ended(self, run: LiveExecution, failed: Failure) -> None:
         """Keeps a call that has ended so, if nobody waits for it and that is not its own answer."""
         unwaited = run.origin.unwaited
         if unwaited is None or failed.code == CANCELLED:

@@ -28,9 +28,10 @@ from ...actions import Limits as ActionLimits
 from ...composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
 from . import stored_values
 from .fairness import FairQueue
-from .live import live_of
+from .lineage import lineage_of
+from .live import HELD, STUCK, ActiveInvocation, LiveExecution
+from .origins import Account, Origin, Parent
 from .programs import PROGRAM
-from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
 from .targets import opened, solo, target
 from .timers import Elapsed
 from .unwaited import Unwaited
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
     from ...actions import Saved
     from ...composer import JSON, Invoke
     from .bounds import Bounds
+    from .dispatch import Dispatch
+    from .due import Due
     from .inbox.inbox import Inbox
-    from .live import Live
+    from .lineage import Lineage
     from .shared import Parts
     from .tick import Tick
     from .timers import Timer, Timers
@@ -57,7 +60,7 @@ CROWDED_S = 0.01  # between executions, when much waits to be carried out
 VISIT_AGAIN_S = 0.5  # before the second attempt to load an execution for a visit
 AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
 
-Visit: TypeAlias = "Callable[[Run], None]"
+Visit: TypeAlias = "Callable[[LiveExecution], None]"
 Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that was due
 
 
@@ -75,14 +78,18 @@ class Recovery:
         tick: Tick,
         bounds: Bounds,
         inbox: Inbox,
+        dispatch: Dispatch,
+        due: Due,
         timers: Timers[Timer],
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
-        self._tick, self._bounds = tick, bounds
+        self._tick, self._bounds, self._dispatch, self._due = tick, bounds, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
         self._programs: dict[str, Program] = {}
-        self._live: dict[str, Live] = {}  # what was under way at the start, until all is taken up
+        self._live: dict[
+            str, Lineage
+        ] = {}  # what was under way at the start, until all is taken up
         self._left: set[str] = set()  # of those, what is to be taken up
         self._late: FairQueue[Late] = (
             FairQueue()
@@ -92,10 +99,6 @@ class Recovery:
         self._visitors = 0
         self._stopping = asyncio.Event()
         self.paused = False
-        self.begins: Callable[[], None] = lambda: None  # is told that steps may run
-        self.passed: Callable[
-            [Run, Timer], None
-        ]  # is told of timers that were due before the start
         self.settled = asyncio.Event()  # all that was under way has been taken up
 
     # --- after a crash -----------------------------------------------------------------------
@@ -106,7 +109,7 @@ class Recovery:
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
-        live = [*map(live_of, standing.executions)]
+        live = [*map(lineage_of, standing.executions)]
         self._live = {one.execution: one for one in live}
         self._left = set(standing.active)
         self._bounds.restored(live)
@@ -118,7 +121,7 @@ class Recovery:
         if not self.paused:
             return
         self.paused = False
-        self.begins()
+        self._dispatch.release()
         for run in self._parts.runs.values():  # they were only looked at
             self._bounds.left(run)
         self._parts.runs.clear()
@@ -204,9 +207,9 @@ class Recovery:
         run = await self.found(execution)
         await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if run is not None and timer is not None:
-            self.visit(execution, lambda run: self.passed(run, timer))
+            self.visit(execution, lambda run: self._due.passed(run, timer))
 
-    async def _unadopted(self, run: Run) -> list[tuple[str, Invoke]]:
+    async def _unadopted(self, run: LiveExecution) -> list[tuple[str, Invoke]]:
         """Steps under way that are no executions of their own that still are, too."""
         return [
             (fiber, command)
@@ -214,7 +217,7 @@ class Recovery:
             if not await self._adopted(run, fiber, command)
         ]
 
-    def _take_up(self, run: Run, commands: list[tuple[str, Invoke]]) -> None:
+    def _take_up(self, run: LiveExecution, commands: list[tuple[str, Invoke]]) -> None:
         """Sends again what was under way, and lets what can run go on; both in turn with others."""
         self._parts.counters.recovered += 1
         for fiber, command in commands:
@@ -224,7 +227,7 @@ class Recovery:
         if run.execution.ready:
             self._tick.later(run.origin.namespace, partial(self._inbox.proceed, run))
 
-    async def _adopted(self, run: Run, fiber: str, command: Invoke) -> bool:
+    async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
         """Whether the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
         if child not in self._live:
@@ -240,10 +243,12 @@ class Recovery:
             cause=run.id,
         )
         kind = opened.action.kind
-        run.flights[fiber, command.turn] = Flight(opened, kind, child, later=command.later)
+        run.invocations[fiber, command.turn] = ActiveInvocation(
+            opened, kind, child, later=command.later
+        )
         return True
 
-    def _send(self, run: Run, fiber: str, command: Invoke) -> None:
+    def _send(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
         action = target(self._parts, run, command)
         sent = f"{fiber}:{command.turn}" not in run.held
@@ -256,7 +261,7 @@ class Recovery:
             step = opened(run, action, command, now_ms)
             self._inbox.answered(run, fiber, command.turn, step, lost)
         else:
-            self._inbox.fly(run, fiber, command)
+            self._inbox.resend(run, fiber, command)
 
     # --- one at a time -----------------------------------------------------------------------
 
@@ -297,7 +302,7 @@ class Recovery:
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         self._visitors -= 1
 
-    async def found(self, execution: str) -> Run | None:
+    async def found(self, execution: str) -> LiveExecution | None:
         """An execution under way, in memory; None when it has ended.
 
         Whoever is given it must use it before awaiting anything: it may leave memory again.
@@ -360,17 +365,17 @@ class Recovery:
             self._inbox.cancel(run)
         return True
 
-    def _arrived(self, run: Run) -> None:
+    def _arrived(self, run: LiveExecution) -> None:
         self._parts.runs[run.id] = run
         self._bounds.returned(run)
 
-    def _seem_sent(self, run: Run, fiber: str, command: Invoke) -> None:
+    def _seem_sent(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """A step that was under way is so again, without being sent: if its execution ends, its record tells."""
         action = target(self._parts, run, command)
         if isinstance(action, Action):
             step = opened(run, action, command, self._parts.clock.now_ms())
             kind = action.invoker_kind(command.function)
-            run.flights[fiber, command.turn] = Flight(step, kind, later=command.later)
+            run.invocations[fiber, command.turn] = ActiveInvocation(step, kind, later=command.later)
 
     async def _orphaned(self, parent: str | None) -> bool:
         """Whether a crash kept the end of its parent from ending an execution, too."""
@@ -379,7 +384,7 @@ class Recovery:
         saved = await self._parts.store.load(parent)
         return saved is not None and saved.execution.ended_ms is not None
 
-    async def _restored(self, saved: Saved) -> Run:
+    async def _restored(self, saved: Saved) -> LiveExecution:
         store, execution = self._parts.store, saved.execution.id
         body = orjson.loads(saved.execution.body)
         limits = self._parts.settings.limits
@@ -393,7 +398,9 @@ class Recovery:
         run.paused = saved.execution.status in HELD
         return run
 
-    async def run(self, row: ExecutionRow, execution: Execution, entries: int | None = None) -> Run:
+    async def run(
+        self, row: ExecutionRow, execution: Execution, entries: int | None = None
+    ) -> LiveExecution:
         """An execution in memory, from its row; its history has so many entries, if that is known."""
         body = orjson.loads(row.body)
         parent = body.get("parent")
@@ -404,18 +411,18 @@ class Recovery:
             namespace=row.namespace,
             started_ms=row.started_ms,
             root=body.get("root") or self._root(row.id),
-            parent=Parent(*parent) if parent else None,
+            parent=Parent.from_json(parent) if parent else None,
             depth=body["depth"],
             solo=body["solo"],
             account=_account(execution),
             trace=body.get("trace", row.id),
             about=body.get("machine"),
-            unwaited=Unwaited(*body["unwaited"]) if "unwaited" in body else None,
+            unwaited=Unwaited.from_json(body["unwaited"]) if "unwaited" in body else None,
         )
         if entries is None:
             last = await self._parts.store.history(row.id, LAST, 1)
             entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
-        run = Run(execution, origin, self._parts.clock.now_ms(), entries)
+        run = LiveExecution(execution, origin, self._parts.clock.now_ms(), entries)
         if origin.solo and origin.unwaited is not None:
             run.given = next((fiber.value for fiber in execution.fibers.values()), None)
         run.adopted = body.get("adopted", {})

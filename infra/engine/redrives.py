@@ -11,16 +11,16 @@ from ... import composer
 from ...actions import ConflictError, InvalidError, NotFoundError, Opened
 from ...composer import CompositionError, RedriveError, activation_id
 from . import stored_values
+from .live import ActiveInvocation
 from .programs import program_document
-from .runs import Flight
 
 if TYPE_CHECKING:
     from ...actions import ExecutionRow
     from ...composer import JSON, Program
     from .inbox.beginning import Work
     from .inbox.inbox import Inbox
+    from .live import LiveExecution
     from .recovery import Recovery
-    from .runs import Run
     from .shared import Parts
     from .tick import Tick
 
@@ -48,7 +48,7 @@ class Redrives:
         self._under_way |= taken
         known = partial(self._under_way.difference_update, taken)
         self._tick.gathering.effects.append(known)
-        self._inbox.take_up(redriven, None if program is None else program_document(program))
+        self._inbox.redrive(redriven, None if program is None else program_document(program))
 
     async def _found(
         self, namespace: str, id: str, composition: JSON
@@ -104,11 +104,11 @@ class Redrives:
                 cause=row.id,
             )
             kind, later = first.origin.action.kind, command.later  # type: ignore[union-attr]
-            flight = Flight(opened, kind, first.id, later=later)
-            run.flights[fiber, command.turn] = flight  # type: ignore[union-attr]
+            active = ActiveInvocation(opened, kind, first.id, later=later)
+            run.invocations[fiber, command.turn] = active  # type: ignore[union-attr]
         return work
 
-    async def _failed_child(self, run: Run, fiber: str, turn: int) -> list[Work] | None:
+    async def _failed_child(self, run: LiveExecution, fiber: str, turn: int) -> list[Work] | None:
         """The execution that a failed step was, taken up as well; None when it was none."""
         for generation in range(run.execution.generation - 1, -1, -1):
             id = run.adopted.get(f"{fiber}:{turn}") or activation_id(

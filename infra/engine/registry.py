@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +17,14 @@ from ...actions import (
     entity_from_json,
 )
 from .programs import program_document
-from .tick import tell
 from .units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ...actions import Entity
     from ...composer import JSON, Name
+    from .hooks import Attachment, Companion
     from .shared import Parts
     from .tick import Tick
 
@@ -37,25 +35,13 @@ EXISTS = "resource already exists"
 MODIFIED = "Concurrent modification to resource detected."
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What is committed with a change to entities, or not at all, and what is to be done then."""
-
-    documents: Sequence[Document] = ()
-    applied: Callable[[], None] = lambda: None
-
-
-NOTHING = Beside()
-
-
 class Registry:
     """Puts and removes actions, packages, triggers and rules."""
 
-    def __init__(self, parts: Parts, tick: Tick) -> None:
+    def __init__(self, parts: Parts, tick: Tick, companions: Sequence[Companion] = ()) -> None:
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
+        self._companions = companions
         self._versions: dict[str, int] = {}
-        self.beside: Callable[[Change], Beside] = lambda _: NOTHING  # says what goes with a change
-        self.gone: Callable[[Entity], None] = lambda _: None  # is told what has been removed
 
     async def load(self) -> None:
         """Fills the catalog from the store."""
@@ -110,21 +96,21 @@ class Registry:
         return rule
 
     async def change(
-        self, change: Change, otherwise: str = MODIFIED, beside: Beside | None = None
+        self, change: Change, otherwise: str = MODIFIED, attached: Attachment | None = None
     ) -> Any:
         """Commits a change and applies it. Returns its entity.
 
         Args:
-            change: to entities; to none, when it is only for what is beside it.
+            change: to entities; to none, when only the attachment is to be committed.
             otherwise: the text of the error.
-            beside: what goes with it, when whoever asks knows better than `self.beside`.
+            attached: the attachment; None for those of the companions.
 
         Raises:
             ConflictError: when another has changed the same in between.
             UnavailableError: when the store does not commit.
         """
         self._tick.ensure()
-        beside = self.beside(change) if beside is None else beside
+        attachments = self._attached(change) if attached is None else (attached,)
         expected = {  # as of now: others may change them while these are written
             str(entity.name): self._versions.get(str(entity.name), 0)
             for entity in (*change.put, *change.gone)
@@ -134,12 +120,19 @@ class Registry:
             documents, programs = await self._parts.aside.run(write)
         else:
             documents, programs = write()
-        together = [*documents, *programs, *beside.documents]
-        if together and not await self._committed(
-            together, partial(self._apply, change, documents, beside)
-        ):
-            raise ConflictError(otherwise)
+        unit = Unit(alone=True)
+        unit.write.documents += documents
+        unit.write.documents += programs
+        for attachment in attachments:
+            unit.write.documents += attachment.documents
+        if unit.write.documents:
+            unit.effects.append(partial(self._apply, change, documents, attachments))
+            if not await self._tick.submit(unit, patient=False):
+                raise ConflictError(otherwise)
         return change.entity
+
+    def _attached(self, change: Change) -> Sequence[Attachment]:
+        return [companion(change) for companion in self._companions]
 
     def _documents(
         self, change: Change, expected: dict[str, int]
@@ -165,29 +158,17 @@ class Registry:
             body = orjson.dumps(entity.to_json())
         return Document(kind=DEFINITION, key=key, body=body, expected=expected[key])
 
-    async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
-        """Commits documents and applies what they say; whether their conditions held."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit = Unit(
-            effects=[apply, partial(tell, done, True)],
-            refused=partial(tell, done, False),
-            waiting=[done],
-            alone=True,
-        )
-        unit.write.documents += documents
-        self._tick.submit(unit)
-        return await done
-
-    def _apply(self, change: Change, documents: list[Document], beside: Beside) -> None:
+    def _apply(
+        self, change: Change, documents: list[Document], attachments: Sequence[Attachment]
+    ) -> None:
         self._catalog.apply(change)
-        for entity in change.gone:
-            self.gone(entity)
         for document in documents:
             if document.body is None:
                 self._versions.pop(document.key, None)
             else:
                 self._versions[document.key] = (document.expected or 0) + 1
-        beside.applied()
+        for attachment in attachments:
+            attachment.applied()
 
 
 def _is_large(entity: Entity) -> bool:

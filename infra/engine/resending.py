@@ -10,7 +10,7 @@ from .inbox.pending import called
 if TYPE_CHECKING:
     from ...composer import JSON
     from .inbox.inbox import Inbox
-    from .letters import Letter
+    from .letters import Letter, Letters
     from .redrives import Redrives
     from .shared import Parts
     from .tick import Tick
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class DeadLetters:
     """What can be asked about the dead letters of a namespace."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, redrives: Redrives) -> None:
+    def __init__(
+        self, parts: Parts, tick: Tick, inbox: Inbox, letters: Letters, redrives: Redrives
+    ) -> None:
         self._parts, self._tick = parts, tick
-        self._inbox, self._redrives = inbox, redrives
-        self._letters = inbox.letters
+        self._inbox, self._letters, self._redrives = inbox, letters, redrives
 
     def __len__(self) -> int:
         return len(self._letters)

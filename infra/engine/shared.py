@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...actions import Arns, Quotas, Usage
+from ...actions import Quotas, Usage
 from ...composer import Limits
 from .aside import Aside
+from .hooks import NoHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...actions import Catalog, Clock, Ids, Store
-    from .runs import Run
+    from .hooks import Hooks
+    from .live import LiveExecution
 
 
 @dataclass(slots=True)
@@ -52,7 +54,6 @@ class EngineSettings:
         quotas: of a namespace, by its name.
         nesting: compositions that invoke compositions.
         result_bytes: of results of actions of these kinds, where they may have more than other values.
-        arns: how state machines and their executions are called.
         letters: dead letters that are kept of a namespace.
     """
 
@@ -60,7 +61,6 @@ class EngineSettings:
     quotas: Callable[[str], Quotas] = lambda _: Quotas()
     nesting: int = 32
     result_bytes: Mapping[str, int] = field(default_factory=dict)
-    arns: Arns = field(default_factory=Arns)
     letters: int = 1000
 
 
@@ -73,7 +73,8 @@ class Parts:
     catalog: Catalog
     store: Store
     settings: EngineSettings
-    runs: dict[str, Run] = field(default_factory=dict)  # those in memory
+    hooks: Hooks = field(default_factory=NoHooks)
+    runs: dict[str, LiveExecution] = field(default_factory=dict)  # those in memory
     ended: set[str] = field(default_factory=set)  # those whose end is not committed yet
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)

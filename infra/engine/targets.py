@@ -20,8 +20,9 @@ from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 if TYPE_CHECKING:
     from ...actions import Action
     from ...composer import JSON, Invoke, Program
-    from .runs import Run
+    from .live import LiveExecution
     from .shared import Parts
+    from .tickets import Ticket
 
 
 MAX_COMPONENTS = 50  # of a conductor action's composition, with those of nested ones
@@ -30,7 +31,7 @@ MAX_CONSULTATIONS = 2 * MAX_COMPONENTS + 1
 DECISIONS = ("commit", "abort")
 
 
-def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
+def target(parts: Parts, run: LiveExecution, command: Invoke) -> Action | Failure:
     """What a step runs, or why there is nothing to run. Texts are OpenWhisk's."""
     if run.origin.solo or command.action is None:
         return run.origin.action
@@ -52,7 +53,7 @@ def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
     return action
 
 
-def counted(run: Run, action: Action | Failure, command: Invoke) -> Action | Failure:
+def counted(run: LiveExecution, action: Action | Failure, command: Invoke) -> Action | Failure:
     """Counts a step of a conductor action's composition; a failure when it is one too many."""
     account = run.origin.account
     if account is None or isinstance(action, Failure):
@@ -68,7 +69,7 @@ def counted(run: Run, action: Action | Failure, command: Invoke) -> Action | Fai
     return action
 
 
-def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
+def opened(run: LiveExecution, action: Action, command: Invoke, now_ms: int) -> Opened:
     """The activation of a step that is asked for; that of a solo execution has its id."""
     solo = run.origin.solo
     return Opened(
@@ -84,18 +85,18 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
     )
 
 
-def reopened(parts: Parts, run: Run, ticket: JSON) -> Opened:
-    """The activation of a step that was accepted, from what was noted then."""
+def reopened(parts: Parts, run: LiveExecution, ticket: Ticket) -> Opened:
+    """The activation of a step that was accepted."""
     namespace = run.origin.namespace
     try:
-        action = parts.catalog.resolve(resolvable(ticket["action"], namespace), namespace)
+        action = parts.catalog.resolve(resolvable(ticket.action, namespace), namespace)
     except RefusedError:  # it has been deleted meanwhile
         action = run.origin.action
     return Opened(
-        id=ticket["activation"],
+        id=ticket.activation,
         action=action,
         namespace=namespace,
-        asked_ms=ticket["asked"],
+        asked_ms=ticket.asked_ms,
         cause=None if run.origin.solo else run.id,
     )
 

@@ -19,16 +19,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...actions import Document, InDoubtError, UnavailableError, Write
-from .contexts import DEFINITION
 from .fairness import FairQueue, Share
-from .programs import PROGRAM
+from .programs import DEFINITION, PROGRAM
 from .units import Unit, matters, parted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...actions import Clock, Store
-    from .runs import Run
+    from .live import LiveExecution
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +51,6 @@ IN_DOUBT = (
 )
 
 
-def tell(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)
-
-
 class Tick:
     """Commits what gathers, all of it at a time, then carries it out, in order.
 
@@ -73,7 +67,7 @@ class Tick:
         self,
         store: Store,
         clock: Clock,
-        withdraw: Callable[[list[Run]], None],
+        withdraw: Callable[[list[LiveExecution]], None],
     ) -> None:
         self._store, self._withdraw = store, withdraw
         self._turn = Share(clock, TURN_US, AT_ONCE)
@@ -87,8 +81,7 @@ class Tick:
         self._effects: deque[Callable[[], None]] = deque()  # of what is committed
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
-        # Executions that wait for a thread: the tick does not rest before they are done.
-        self.beside = 0
+        self._evaluating = 0
         self._committing = False
         self._trying = False  # whether an attempt to commit is under way
         self._doubtful = False  # whether one may have done what it was to do
@@ -105,10 +98,24 @@ class Tick:
         self._work.set()
         self._rest.clear()
 
-    def submit(self, unit: Unit) -> None:
-        """Takes a unit that may be refused for the next commit."""
+    def evaluating(self, count: int) -> None:
+        """Sets the number of executions that wait for a thread: the tick does not rest before they are done."""
+        self._evaluating = count
+
+    def submit(self, unit: Unit, *, patient: bool = True) -> asyncio.Future[bool]:
+        """Takes a unit that may be refused for the next commit.
+
+        Returns:
+            A future: True once the unit is durable, False when it is refused. Unless `patient`, the future
+            fails when the store does not commit in time.
+        """
+        future = _durable(unit)
+        unit.refused = partial(_tell, future, False)
+        if not patient:
+            unit.waiting.append(future)
         self._units.append(unit)
         self.wake()
+        return future
 
     def later(self, namespace: str, work: Callable[[], None]) -> None:
         """Puts work off until the others have had their turn, those of other namespaces first."""
@@ -116,7 +123,7 @@ class Tick:
             self._put_off.add(namespace, work)
             self.wake()
 
-    def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
+    def put_off(self, run: LiveExecution, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
         """Has a step begin when others have had their turn, if it is still waited for then.
 
         A crash before that loses nothing: what waits for a step that was never sent is sent again.
@@ -171,11 +178,10 @@ class Tick:
             UnavailableError: when the store does not commit; the future fails when it does not in time.
         """
         self.ensure()
-        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.gathering.effects.append(partial(tell, taken, True))
-        self.gathering.waiting.append(taken)
+        future = _durable(self.gathering)
+        self.gathering.waiting.append(future)
         self.wake()
-        return taken
+        return future
 
     async def committed(self) -> None:
         """Waits until what has gathered by now is durable.
@@ -280,7 +286,7 @@ class Tick:
                 effect()
             except Exception:
                 log.exception("what is committed was not carried out; it is after the next start")
-        if not (self._effects or self._work.is_set() or self._committing or self.beside):
+        if not (self._effects or self._work.is_set() or self._committing or self._evaluating):
             self._rest.set()
 
     # --- committing --------------------------------------------------------------------------
@@ -373,7 +379,21 @@ class Tick:
         unit.tell(error)
 
 
-def _unless_abandoned(run: Run, place: tuple[str, int], go_on: Callable[[], None]) -> None:
+def _durable(unit: Unit) -> asyncio.Future[bool]:
+    """The future that is True as soon as a unit is durable."""
+    future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    unit.effects.append(partial(_tell, future, True))
+    return future
+
+
+def _tell(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _unless_abandoned(
+    run: LiveExecution, place: tuple[str, int], go_on: Callable[[], None]
+) -> None:
     if place in run.put_off:
         run.put_off.discard(place)
         go_on()

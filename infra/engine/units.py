@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from .runs import Run
+    from .live import LiveExecution
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Unit:
     write: Write = field(default_factory=Write)
     effects: list[Callable[[], None]] = field(default_factory=list)
     refused: Callable[[], None] | None = None
-    begun: list[Run] = field(default_factory=list)
+    begun: list[LiveExecution] = field(default_factory=list)
     waiting: list[asyncio.Future[Any]] = field(default_factory=list)
     alone: bool = False
 

@@ -22,7 +22,7 @@ from .protocol import Answer
 if TYPE_CHECKING:
     from ...actions import Action
     from ...composer import JSON
-    from ..engine import MachineExecution
+    from ..engine import NamedExecution
     from ..http import Api
     from .protocol import Asked
 
@@ -106,7 +106,7 @@ def _error(failure: Failure) -> JSON:
     return {"errorMessage": cause or "", "errorType": failure.error.get("Error")}
 
 
-async def _log(action: Action, execution: MachineExecution, namespace: str, api: Api) -> str:
+async def _log(action: Action, execution: NamedExecution, namespace: str, api: Api) -> str:
     """What a run has printed, with the lines of the platform around it."""
     await api.engine.commit(Write())  # the record is written with what was before this
     query = Query(namespace=namespace, cause=execution.id, limit=1)

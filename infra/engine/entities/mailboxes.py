@@ -40,12 +40,12 @@ from ....transactions import (
 from ..timers import Timers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from ....actions import Invoker
     from ....composer import JSON
     from ....transactions import Effect, Write
-    from ..recovery import Recovery
+    from ..live import LiveExecution
     from ..shared import Parts
     from ..tick import Tick
 
@@ -61,6 +61,9 @@ AGAIN_S = 0.5  # between attempts to read an entity, when the store fails
 ASK_MS, ASK_AT_MOST_MS = 1_000, 60_000  # between inquiries about a decision
 
 Done: TypeAlias = "Callable[[Completion], None]"
+Found: TypeAlias = (
+    "Callable[[str], Awaitable[LiveExecution | None]]"  # an execution under way, by its id
+)
 
 
 @dataclass(slots=True)
@@ -98,18 +101,18 @@ def parts_of(name: str) -> tuple[str, str]:
 
 
 class Mailboxes:
-    """Runs entities."""
+    """Runs entities. `found` brings an execution into memory: it may coordinate a transaction."""
 
     def __init__(
         self,
         parts: Parts,
         tick: Tick,
         invokers: Mapping[str, Invoker],
-        recovery: Recovery,
+        found: Found,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._parts, self._tick, self._invokers = parts, tick, invokers
-        self._recovery, self._tasks, self._clock = recovery, tasks, parts.clock
+        self._found, self._tasks, self._clock = found, tasks, parts.clock
         self._boxes: OrderedDict[str, _Mailbox] = OrderedDict()
         self._requests: dict[str, tuple[_Mailbox, Request]] = {}  # by activation
         self._prepared: dict[str, dict[str, Prepared]] = {}  # by name and transaction
@@ -453,7 +456,7 @@ class Mailboxes:
         saved = await self._parts.store.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
             return "abort"  # it would be there until everybody knows that it has committed
-        run = await self._recovery.found(execution)
+        run = await self._found(execution)
         if run is None:
             return "undecided"
         return decision(run.execution.fibers.values(), vote.transaction.id)

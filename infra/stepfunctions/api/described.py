@@ -11,7 +11,7 @@ from .protocol import seconds
 if TYPE_CHECKING:
     from ....actions import Arns
     from ....composer import JSON, Outcome
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
 
 DAY_MS = 24 * 3600 * 1000
 REDRIVABLE_MS = 14 * DAY_MS
@@ -30,11 +30,11 @@ STATUSES = {  # ours, as AWS calls them
 }
 
 
-def listed(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
+def listed(execution: NamedExecution, arns: Arns) -> dict[str, JSON]:
     """An execution as lists tell of it."""
     doc: dict[str, JSON] = {
-        "executionArn": execution.arn,
-        "stateMachineArn": arns.machine(execution.machine),
+        "executionArn": execution.address,
+        "stateMachineArn": arns.machine(execution.path),
         "name": execution.name,
         "status": STATUSES[execution.status],
         "startDate": seconds(execution.started_ms),
@@ -47,18 +47,18 @@ def listed(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
     return doc | qualified(execution, arns)
 
 
-def qualified(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
+def qualified(execution: NamedExecution, arns: Arns) -> dict[str, JSON]:
     """The version and the alias that it was started by, if it was."""
     names = {"stateMachineVersionArn": "version", "stateMachineAliasArn": "alias"}
     return {
-        member: arns.machine(execution.machine, execution.about[field])
+        member: arns.machine(execution.path, execution.about[field])
         for member, field in names.items()
         if field in execution.about
     }
 
 
 def described(
-    execution: MachineExecution, given: JSON, outcome: Outcome | None, arns: Arns, *, data: bool
+    execution: NamedExecution, given: JSON, outcome: Outcome | None, arns: Arns, *, data: bool
 ) -> dict[str, JSON]:
     """An execution with what went in and came out; without that unless with `data`."""
     doc = listed(execution, arns)
@@ -100,7 +100,7 @@ def error_and_cause(failure: Failure) -> dict[str, JSON]:
     return {"error": failure.code, "cause": message or json_text(error)}
 
 
-def redriving(execution: MachineExecution, now_ms: int) -> dict[str, JSON]:
+def redriving(execution: NamedExecution, now_ms: int) -> dict[str, JSON]:
     """Whether it can be taken up again, and why not."""
     why = not_redrivable(execution, now_ms)
     if why is None:
@@ -108,7 +108,7 @@ def redriving(execution: MachineExecution, now_ms: int) -> dict[str, JSON]:
     return {"redriveStatus": "NOT_REDRIVABLE", "redriveStatusReason": why}
 
 
-def not_redrivable(execution: MachineExecution, now_ms: int) -> str | None:
+def not_redrivable(execution: NamedExecution, now_ms: int) -> str | None:
     """Why an execution cannot be taken up again; None when it can.
 
     https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html

@@ -11,7 +11,7 @@ from ...http import is_machine_hidden
 from .naming import read_arn
 
 if TYPE_CHECKING:
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
     from .api import StepFunctionsApi
     from .protocol import Caller
 
@@ -32,7 +32,7 @@ def check_given(name: str) -> str:
     return name
 
 
-async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
+async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> NamedExecution:
     """A standard execution of the caller's.
 
     Raises:
@@ -41,7 +41,7 @@ async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> M
     return await _found(read_arn(text, ExecutionArn), text, caller, api)
 
 
-async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
+async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> NamedExecution:
     """An execution of the caller's, be it express: AWS refuses to tell of those, and has logs of them instead.
 
     Raises:
@@ -54,7 +54,7 @@ async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) 
 
 async def _found(
     arn: ExecutionArn | ExpressArn, text: str, caller: Caller, api: StepFunctionsApi
-) -> MachineExecution:
+) -> NamedExecution:
     namespace, executions = caller.namespace, api.engine.executions
     try:
         if isinstance(arn, ExpressArn):

@@ -13,7 +13,8 @@ from .protocol import seconds
 
 if TYPE_CHECKING:
     from ....composer import JSON
-    from ..machines import Machine, Version
+    from ..machines import Machine
+    from ..records import Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
