@@ -1,4 +1,4 @@
-"""How much may be live: of one namespace, and below one execution.
+"""Bounds on live executions: those of one namespace, and those below one execution.
 
 Each execution counts one, also while it only waits and is not in memory, and each branch of a fork counts one
 more. Calls under way are counted with them: the executions that nothing else has started. All counts are kept
@@ -38,7 +38,7 @@ class Family:
 
 
 class Bounds:
-    """Counts what is live, and says when it is too much."""
+    """Counts live executions, and refuses those that are too many."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -138,11 +138,11 @@ class Bounds:
 
     @property
     def live(self) -> int:
-        """What all namespaces count together."""
+        """The number of live executions and branches in all namespaces."""
         return sum(usage.live for usage in self._parts.usage.values())
 
     def family(self, root: str) -> Family | None:
-        """What is live of an execution and those below it; None when it has started nothing that is."""
+        """The live executions below a root, and itself; None if it has started none that is live."""
         return self._families.get(root)
 
     def refused(self, run: LiveExecution) -> Failure | None:

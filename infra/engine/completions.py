@@ -1,7 +1,7 @@
-"""What is sent to a step that answers later: its answer, and that it is still at work.
+"""Answers and heartbeats of steps that answer later.
 
 A step is known by its place: an execution, a fiber of it and its turn. Completion triggers' tokens are signed, so
-that whoever holds one may answer; a task's token is signed, too, and whoever answers must be of the
+that every client that holds one may answer. A task's token is signed, too, and its client must be of the
 execution's namespace. An execution that began before tasks' tokens were signed takes those that are not.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...actions import (
     INTERNAL_ERROR,
@@ -15,7 +15,7 @@ from ...actions import (
     Invocation,
     RemoteInvoker,
 )
-from ...composer import Failure, task_token
+from ...composer import Failure, boxed, task_token
 from .outcomes import ACTIVITY
 from .targets import given
 from .tokens import Place
@@ -114,10 +114,11 @@ class Dispatch:
         elif action.answers_later:
             token = self._tokens.make(Place(run.id, fiber, command.turn, opened.id))
         inline = command.function is not None or origin.solo
+        params: Any = command.params if inline else given(action, command.params)
         return Invocation(
             activation=opened.id,
             action=action,
-            params=command.params if inline else given(action, command.params),
+            params=params,
             namespace=origin.namespace,
             token=token,
             function=command.function,
@@ -154,7 +155,10 @@ class Dispatch:
         done = partial(completed, run, *place, active)
         if not isinstance(invoker, RemoteInvoker):
             now_ms = self._clock.now_ms()
-            lost = Failure(LOST, f"It was taken in, but nothing here asks after '{active.kind}'.")
+            lost = Failure(
+                LOST,
+                f"The step was accepted, but this server has no invoker that polls for kind '{active.kind}'.",
+            )
             done(Completion(lost, now_ms, now_ms))
             return
         invoker.resume(invocation, ticket.poll, done)
@@ -174,7 +178,7 @@ class Dispatch:
         A step's message comes once: its token is used up in the commit that changes the entity. What
         another server asks for, or a program that asks again, may come twice, and says so by a token.
         """
-        opened, message = active.opened, command.params
+        opened, message = active.opened, boxed(command.params)
         twice = run.origin.solo and not message.keys().isdisjoint(REPEATABLE)
         message = {"by": run.id, **message}
         invocation = Invocation(
@@ -208,7 +212,7 @@ class Dispatch:
             self._idle.set()
 
     def withdraw(self, active: ActiveInvocation) -> None:
-        """An entity does nothing any more that nobody waits for, from this moment."""
+        """Makes an entity drop a step that nobody waits for any more, at once."""
         if active.opened.action.entity is not None and self._entities.withdraw(active.opened.id):
             self._landed()
 
@@ -221,7 +225,7 @@ class Dispatch:
         self._held = False
 
     async def drain(self, seconds: float) -> bool:
-        """Runs no further step, and waits for those under way. Whether they are done in time."""
+        """Runs no further step, and waits for those under way. Returns True if they end in time."""
         self._held = True
         if self.under_way:
             self._idle.clear()

@@ -1,4 +1,4 @@
-"""The engine's face: what can be asked of it."""
+"""The engine's face: it composes the parts, and runs, finds and stops executions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Engine:
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
-        hooks: what a wing adds to executions of its language.
+        hooks: additions of a wing to executions of its language.
         companions: called with each change to the catalog, for the documents that go with it.
         paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
@@ -192,7 +192,7 @@ class Engine:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Commits what has happened. What is under way goes on after the next start."""
+        """Commits all that has happened. Executions under way go on after the next start."""
         self._dispatch.hold()
         self._timers.stop()
         self._alarms.stop()
@@ -216,18 +216,18 @@ class Engine:
                 self._tick.wake()
 
     async def drain(self, seconds: float) -> bool:
-        """Begins no further step; waits until those under way are done, or so long. Whether they are."""
+        """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
         self._waiters.close()
         return await self._dispatch.drain(seconds)
 
     @property
     def healthy(self) -> bool:
-        """Whether the store commits."""
+        """True if the store commits."""
         return self._tick.healthy
 
     def quotas(self, namespace: str) -> Quotas:
-        """What a namespace may use; "" stands for one without limits of its own."""
+        """The quotas of a namespace; "" stands for one without quotas of its own."""
         return self._parts.settings.quotas(namespace)
 
     @property
@@ -237,11 +237,11 @@ class Engine:
 
     @property
     def counters(self) -> Counters:
-        """What has happened since the start."""
+        """Counts of events since the start."""
         return self._parts.counters
 
     def gauges(self) -> dict[str, int]:
-        """How much there is of what, just now."""
+        """Gauges: the current number of executions, steps, timers, waiters, ..."""
         return {
             "executions_in_memory": len(self._parts.runs),
             "steps_under_way": self._dispatch.under_way,
@@ -267,12 +267,12 @@ class Engine:
 
     @property
     def catalog(self) -> Catalog:
-        """What has a name: to read, not to change; for that there is `registry`."""
+        """The actions, packages, triggers and rules. Read it only; `registry` changes it."""
         return self._catalog
 
     @property
     def aside(self) -> Aside:
-        """Runs what takes long to check or to write."""
+        """Runs work that takes long on a thread."""
         return self._parts.aside
 
     def register(
@@ -289,7 +289,7 @@ class Engine:
         self._catalog.apply(Change(action, (action,)))
 
     async def commit(self, write: Write) -> None:
-        """Commits what others than executions have to write, with all else, however long it takes."""
+        """Commits a write that belongs to no execution, however long it takes."""
         await self._tick.submit(Unit(write))
 
     # --- executions --------------------------------------------------------------------------
@@ -338,7 +338,7 @@ class Engine:
     async def start(
         self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str
     ) -> str:
-        """Runs a composition that is no action, under a name. Returns its id, once it is durable.
+        """Runs a composition that is not an action, under a name. Returns its id, once it is durable.
 
         Raises:
             RefusedError: when it may not run now.
@@ -359,7 +359,7 @@ class Engine:
         return id
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
-        """Waits for an execution to end, so long at most. Whether it has ended.
+        """Waits for an execution to end, for so many seconds at most. Returns True if it has ended.
 
         Raises:
             NotFoundError: when there is none in this namespace.
@@ -376,7 +376,7 @@ class Engine:
             self._waiters.forget(id, ended)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """A step that answers later is answered; that is durable when this returns.
+        """Answers a step that answers later; the answer is durable when this returns.
 
         Raises:
             NotFoundError: when the token is not one of ours.
@@ -407,7 +407,7 @@ class Engine:
         event: Resumed | Resolved | None = None,
         fiber: str | None = None,
     ) -> None:
-        """Lets a paused execution try again; or with an event one of which a saga is stuck.
+        """Lets a paused execution try again, or with an event decides about its stuck saga.
 
         Args:
             namespace: that it is in.
@@ -441,7 +441,7 @@ class Engine:
         return run
 
     async def redrive(self, namespace: str, id: str, composition: JSON = None) -> None:
-        """Takes a failed or cancelled execution up again from the steps that failed.
+        """Continues a failed or cancelled execution from the steps that failed.
 
         Args:
             namespace: that it is in.

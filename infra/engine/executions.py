@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .inbox.pending import Beginning
     from .recovery import Recovery
     from .shared import Parts
+    from .stored_values import Stored
     from .tick import Tick
     from .waiters import Ended, Waiters
 
@@ -166,7 +167,7 @@ class Executions:
     async def stop(
         self, execution: NamedExecution, error: str | None = None, cause: str | None = None
     ) -> int:
-        """Stops an execution, and says when; when it has ended it is left as it is."""
+        """Stops an execution. Returns the instant at which it stopped; one that has ended is left as it is."""
         run = await self._recovery.found(execution.id)
         if run is None:
             saved = await self._store.load(execution.id)
@@ -210,7 +211,7 @@ class Executions:
     async def children(
         self, execution: NamedExecution, fiber: str, turn: int
     ) -> dict[int, Outcome | None]:
-        """What has become of those that a fiber has forked in this turn and waits for; None of one under way."""
+        """The outcomes of the members of the fork that a fiber waits for in this turn; None of one under way."""
         saved = await self._store.load(execution.id)
         fibers, _ = await stored_values.fibers(
             self._store, execution.id, saved.fibers if saved else []
@@ -249,7 +250,7 @@ class Executions:
         return None
 
     async def forget_names(self, after: str, count: int, before_ms: int) -> str:
-        """Drops names behind one, of so many at most, that were given before an instant to what is not kept any more.
+        """Drops names of executions that are not kept any more, of `count` after one, given before an instant.
 
         Returns:
             The last that it has looked at, to go on from; "" when it has looked at all.
@@ -272,7 +273,7 @@ class Executions:
         return [self._told(row) for row in await self._store.find(ExecutionRow, query)]
 
     async def data(self, execution: NamedExecution) -> tuple[JSON, Outcome | None]:
-        """What an execution was given, and what came of it, if it has ended."""
+        """The input of an execution, and its outcome, if it has ended."""
         run = self._parts.runs.get(execution.id)
         if run is not None and run.buffer:  # of an express one nothing is stored before its end
             return run.buffer[0].value, None
@@ -299,7 +300,7 @@ class Executions:
         (text,) = [orjson.loads(document.body or b"") async for document in documents]
         return str(text)
 
-    async def history(self, execution: NamedExecution) -> list[dict[str, JSON]]:
+    async def history(self, execution: NamedExecution) -> list[Stored]:
         """All entries of its history, so far."""
         return await stored_values.history(self._store, execution.id, 0)
 
@@ -323,7 +324,7 @@ class Executions:
         )
 
 
-def _outcome(entry: dict[str, JSON]) -> Outcome:
+def _outcome(entry: Stored) -> Outcome:
     match entry["type"]:
         case "ExecutionSucceeded":
             return Success(entry["value"])

@@ -1,9 +1,9 @@
 """Dead letters: calls that nobody waits for, and that failed for good by no fault of their action.
 
 Nobody hears of such a failure, so it is kept: what was called with what, why it failed, and how often it
-was tried. A letter is committed together with what closes the failed call. What an action answers itself,
-an error or a result that cannot be taken, is no dead letter: its activation has it. Only of events of
-Lambda's, which have been tried again by then, any failure is one, as of AWS' dead-letter queues.
+was tried. A letter is committed together with the end of the failed call. An error that the action itself
+answers, or a result that the server rejects, makes no dead letter: the activation has it. Events of
+Lambda are the exception: any failure of one makes a letter, as with AWS' dead-letter queues.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Letter:
 
     @property
     def unwaited(self) -> Unwaited:
-        """How it is called when it is tried again."""
+        """The call that tries it again."""
         return Unwaited(self.how, self.rule, self.attempts + 1)
 
     @classmethod
@@ -105,7 +105,7 @@ class Letter:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def shown(self) -> dict[str, JSON]:
-        """As its namespace sees it; what is not there is left out."""
+        """The letter as its namespace sees it, without the members that it lacks."""
         doc: dict[str, JSON] = {
             "id": self.id,
             "at": self.at_ms,
@@ -229,7 +229,7 @@ class Letters:
         return letter
 
     async def content(self, letter: Letter) -> tuple[JSON, JSON]:
-        """What it was called with, and the whole error. An execution's input is in its history.
+        """The parameters of the call and the whole error. An execution's input is in its history.
 
         Raises:
             NotFoundError: when it has gone meanwhile.
@@ -251,6 +251,6 @@ class Letters:
 
 
 def _text(error: JSON) -> str:
-    """What an error says: its message, if it has one."""
+    """The text of an error: its message, if it has one."""
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else orjson.dumps(error).decode()

@@ -1,4 +1,4 @@
-"""What must be known of an execution under way while it is not in memory."""
+"""The lineage of an execution under way: it must be known while the execution is not in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Lineage(NamedTuple):
 def lineage_of(row: ExecutionRow) -> Lineage:
     """Reads a row's body. In rows of earlier versions the parent stands for the root.
 
-    A damaged row counts as a root: whoever loads the row is told what is wrong with it.
+    A damaged row counts as a root: loading it will say what is wrong.
     """
     try:
         about = orjson.loads(row.body)

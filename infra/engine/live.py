@@ -1,7 +1,7 @@
-"""An execution in the engine's memory, and how what happens to it is written down.
+"""An execution in the engine's memory, and the rows that store it.
 
 Large values are stored once, under a key of their own: a fiber, a history entry and an activation that
-carry the same one carry a reference. Which values those are is known by identity, for as long as a
+carry the same one carry a reference. They are recognised by identity, for as long as a
 fiber holds them; values are never changed.
 """
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ...actions import Clock, Completion, Conducted, Opened, Write
     from ...composer import JSON, Changes, Entry, Execution, Fiber
     from .origins import Origin
+    from .stored_values import Stored
 
 FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
 INLINE_BYTES = 2048  # a larger value is stored by itself
@@ -42,9 +43,9 @@ HELD = (PAUSED, STUCK)  # wait for an operator
 
 @dataclass(slots=True)
 class ActiveInvocation:
-    """A step under way: its activation, and what runs it: an invoker, or another execution.
+    """An invocation under way: its activation, and the kind of invoker or the execution that runs it.
 
-    With `later` its success says only that it has been taken in; it is answered by its token. `ending` when
+    With `later` its success says only that it was accepted; its token answers it. `ending` is true if
     it is an execution that is to end at once, without finalizers, if nobody waits for it any more.
     """
 
@@ -63,12 +64,12 @@ class _Kept(NamedTuple):
     """A value that is written down: itself (so that its identity is not reused), how, and its size."""
 
     value: JSON
-    doc: dict[str, JSON]
+    doc: Stored
     size: int
 
 
 class LiveExecution:
-    """One execution under way."""
+    """An execution under way, in memory."""
 
     __slots__ = (
         "_large",
@@ -132,13 +133,13 @@ class LiveExecution:
 
     @property
     def dormant(self) -> bool:
-        """Whether it may leave memory: nothing runs, and it waits for timers or for people."""
+        """True if it may leave memory: nothing runs, and it waits for timers or for people."""
         busy = self.invocations or self.put_off or self.unsettled or self.execution.ready
         return not (busy or self.origin.express)
 
     @property
     def kind(self) -> str:
-        """What its activation says has run; of a conductor action it is not the kind of its code."""
+        """The kind in its activation; for a conductor action, not the kind of its code."""
         action = self.origin.action
         if self.origin.solo or not isinstance(action.exec, Code):
             return action.kind
@@ -152,13 +153,13 @@ class LiveExecution:
     # --- its time ----------------------------------------------------------------------------
 
     def ahead_ms(self, clock: Clock) -> int:
-        """What its time is ahead of the elapsed time: what the machine's was when it came into memory."""
+        """The difference between its time and the elapsed time, as it was when it came into memory."""
         if self.offset_ms is None:
             self.offset_ms = clock.now_ms() - int(clock.elapsed_us() // 1000)
         return self.offset_ms
 
     def now_ms(self, clock: Clock, least_ms: int = 0) -> int:
-        """Its time. It goes on whatever the clock is set to, and is not before what it has waited for."""
+        """Its time. It goes on whatever the clock is set to, and is never before an instant that it waited for."""
         elapsed_ms, ahead_ms = int(clock.elapsed_us() // 1000), self.ahead_ms(clock)
         self.offset_ms = max(ahead_ms, least_ms - elapsed_ms)
         return elapsed_ms + self.offset_ms
@@ -166,7 +167,7 @@ class LiveExecution:
     # --- writing -----------------------------------------------------------------------------
 
     def doubt(self, write: Write) -> None:
-        """Something of it failed and may have had an effect: its parent's saga must know, after a crash, too."""
+        """Notes that a step failed and may have had an effect: its parent's saga must know, also after a crash."""
         if self.origin.parent is None or self.doubtful:
             return
         self.doubtful = True
@@ -174,7 +175,7 @@ class LiveExecution:
             write.executions.append(self.row(self.standing, None))
 
     def write(self, changes: Changes, write: Write) -> None:
-        """Writes down what has changed; for an express execution only at its end."""
+        """Writes the changes; those of an express execution only at its end."""
         if self.origin.express and not self.origin.solo:
             self.buffer += changes.entries
             if changes.outcome is None:
@@ -198,7 +199,7 @@ class LiveExecution:
             write.dropped.append((self.id, ""))
 
     def forget_memo(self) -> None:
-        """Drops what was remembered for one write."""
+        """Forgets the values that were remembered for one write."""
         self._memo.clear()
         if self._large and len(self.execution.fibers) <= FEW_FIBERS:
             held = {id(v) for fiber in self.execution.fibers.values() for v in fiber.values()}
@@ -208,11 +209,11 @@ class LiveExecution:
         body = {**fiber.to_json(self._keeper(write)), SEEN: self.entries}
         return FiberRow(self.id, fiber.id, fiber.due_ms, fiber.active, orjson.dumps(body))
 
-    def _keeper(self, write: Write) -> Callable[[JSON], dict[str, JSON]]:
+    def _keeper(self, write: Write) -> Callable[[JSON], Stored]:
         return lambda value: self.keep(value, write).doc
 
     def keep(self, value: JSON, write: Write, text: bytes | None = None) -> _Kept:
-        """How a value is written down: in place, or by a reference; `text` is its JSON, if known."""
+        """The stored form of a value: in place, or a reference; `text` is its JSON, if known."""
         known = self._memo.get(id(value)) or self._large.get(id(value))
         if known is not None:
             return known
@@ -233,7 +234,7 @@ class LiveExecution:
         """The execution as it is stored."""
         origin = self.origin
         action = origin.action
-        body: dict[str, JSON] = {
+        body: Stored = {
             "program": self.execution.program.hash,
             "action": str(action.listed_as),
             "version": action.version,
@@ -271,7 +272,7 @@ class LiveExecution:
         write: Write,
         conducted: Conducted | None = None,
     ) -> None:
-        """Writes down the record of an activation that has ended."""
+        """Writes the record of an activation that has ended."""
         outcome, action = completion.outcome, opened.action
         kept = self.keep(outcome.value, write)
         body = {

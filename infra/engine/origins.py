@@ -55,7 +55,7 @@ class Origin:
         solo: True if it runs a single action: it has no history, and its activation is the step's.
         account: the steps that a conductor action's composition has used.
         trace: the id of the trace that it belongs to.
-        about: what a wing keeps of it; see `hooks`.
+        about: members that a wing keeps of it; see `hooks`.
         unwaited: how it was called, if nobody waits for it.
     """
 

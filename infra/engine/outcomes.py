@@ -1,4 +1,4 @@
-"""What an answer is to the machine, and what is kept of it."""
+"""From the completion of a step to the event for its fiber and the ticket or status that is stored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .hooks import Hooks
     from .live import ActiveInvocation, LiveExecution
 
-ACTIVITY = "activity"  # the kind of the action that is worked on by whoever asks for work
+ACTIVITY = "activity"  # the kind of actions that outside workers poll for
 KEPT_LOGS = 100  # lines of a step that answers later, until it does
 
 
@@ -49,7 +49,7 @@ def broken(now_ms: int, failure: Failure | None = None) -> Changes:
     if failure is None:
         text = "the conductor made a mistake; its log says which"
         failure = Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
-    detail = {"code": failure.code, "origin": None}
+    detail: dict[str, JSON] = {"code": failure.code, "origin": None}
     entry = Entry(now_ms, "0", 0, EXECUTION_FAILED, detail, failure.error)
     return Changes(entries=[entry], outcome=failure)
 
@@ -131,7 +131,7 @@ def in_doubt(
 
 
 def may_have_run(event: Failed) -> bool:
-    """Whether a step that failed leaves open what it has done."""
+    """True if nobody knows whether a step that failed has had an effect."""
     if event.may_have_run is not None:
         return event.may_have_run == "unknown"
     kind = FAILURES.get(event.failure.code)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .inbox.inbox import Inbox
     from .lineage import Lineage
     from .shared import Parts
+    from .stored_values import Stored
     from .tick import Tick
     from .timers import Timer, Timers
 
@@ -67,9 +68,9 @@ Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that
 class Recovery:
     """Brings executions back into memory.
 
-    After a start those that were under way are taken up one by one, beside all else that the server does,
-    each namespace's in turn. An execution is taken up after the one that waits for it: a child that ends at
-    once must find its parent waiting. What is asked for before its turn has come is taken up at once.
+    After a start those that were under way are recovered one by one, beside all else that the server does,
+    each namespace's in turn. An execution is recovered after the one that waits for it: a child that ends at
+    once must find its parent waiting. An execution that is needed before its turn is recovered at once.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
@@ -90,7 +91,7 @@ class Recovery:
         self._live: dict[
             str, Lineage
         ] = {}  # what was under way at the start, until all is taken up
-        self._left: set[str] = set()  # of those, what is to be taken up
+        self._left: set[str] = set()  # those of them that are to be recovered
         self._late: FairQueue[Late] = (
             FairQueue()
         )  # the same, and timers that were due before the start
@@ -104,7 +105,7 @@ class Recovery:
     # --- after a crash -----------------------------------------------------------------------
 
     async def look(self) -> None:
-        """Finds out what was under way, and counts it; nothing of it goes on before `begin`."""
+        """Finds and counts the executions that were under way; none of them goes on before `begin`."""
         stuck = Query(namespace=None, status=STUCK, limit=MOST)
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
@@ -144,11 +145,11 @@ class Recovery:
 
     @property
     def left(self) -> int:
-        """How much is still to be taken up: executions, and timers that were due before the start."""
+        """The number of executions and overdue timers that are still to be recovered."""
         return len(self._left) if self.paused else len(self._late)
 
     def stop(self) -> None:
-        """Takes nothing up any more."""
+        """Recovers nothing more."""
         self._stopping.set()
         self._late.clear()
         self._visits.clear()
@@ -158,7 +159,7 @@ class Recovery:
         return "" if live is None else live.namespace
 
     async def _recover(self) -> None:
-        """Takes up what is late, while what is due goes on."""
+        """Recovers executions and overdue timers, while all else goes on."""
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
         if self._late:
             log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
@@ -182,14 +183,14 @@ class Recovery:
         self.settled.set()
 
     async def _stops_within(self, seconds: float) -> bool:
-        """Waits, for the store may be well by then. Whether the server stops meanwhile."""
+        """Waits, because the store may work by then. Returns True if the server stops meanwhile."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
         return self._stopping.is_set()
 
     async def _take_all_late(self) -> list[Late]:
-        """Takes up all that is late. Returns the timers of executions that cannot be loaded just now."""
+        """Recovers all that is left. Returns the timers of executions that cannot be loaded just now."""
         failed: list[Late] = []
         while self._late:
             late = self._late.take()
@@ -210,7 +211,7 @@ class Recovery:
             self.visit(execution, lambda run: self._due.passed(run, timer))
 
     async def _unadopted(self, run: LiveExecution) -> list[tuple[str, Invoke]]:
-        """Steps under way that are no executions of their own that still are, too."""
+        """Steps under way, but for those that are executions of their own, also under way."""
         return [
             (fiber, command)
             for fiber, command in run.execution.pending(self._parts.clock.now_ms())
@@ -218,7 +219,7 @@ class Recovery:
         ]
 
     def _take_up(self, run: LiveExecution, commands: list[tuple[str, Invoke]]) -> None:
-        """Sends again what was under way, and lets what can run go on; both in turn with others."""
+        """Sends the steps that were under way again, and lets the execution go on; both in turn with others."""
         self._parts.counters.recovered += 1
         for fiber, command in commands:
             self._tick.put_off(run, fiber, command.turn, partial(self._send, run, fiber, command))
@@ -228,7 +229,7 @@ class Recovery:
             self._tick.later(run.origin.namespace, partial(self._inbox.proceed, run))
 
     async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
-        """Whether the step is an execution of its own that is still under way."""
+        """True if the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
         if child not in self._live:
             return False
@@ -305,7 +306,7 @@ class Recovery:
     async def found(self, execution: str) -> LiveExecution | None:
         """An execution under way, in memory; None when it has ended.
 
-        Whoever is given it must use it before awaiting anything: it may leave memory again.
+        The caller must use it before it awaits anything: the execution may leave memory again.
 
         Raises:
             UnavailableError: when the store cannot be read just now.
@@ -335,7 +336,7 @@ class Recovery:
             del self._loading[execution]
 
     async def _bring(self, execution: str) -> bool:
-        """Brings an execution into memory, and takes it up if that is still to be done."""
+        """Brings an execution into memory, and recovers it if that is still to be done."""
         saved = await self._parts.store.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
             if saved is None and execution in self._left:
@@ -378,7 +379,7 @@ class Recovery:
             run.invocations[fiber, command.turn] = ActiveInvocation(step, kind, later=command.later)
 
     async def _orphaned(self, parent: str | None) -> bool:
-        """Whether a crash kept the end of its parent from ending an execution, too."""
+        """True if a crash kept the end of its parent from ending an execution, too."""
         if parent is None or parent in self._live or parent in self._parts.runs:
             return False
         saved = await self._parts.store.load(parent)
@@ -447,14 +448,15 @@ class Recovery:
             except RefusedError:
                 return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
         program = await self.program(body)
+        document: JSON = [*program.actions] if body["kind"] == SEQUENCE else None
         return Action(
             name,
-            Composed(body["kind"], program.actions if body["kind"] == SEQUENCE else None, program),
+            Composed(body["kind"], document, program),
             limits=ActionLimits.from_json(body["limits"]),
             version=body["version"],
         )
 
-    async def program(self, body: dict[str, JSON]) -> Program:
+    async def program(self, body: Stored) -> Program:
         """The program that an execution is pinned to, from its row's body."""
         if body["solo"]:
             return solo(body["action"])
@@ -485,7 +487,7 @@ def _lost_text(action: Action) -> str:
 
 
 def _account(execution: Execution) -> Account | None:
-    """What it has used, by the steps it has done: it consults, invokes, and goes back."""
+    """The steps it has used, by those it has done: it consults, invokes, and goes back."""
     if execution.program is not CONDUCTING:
         return None
     steps = max((fiber.steps for fiber in execution.fibers.values()), default=0)

@@ -1,4 +1,4 @@
-"""Failed executions are taken up again, with those of their steps that are executions themselves."""
+"""Failed executions are redriven, with those of their steps that are executions themselves."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Redrives:
     async def _found(
         self, namespace: str, id: str, composition: JSON
     ) -> tuple[list[Work], Program | None]:
-        """What is to be taken up, and by which new program."""
+        """The executions that are to be redriven together, and the new program, if there is one."""
         saved = await self._parts.store.load(id)
         if saved is None or saved.execution.namespace != namespace:
             raise NotFoundError
@@ -67,13 +67,13 @@ class Redrives:
             raise ConflictError(str(error)) from error
 
     def _check_alone(self, id: str, redriven: list[Work]) -> None:
-        """That nobody else has taken up what was read as ended: it may be, and the store not know it yet."""
+        """Raises if an execution that was read as ended goes on again: the store may not know it yet."""
         for run, _ in redriven:
             if run.id in self._parts.runs or (run.id != id and run.id in self._under_way):
                 raise ConflictError(f"Execution {run.id} is under way again.")
 
     async def _redriven(self, row: ExecutionRow, program: Program | None) -> list[Work]:
-        """The execution taken up, and after it the executions that are its failed steps."""
+        """The execution, and after it the executions that are its failed steps."""
         if row.ended_ms is None:
             raise RedriveError(f"execution {row.id} is still under way")
         body = orjson.loads(row.body)
@@ -109,7 +109,7 @@ class Redrives:
         return work
 
     async def _failed_child(self, run: LiveExecution, fiber: str, turn: int) -> list[Work] | None:
-        """The execution that a failed step was, taken up as well; None when it was none."""
+        """The execution that a failed step was, redriven as well; None if it was not one."""
         for generation in range(run.execution.generation - 1, -1, -1):
             id = run.adopted.get(f"{fiber}:{turn}") or activation_id(
                 run.id, fiber, turn, generation

@@ -1,4 +1,4 @@
-"""What has a name, made to last: each change is committed, then applied to the catalog."""
+"""Changes to the catalog: each is committed, then applied."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Registry:
     async def defined(
         self, kind: type[Any], name: Name, doc: JSON, *, overwrite: bool, now_ms: int | None = None
     ) -> Change:
-        """What a PUT makes of the entity of this kind and name. What is large is read on a thread.
+        """The change that a PUT of the entity of this kind and name is. A large one is read on a thread.
 
         Raises:
             RefusedError: when it is malformed, too large, there already, or changed by another meanwhile.
@@ -89,7 +89,7 @@ class Registry:
         """Activates or deactivates a rule. Returns it.
 
         Raises:
-            RefusedError: when the status is none, there is no such rule, or its trigger is gone.
+            RefusedError: when the status is not valid, there is no such rule, or its trigger is gone.
         """
         now_ms = self._parts.clock.now_ms()
         rule: Rule = await self.change(self._catalog.status_set(name, status, now_ms))
@@ -137,7 +137,7 @@ class Registry:
     def _documents(
         self, change: Change, expected: dict[str, int]
     ) -> tuple[list[Document], list[Document]]:
-        """What is stored of a change: its entities, and the programs of those that are put."""
+        """The documents of a change: its entities, and the programs of those that are put."""
         documents = [
             self._document(entity, expected, gone=gone)
             for entities, gone in ((change.put, False), (change.gone, True))
@@ -172,7 +172,7 @@ class Registry:
 
 
 def _is_large(entity: Entity) -> bool:
-    """Whether it takes long to write: code is one text, and a program many instructions."""
+    """True if it takes long to write: code is one text, and a program many instructions."""
     if not isinstance(entity, Action):
         return False
     code = entity.exec.text if isinstance(entity.exec, Code) else ""

@@ -1,4 +1,4 @@
-"""What the engine's modules share."""
+"""The parts, settings and counters that the engine's modules share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for metrics."""
+    """Counts of events since the start, for metrics."""
 
     started: int = 0
     succeeded: int = 0
@@ -47,7 +47,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """What executions may use.
+    """The limits of executions.
 
     Args:
         limits: of the machine, for each execution.
@@ -82,7 +82,7 @@ class Parts:
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
 
     def used(self, namespace: str) -> Usage:
-        """What a namespace uses just now."""
+        """The current usage of a namespace."""
         usage = self.usage.get(namespace)
         if usage is None:
             usage = self.usage[namespace] = Usage()

@@ -1,4 +1,4 @@
-"""What a step runs: names, actions and their programs."""
+"""The target of a step: a name, an action and its program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DECISIONS = ("commit", "abort")
 
 
 def target(parts: Parts, run: LiveExecution, command: Invoke) -> Action | Failure:
-    """What a step runs, or why there is nothing to run. Texts are OpenWhisk's."""
+    """The action that a step runs, or the failure if there is none. Texts are OpenWhisk's."""
     if run.origin.solo or command.action is None:
         return run.origin.action
     name = resolvable(command.action, run.origin.namespace)
@@ -102,19 +102,20 @@ def reopened(parts: Parts, run: LiveExecution, ticket: Ticket) -> Opened:
 
 
 def _decides(message: JSON) -> bool:
-    """Whether an entity is told what has been decided: then none of its code runs."""
-    about = message.get("transaction")
+    """True if the message tells an entity a decision: then none of its code runs."""
+    about = message.get("transaction") if isinstance(message, dict) else None
     return isinstance(about, dict) and about.get("kind") in DECISIONS
 
 
 def given(action: Action, params: JSON) -> JSON:
-    """A step's parameters, over those of its action; what is no object is given as it is."""
+    """A step's parameters over those of its action; a value that is not an object is passed as it is."""
     return merged(action.parameters, params) if isinstance(params, dict) else params
 
 
 def program_of(action: Action, params: JSON) -> Program:
-    """What the conductor runs for a call of an action with these parameters."""
-    return action.program_for(params) or solo(str(action.listed_as))
+    """The program that the conductor runs for a call of an action with these parameters."""
+    given = params if isinstance(params, dict) else {}
+    return action.program_for(given) or solo(str(action.listed_as))
 
 
 @lru_cache(maxsize=4096)

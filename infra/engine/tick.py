@@ -5,8 +5,8 @@ carrying out are two tasks, so that while one commit is on its way to the disk t
 before are carried out, and what comes of them gathers for the next.
 
 A store that does not commit within `DEADLINE_S` is not healthy. From then on nothing new is taken; calls
-that have only begun are withdrawn, and whoever waits for anything else hears that it is in doubt. What
-has happened to executions under way is kept, and tried again until the store commits it.
+that have only begun are withdrawn, and clients that wait for anything else hear that it is in doubt. Events
+of executions under way are kept, and tried again until the store commits them.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ class Tick:
 
     @property
     def crowded(self) -> bool:
-        """Whether so much waits to be carried out that no more should be begun."""
+        """True if so many effects wait that no more work should begin."""
         return len(self._effects) > CROWDED
 
     def ensure(self) -> None:
-        """That the store commits: to be asked before anything gathers for whoever waits for it.
+        """Checks that the store commits, before anything gathers for a client that waits.
 
         Raises:
             UnavailableError: when it does not.
@@ -153,7 +153,7 @@ class Tick:
 
     @contextmanager
     def apart(self) -> Iterator[Unit]:
-        """What gathers within the block stands alone: it is withdrawn when the store does not commit.
+        """Gathers all changes of a block in one unit, which is withdrawn when the store does not commit.
 
         Raises:
             UnavailableError: when it does not already.
@@ -207,7 +207,7 @@ class Tick:
     async def end(self) -> None:
         """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks.
 
-        What was put off, and would be without end, is left to the next start.
+        Work that was put off is left to the next start.
         """
         self._ending = True
         self._put_off.clear()
@@ -267,7 +267,7 @@ class Tick:
             try:
                 self._put_off.take()()
             except Exception:
-                log.exception("what was put off was not done; it is after the next start")
+                log.exception("work that was put off was not done; it will be after the next start")
 
     async def _carry_out(self) -> None:
         while True:
@@ -278,14 +278,16 @@ class Tick:
             await asyncio.sleep(0)  # noqa: TID251  what has gathered meanwhile can be committed
 
     def _take_effect(self) -> None:
-        """Carries out some of the effects of what is committed, in order."""
+        """Carries out some of the effects of committed units, in order."""
         self._share.begin()
         while self._effects and self._share.take():
             effect = self._effects.popleft()
             try:
                 effect()
             except Exception:
-                log.exception("what is committed was not carried out; it is after the next start")
+                log.exception(
+                    "an effect of a commit was not carried out; it will be after the next start"
+                )
         if not (self._effects or self._work.is_set() or self._committing or self._evaluating):
             self._rest.set()
 
@@ -343,15 +345,15 @@ class Tick:
         self.healthy = False
         log.error("the store has not committed for %g s: calls are answered with 503", DEADLINE_S)
         self._let_go()
-        self._rest.set()  # whoever waits for that hears why
+        self._rest.set()  # those who wait for that hear why
 
     def _keep_nobody(self) -> None:
-        """An attempt is under way for too long: nobody can say what comes of it."""
+        """An attempt to commit has taken too long: nobody knows whether it will succeed."""
         for unit in self._batch:
             self._tell(unit, InDoubtError(IN_DOUBT))
 
     def _let_go(self) -> None:
-        """Withdraws what has only begun and may not be committed by now; whoever waits hears of it."""
+        """Withdraws calls that have only begun and are not committed, and tells those who wait."""
         sure = not (self._trying or self._doubtful)
         after = [*self._sealed, self.gathering, *self._units]
         gone, _ = parted([*self._batch, *after])

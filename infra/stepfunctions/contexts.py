@@ -1,4 +1,4 @@
-"""What the Step Functions wing adds to executions of state machines: names, definitions, context objects.
+"""The Step Functions wing's additions to executions: names, definitions and context objects.
 
 The wing keeps of an execution, with its row (`about`):
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ...actions import Composed, MapRunArn, parsed_arn
@@ -79,7 +79,8 @@ class MachineHooks:
     def documents(self, id: str, origin: Origin, entries: Sequence[Entry], /) -> Iterator[Document]:
         """The names of the runs of distributed Maps that begin with these entries."""
         for entry in entries:
-            for _, _, type, about in entry.detail.get("events", ()):
+            events: Any = entry.detail.get("events", ())  # the language has written them
+            for _, _, type, about in events:
                 arn = parsed_arn(about["mapRunArn"]) if type == STARTED else None
                 if isinstance(arn, MapRunArn):
                     yield named_document(map_run_key(origin.namespace, arn), id, entry.at_ms)

@@ -1,4 +1,4 @@
-"""State machines: their actions, with what is kept of each, its versions and its aliases."""
+"""State machines: actions with a record, versions and aliases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from ...actions import MACHINE, Action, Change, Document, define_action
+from ...actions import MACHINE, Action, Change, Composed, Document, define_action
 from ..engine import MODIFIED, Attachment, program_document
 from .records import (
     VERSION,
@@ -69,7 +69,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is to be published of a machine as soon as it is stored."""
+    """The publication of a machine as soon as it is stored."""
 
     description: str | None
 
@@ -78,7 +78,7 @@ class Machines:
     """Knows the state machines of an engine that runs. Read them with `load` before anything else.
 
     Args:
-        records: what is kept of them; a companion of the engine.
+        records: their records; a companion of the engine.
         engine: whose catalog has the actions.
     """
 
@@ -89,7 +89,7 @@ class Machines:
         self._ready: dict[tuple[str, int], tuple[Version, Action]] = {}
 
     async def load(self) -> None:
-        """Reads them from the store, and drops what is left of those whose action is gone."""
+        """Reads them from the store, and drops the records of those whose action is gone."""
         removal = await self._records.load(self._engine.catalog)
         await self._engine.registry.change(Change(None), attached=removal)
 
@@ -126,11 +126,11 @@ class Machines:
 
     async def _compiled(self, machine: Machine, version: Version) -> Action:
         definition = await self.definition(machine, version.number)
-        doc = {"exec": _executed(definition, version.type)}
+        doc: JSON = {"exec": _executed(definition, version.type)}
         define = partial(define_action, machine.action.name, doc, None, version.created_ms)
         found = await self._engine.aside.weigh(definition, define)
         found = replace(found, limits=machine.action.limits, version=f"0.0.{version.number}")
-        # What an execution is pinned to must be there after a crash, whoever compiled it.
+        # An execution is pinned to the program, so it must be there after a crash.
         programs = [program_document(program) for program in found.programs]
         await self._engine.registry.change(Change(None), attached=Attachment(programs))
         return found
@@ -141,7 +141,7 @@ class Machines:
     # --- changes -----------------------------------------------------------------------------
 
     def changing(self, namespace: str, name: str) -> asyncio.Lock:
-        """What is held from looking at a machine to having changed it."""
+        """The lock that a caller holds from reading a machine to having changed it."""
         return self._locks.setdefault(f"{namespace}/{name}", asyncio.Lock())
 
     async def define(
@@ -186,7 +186,7 @@ class Machines:
         return after
 
     async def keep(self, machine: Machine, record: Record, dropped: Iterable[int] = ()) -> None:
-        """Stores what is known of a machine, without some of its versions.
+        """Stores the record of a machine, without some of its versions.
 
         Raises:
             ConflictError: when another has changed it in between.
@@ -229,10 +229,11 @@ class Machines:
         await self._engine.registry.change(change, MODIFIED, attached)
 
 
-def _executed(definition: str, type: str) -> dict[str, JSON]:
+def _executed(definition: str, type: str) -> JSON:
     return {"kind": MACHINE, "definition": definition, "type": type}
 
 
 def _document(action: Action) -> dict[str, JSON]:
-    document: dict[str, JSON] = action.exec.document  # type: ignore[union-attr]
-    return document
+    """The document that a state machine was deployed with."""
+    document = action.exec.document if isinstance(action.exec, Composed) else None
+    return document if isinstance(document, dict) else {}

@@ -1,8 +1,8 @@
-"""The records of state machines: what is kept of one besides its action, its versions and its aliases.
+"""The records and versions of state machines, as they are stored.
 
 The action holds the current definition. A record beside it holds how it is configured, its tags, its
 aliases and what was published of it; a document each holds a version, with its definition. They are
-committed together with the action, and are removed with it, whoever changes or removes it.
+committed together with the action, and are removed with it, also if another API changes or removes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROLE = "arn:aws:iam::{account}:role/xingqiao"  # of a machine that was deployed 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """How a revision is configured, besides its definition. None of it changes what it does here.
+    """The configuration of a revision, besides its definition. The server stores it and does not use it.
 
     `logging` and `encryption` are as AWS spells them.
     """
@@ -69,7 +69,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What is kept of a machine besides its action and its versions.
+    """The record of a machine, besides its action and its versions.
 
     `first` is the action's version that it was created with; `published` the last version's number.
     """

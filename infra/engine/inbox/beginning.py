@@ -29,12 +29,12 @@ EXPRESS_EVENTS = 200_000  # of its history, which is in memory, too
 
 
 class Starts:
-    """Makes executions, and gathers what is stored of them."""
+    """Makes executions, and gathers their rows."""
 
     def __init__(self, parts: Parts, tick: Tick, bounds: Bounds) -> None:
         self._parts, self._tick, self._bounds = parts, tick, bounds
         self._clock, self._hooks = parts.clock, parts.hooks
-        self._defined: set[tuple[str, str]] = set()  # hashes of what is stored
+        self._defined: set[tuple[str, str]] = set()  # hashes of stored programs and definitions
 
     def called(self, id: str, beginning: Beginning) -> Work:
         """One of its namespace's calls."""

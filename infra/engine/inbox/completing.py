@@ -1,4 +1,4 @@
-"""Steps and executions end: their activations are closed, and whoever waits for them is told."""
+"""Steps and executions end: their activations are closed, and those who wait for them are told."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Executions that are to begin, and those that after all do not."""
+"""Executions that are to begin, and the removal of those that the store did not take."""
 
 from __future__ import annotations
 
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from ....actions import merged
 from ....composer import frozen
 from ..names import name_key
+from ..targets import given
 
 if TYPE_CHECKING:
     from ....actions import Action
@@ -28,7 +28,7 @@ class Beginning:
         input: any JSON.
         namespace: that it is in.
         name: the execution's name; None for one that is named by its id.
-        about: what else a wing keeps of it, see `hooks`.
+        about: further members that a wing keeps of it, see `hooks`.
         trace: the id of the trace that it belongs to.
         unwaited: when nobody waits for it: then it may become a dead letter.
     """
@@ -49,18 +49,18 @@ class Beginning:
 
 def called(
     action: Action,
-    params: dict[str, JSON],
+    params: JSON,
     namespace: str,
     trace: str = "",
     unwaited: Unwaited | None = None,
 ) -> Beginning:
-    """What is to begin when an action is called with these parameters."""
-    value = params if action.entity is not None else merged(action.parameters, params)
+    """The execution that begins when an action is called with these parameters."""
+    value = params if action.entity is not None else given(action, params)
     return Beginning(action, value, namespace, trace=trace, unwaited=unwaited)
 
 
 def withdraw(begun: list[LiveExecution], parts: Parts, bounds: Bounds, starter: Starter) -> None:
-    """Undoes that executions have begun: the store has not taken them, and nothing is left of them."""
+    """Removes executions that have begun from memory: the store did not take them."""
     for run in begun:
         parts.counters.withdrawn += 1
         parts.ended.discard(run.id)
