@@ -1,8 +1,9 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
 from .aside import LARGE_BYTES, Aside
+from .calls import Invoked
 from .checking import Findings, check
-from .engine import Engine, Invoked
+from .engine import Engine
 from .executions import Executions, NamedExecution
 from .hooks import Attachment, Companion, Hooks
 from .inbox.pending import Beginning

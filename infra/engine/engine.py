@@ -5,30 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-import orjson
-
 from ...actions import (
-    COMPOSITION,
     KINDS,
     Action,
     Catalog,
     Change,
-    Composed,
     ConflictError,
-    InDoubtError,
     Inline,
-    InvalidError,
     NotFoundError,
     RefusedError,
-    check_call,
 )
-from ...composer import STUCK, Name, compile
+from ...composer import STUCK, Name
 from .bounds import Bounds
+from .calls import Calls
 from .completions import Answering
+from .core import Core
 from .dispatch import Dispatch
 from .due import Due
 from .endings import Endings, ended
@@ -37,23 +32,21 @@ from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
 from .hooks import NoHooks
-from .inbox.core import Core
 from .inbox.inbox import Inbox
-from .inbox.pending import called, withdraw
+from .inbox.pending import withdraw
 from .letters import Letters
-from .programs import program_document
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry
 from .resending import DeadLetters
+from .restoring import Restoring
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
 from .timers import Elapsed, Timers
 from .tokens import Tokens
 from .units import Unit
-from .unwaited import INVOKE, SIGNAL, Unwaited
-from .waiters import Ended, Waiters
+from .waiters import Waiters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,6 +54,7 @@ if TYPE_CHECKING:
     from ...actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
     from .aside import Aside
+    from .calls import Invoked
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
     from .recovery import Visit
@@ -69,20 +63,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAY_RUN = (
-    "The server could not store this call in time, and cannot say whether it will: activation {id} "
-    "may still run. Ask for that activation before you call again."
-)
 AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
 ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
-
-
-@dataclass(frozen=True, slots=True)
-class Invoked:
-    """A call that was accepted; `ended` when it was waited for and has ended."""
-
-    activation: str
-    ended: Ended | None
 
 
 class Engine:
@@ -122,13 +104,9 @@ class Engine:
         settings = replace(settings, limits=limits)
         hooks = NoHooks() if hooks is None else hooks
         self._parts = Parts(
-            clock=clock,
-            ids=ids,
-            catalog=self._catalog,
-            store=store,
-            settings=settings,
+            clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings,
             hooks=hooks,
-        )
+        )  # fmt: skip
         self._tasks = asyncio.TaskGroup()
         self._closing = AsyncExitStack()
         self._waiters = Waiters()
@@ -140,40 +118,29 @@ class Engine:
         self.heuristics = Heuristics(self.entities, self._tick)
         self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
         self._letters = Letters(self._parts, self._tick)
-        self._inbox = Inbox(
-            Core(
-                parts=self._parts,
-                tick=self._tick,
-                bounds=self._bounds,
-                timers=self._timers,
-                alarms=self._alarms,
-                waiters=self._waiters,
-                starter=self._dispatch,
-                letters=self._letters,
-                tasks=self._tasks,
-                stuck=self._alarm,
-            )
-        )
-        self._when = Due(clock, self._inbox, self._alarms)
-        self.recovery = self._recovery = Recovery(
-            self._parts, self._tick, self._bounds, self._inbox, self._dispatch, self._when,
-            self._timers, self._tasks,
+        core = Core(
+            parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
+            alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
+            letters=self._letters, tasks=self._tasks, stuck=self._alarm,
         )  # fmt: skip
+        self._inbox = Inbox(core)
+        self._when = Due(clock, self._inbox, self._alarms)
+        restoring = Restoring(self._parts)
+        self.recovery = self._recovery = Recovery(
+            core, self._inbox, self._dispatch, self._when, restoring
+        )
         self._answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
-        self.endings = Endings(
-            self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
-        )
-        self._redrives = Redrives(self._parts, self._tick, self._inbox, self._recovery)
+        self.endings = Endings(core, self._inbox, self._recovery)
+        self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
         self.letters = DeadLetters(
             self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
-        self.records = Records(self._parts, self._recovery)
+        self.records = Records(self._parts, restoring)
+        self._calls = Calls(core, self._inbox, self.records)
         self.registry = Registry(self._parts, self._tick, companions)
-        self.executions = Executions(
-            self._parts, self._tick, self._inbox, self._recovery, self._waiters, self._answering
-        )
+        self.executions = Executions(core, self._inbox, self._recovery, self._answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------
@@ -305,35 +272,7 @@ class Engine:
             RefusedError: when there is no such action, or it may not run now.
             InDoubtError: when it may run, though the store did not say so in time.
         """
-        action = self._catalog.resolve(call.name, call.namespace)
-        quotas = self._parts.settings.quotas(call.namespace)
-        try:
-            check_call(action, call.params, len(orjson.dumps(call.params)), quotas)
-        except TypeError as error:
-            raise InvalidError(f"The request content was malformed:\n{error}") from error
-        now_ms = self._parts.clock.now_ms()
-        self._tick.ensure()
-        self._parts.used(call.namespace).admit(quotas, now_ms)
-        id = self._parts.ids.execution_id(now_ms)
-        unwaited = None
-        if wait_s is None:
-            unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
-        beginning = called(action, call.params, call.namespace, call.trace, unwaited)
-        try:
-            ended = None if wait_s is None else self._waiters.wait_for(id)
-            with self._tick.apart() as unit:
-                accepted = self._tick.durable()
-                if ended is not None:
-                    unit.waiting.append(ended)
-                self._inbox.begin(id, beginning)
-            if ended is not None and wait_s is not None:
-                end = await self._waiters.within(id, ended, wait_s)
-                if end is not None:
-                    return Invoked(id, end)
-            await accepted  # also when the wait was shorter than the commit
-            return Invoked(id, None)
-        except InDoubtError:
-            raise InDoubtError(MAY_RUN.format(id=id), id) from None
+        return await self._calls.invoke(call, wait_s=wait_s)
 
     async def start(
         self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str
@@ -343,20 +282,7 @@ class Engine:
         Raises:
             RefusedError: when it may not run now.
         """
-        program = compile(composition, namespace=namespace)
-        action = Action(name, Composed(COMPOSITION, composition.to_json(), program))
-        now_ms = self._parts.clock.now_ms()
-        quotas = self._parts.settings.quotas(namespace)
-        check_call(action, params, len(orjson.dumps(params)), quotas)
-        self._tick.ensure()
-        self._parts.used(namespace).admit(quotas, now_ms)
-        id = self._parts.ids.execution_id(now_ms)
-        with self._tick.apart() as unit:
-            accepted = self._tick.durable()
-            unit.write.documents.append(program_document(program))
-            self._inbox.begin(id, called(action, params, namespace, unwaited=Unwaited(SIGNAL)))
-        await accepted
-        return id
+        return await self._calls.start(name, composition, params, namespace)
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
         """Waits for an execution to end, for so many seconds at most. Returns True if it has ended.
@@ -364,16 +290,7 @@ class Engine:
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        ended = self._waiters.wait_for(id)
-        run = self._parts.runs.get(id)
-        try:
-            if run is not None and run.origin.namespace != namespace:
-                raise NotFoundError
-            if run is None and (await self.records.row(namespace, id)).ended_ms is not None:
-                return True
-            return await self._waiters.within(id, ended, seconds) is not None
-        finally:
-            self._waiters.forget(id, ended)
+        return await self._calls.wait(namespace, id, seconds)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """Answers a step that answers later; the answer is durable when this returns.

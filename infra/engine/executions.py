@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from ...actions import Query
     from ...composer import JSON, Outcome
     from .completions import Answering
+    from .core import Core
     from .inbox.inbox import Inbox
     from .inbox.pending import Beginning
     from .recovery import Recovery
-    from .shared import Parts
     from .stored_values import Stored
-    from .tick import Tick
-    from .waiters import Ended, Waiters
+    from .waiters import Ended
 
 LATELY = 10_000  # names that need not be looked up
 LAST = 1 << 62  # after every entry of any history
@@ -82,17 +81,9 @@ class NamedExecution:
 class Executions:
     """Begins, stops and describes executions for clients that know them by name."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
-        self,
-        parts: Parts,
-        tick: Tick,
-        inbox: Inbox,
-        recovery: Recovery,
-        waiters: Waiters,
-        answering: Answering,
-    ) -> None:
-        self._parts, self._store, self._tick, self._inbox = parts, parts.store, tick, inbox
-        self._recovery, self._waiters = recovery, waiters
+    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery, answering: Answering) -> None:
+        self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
+        self._inbox, self._recovery, self._waiters = inbox, recovery, core.waiters
         self._beginning: dict[str, asyncio.Future[bool]] = {}
         self._lately: dict[str, str] = {}  # ids of executions that were given a name, by that
         self.answer, self.heartbeat = answering.answer, answering.heartbeat

@@ -24,7 +24,7 @@ from .tickets import read_ticket
 if TYPE_CHECKING:
     from ...actions import Document
     from ...composer import Program
-    from .recovery import Recovery
+    from .restoring import Restoring
     from .shared import Parts
     from .stored_values import Stored
 
@@ -36,8 +36,8 @@ PAGE_LISTS = 200  # lists of entries read at once
 class Records:
     """Reads executions, activations and entities. It changes nothing."""
 
-    def __init__(self, parts: Parts, recovery: Recovery) -> None:
-        self._parts, self._store, self._recovery = parts, parts.store, recovery
+    def __init__(self, parts: Parts, restoring: Restoring) -> None:
+        self._parts, self._store, self._restoring = parts, parts.store, restoring
 
     async def activation(self, namespace: str, id: str) -> Stored:
         """An activation's record, whole.
@@ -150,7 +150,7 @@ class Records:
             program, fibers = run.execution.program, list(run.execution.fibers.values())
         else:
             saved = await self._store.load(row.id)
-            program = await self._recovery.program(orjson.loads(row.body))
+            program = await self._restoring.program(orjson.loads(row.body))
             fibers, _ = await stored_values.fibers(
                 self._store, row.id, saved.fibers if saved else []
             )

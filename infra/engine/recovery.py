@@ -13,49 +13,34 @@ import orjson
 
 from ...actions import (
     LOST,
-    SEQUENCE,
     Action,
-    Code,
     Completion,
-    Composed,
     ExecutionRow,
     Opened,
     Query,
-    RefusedError,
     UnavailableError,
 )
-from ...actions import Limits as ActionLimits
-from ...composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
-from . import stored_values
+from ...composer import Failure
 from .fairness import FairQueue
 from .lineage import lineage_of
-from .live import HELD, STUCK, ActiveInvocation, LiveExecution
-from .origins import Account, Origin, Parent
-from .programs import PROGRAM
-from .targets import opened, solo, target
+from .live import STUCK, ActiveInvocation, LiveExecution
+from .targets import opened, target
 from .timers import Elapsed
-from .unwaited import Unwaited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...actions import Saved
-    from ...composer import JSON, Invoke
-    from .bounds import Bounds
+    from ...composer import Invoke
+    from .core import Core
     from .dispatch import Dispatch
     from .due import Due
     from .inbox.inbox import Inbox
-    from .lineage import Lineage
-    from .shared import Parts
-    from .stored_values import Stored
-    from .tick import Tick
-    from .timers import Timer, Timers
+    from .restoring import Restoring
+    from .timers import Timer
 
 log = logging.getLogger(__name__)
 
-MISSING = "missing"  # the kind of an action that has been deleted meanwhile
 MOST = 1_000_000
-LAST = 1 << 62  # after every entry of any history
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between executions, when much waits to be carried out
 VISIT_AGAIN_S = 0.5  # before the second attempt to load an execution for a visit
@@ -73,34 +58,23 @@ class Recovery:
     once must find its parent waiting. An execution that is needed before its turn is recovered at once.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
-        self,
-        parts: Parts,
-        tick: Tick,
-        bounds: Bounds,
-        inbox: Inbox,
-        dispatch: Dispatch,
-        due: Due,
-        timers: Timers[Timer],
-        tasks: asyncio.TaskGroup,
+    def __init__(
+        self, core: Core, inbox: Inbox, dispatch: Dispatch, due: Due, restoring: Restoring
     ) -> None:
-        self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
-        self._tick, self._bounds, self._dispatch, self._due = tick, bounds, dispatch, due
+        self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
+        self._timers, self._tasks = core.timers, core.tasks
+        self._inbox, self._dispatch, self._due = inbox, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
-        self._programs: dict[str, Program] = {}
-        self._live: dict[
-            str, Lineage
-        ] = {}  # what was under way at the start, until all is taken up
+        self._restoring, self._lineages = restoring, restoring.lineages
         self._left: set[str] = set()  # those of them that are to be recovered
-        self._late: FairQueue[Late] = (
-            FairQueue()
-        )  # the same, and timers that were due before the start
+        # The same, and timers that were due before the start.
+        self._late: FairQueue[Late] = FairQueue()
         self._timers_found: list[tuple[int, str, str]] = []
         self._visits: deque[tuple[str, Visit, float]] = deque()
         self._visitors = 0
         self._stopping = asyncio.Event()
         self.paused = False
-        self.settled = asyncio.Event()  # all that was under way has been taken up
+        self.settled = asyncio.Event()  # all that was under way has been recovered
 
     # --- after a crash -----------------------------------------------------------------------
 
@@ -111,7 +85,7 @@ class Recovery:
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
         live = [*map(lineage_of, standing.executions)]
-        self._live = {one.execution: one for one in live}
+        self._lineages.update({one.execution: one for one in live})
         self._left = set(standing.active)
         self._bounds.restored(live)
         self._timers_found = standing.timers
@@ -155,7 +129,7 @@ class Recovery:
         self._visits.clear()
 
     def _home(self, execution: str) -> str:
-        live = self._live.get(execution)
+        live = self._lineages.get(execution)
         return "" if live is None else live.namespace
 
     async def _recover(self) -> None:
@@ -165,7 +139,7 @@ class Recovery:
             log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
         pause_s = AGAIN_S
         while self._late or self._left:
-            failed = await self._take_all_late()
+            failed = await self._recover_all_late()
             if self._stopping.is_set():
                 return
             again = [*((execution, None) for execution in self._left), *failed]
@@ -176,7 +150,7 @@ class Recovery:
                 pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
                 for late in again:
                     self._late.add(self._home(late[0]), late)
-        self._live.clear()
+        self._lineages.clear()
         if count:
             seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
             log.info("recovered %d executions in %.1f s", count, seconds)
@@ -189,13 +163,13 @@ class Recovery:
                 await self._stopping.wait()
         return self._stopping.is_set()
 
-    async def _take_all_late(self) -> list[Late]:
+    async def _recover_all_late(self) -> list[Late]:
         """Recovers all that is left. Returns the timers of executions that cannot be loaded just now."""
         failed: list[Late] = []
         while self._late:
             late = self._late.take()
             try:
-                await self._take_late(*late)
+                await self._recover_late(*late)
             except Exception:
                 log.exception("execution %s cannot be loaded", late[0])
                 if late[1] is not None:
@@ -204,7 +178,7 @@ class Recovery:
                 await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
         return failed
 
-    async def _take_late(self, execution: str, timer: Timer | None) -> None:
+    async def _recover_late(self, execution: str, timer: Timer | None) -> None:
         run = await self.found(execution)
         await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if run is not None and timer is not None:
@@ -218,7 +192,7 @@ class Recovery:
             if not await self._adopted(run, fiber, command)
         ]
 
-    def _take_up(self, run: LiveExecution, commands: list[tuple[str, Invoke]]) -> None:
+    def _go_on(self, run: LiveExecution, commands: list[tuple[str, Invoke]]) -> None:
         """Sends the steps that were under way again, and lets the execution go on; both in turn with others."""
         self._parts.counters.recovered += 1
         for fiber, command in commands:
@@ -231,14 +205,14 @@ class Recovery:
     async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
         """True if the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
-        if child not in self._live:
+        if child not in self._lineages:
             return False
         saved = await self._parts.store.load(child)
         if saved is None or saved.execution.ended_ms is not None:
             return False
         opened = Opened(
             id=child,
-            action=await self._action(saved.execution),
+            action=await self._restoring.action(saved.execution),
             namespace=saved.execution.namespace,
             asked_ms=saved.execution.started_ms,
             cause=run.id,
@@ -346,7 +320,7 @@ class Recovery:
         parent = _parent(saved.execution)
         if parent is not None and parent in self._left and not self.paused:
             await self.found(parent)
-        run = await self._restored(saved)
+        run = await self._restoring.restored(saved)
         if execution not in self._left:
             self._arrived(run)
             return True
@@ -361,7 +335,7 @@ class Recovery:
         orphan = await self._orphaned(parent)
         self._left.discard(execution)
         self._arrived(run)
-        self._take_up(run, commands)
+        self._go_on(run, commands)
         if orphan:
             self._inbox.cancel(run)
         return True
@@ -380,95 +354,10 @@ class Recovery:
 
     async def _orphaned(self, parent: str | None) -> bool:
         """True if a crash kept the end of its parent from ending an execution, too."""
-        if parent is None or parent in self._live or parent in self._parts.runs:
+        if parent is None or parent in self._lineages or parent in self._parts.runs:
             return False
         saved = await self._parts.store.load(parent)
         return saved is not None and saved.execution.ended_ms is not None
-
-    async def _restored(self, saved: Saved) -> LiveExecution:
-        store, execution = self._parts.store, saved.execution.id
-        body = orjson.loads(saved.execution.body)
-        limits = self._parts.settings.limits
-        fibers, seen = await stored_values.fibers(store, execution, saved.fibers)
-        since = [] if seen is None else await stored_values.history(store, execution, seen)
-        restored = Execution.restore(
-            execution, await self.program(body), fibers, limits, body["generation"], since
-        )
-        entries = None if seen is None else seen + len(since)
-        run = await self.run(saved.execution, restored, entries)
-        run.paused = saved.execution.status in HELD
-        return run
-
-    async def run(
-        self, row: ExecutionRow, execution: Execution, entries: int | None = None
-    ) -> LiveExecution:
-        """An execution in memory, from its row; its history has so many entries, if that is known."""
-        body = orjson.loads(row.body)
-        parent = body.get("parent")
-        action = await self._action(row)
-        origin = Origin(
-            action=action,
-            owner=body.get("owner", action.listed_as.namespace),
-            namespace=row.namespace,
-            started_ms=row.started_ms,
-            root=body.get("root") or self._root(row.id),
-            parent=Parent.from_json(parent) if parent else None,
-            depth=body["depth"],
-            solo=body["solo"],
-            account=_account(execution),
-            trace=body.get("trace", row.id),
-            about=body.get("machine"),
-            unwaited=Unwaited.from_json(body["unwaited"]) if "unwaited" in body else None,
-        )
-        if entries is None:
-            last = await self._parts.store.history(row.id, LAST, 1)
-            entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
-        run = LiveExecution(execution, origin, self._parts.clock.now_ms(), entries)
-        if origin.solo and origin.unwaited is not None:
-            run.given = next((fiber.value for fiber in execution.fibers.values()), None)
-        run.adopted = body.get("adopted", {})
-        run.doubtful = body.get("doubtful", False)
-        run.held = set(body.get("held", ()))
-        run.redriven_ms = body.get("redriven", 0)
-        return run
-
-    def _root(self, execution: str) -> str:
-        """Of one that was stored by an earlier version, or is a root itself."""
-        while (live := self._live.get(execution)) is not None and live.root != execution:
-            execution = live.root
-        return execution
-
-    async def _action(self, row: ExecutionRow) -> Action:
-        """The action as it was, as far as its execution needs it."""
-        body = orjson.loads(row.body)
-        name = Name.parse(body["action"])
-        if body["solo"] or body["program"] == CONDUCTING.hash:
-            try:
-                return self._parts.catalog.resolve(name, row.namespace)
-            except RefusedError:
-                return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
-        program = await self.program(body)
-        document: JSON = [*program.actions] if body["kind"] == SEQUENCE else None
-        return Action(
-            name,
-            Composed(body["kind"], document, program),
-            limits=ActionLimits.from_json(body["limits"]),
-            version=body["version"],
-        )
-
-    async def program(self, body: Stored) -> Program:
-        """The program that an execution is pinned to, from its row's body."""
-        if body["solo"]:
-            return solo(body["action"])
-        hash = body["program"]
-        if hash == CONDUCTING.hash:
-            return CONDUCTING
-        if hash not in self._programs:
-            async for document in self._parts.store.documents(PROGRAM, hash):
-                self._programs[hash] = Program.from_json(
-                    orjson.loads(document.body or b""), DIALECTS
-                )
-        return self._programs[hash]
 
 
 def _parent(row: ExecutionRow) -> str | None:
@@ -484,11 +373,3 @@ def _lost_text(action: Action) -> str:
         f"The server stopped while the function was being invoked, so it may or may not have run. It is not "
         f"invoked again: nothing says that running it twice is harmless. If it is, annotate {action.name} 'idempotent'."
     )
-
-
-def _account(execution: Execution) -> Account | None:
-    """The steps it has used, by those it has done: it consults, invokes, and goes back."""
-    if execution.program is not CONDUCTING:
-        return None
-    steps = max((fiber.steps for fiber in execution.fibers.values()), default=0)
-    return Account(steps // 3, steps // 3)

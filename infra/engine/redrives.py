@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .inbox.beginning import Work
     from .inbox.inbox import Inbox
     from .live import LiveExecution
-    from .recovery import Recovery
+    from .restoring import Restoring
     from .shared import Parts
     from .tick import Tick
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Redrives:
     """See `composer.redrive` for what one execution does; this finds its parts and its past."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, recovery: Recovery) -> None:
-        self._parts, self._tick, self._inbox, self._recovery = parts, tick, inbox, recovery
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, restoring: Restoring) -> None:
+        self._parts, self._tick, self._inbox, self._restoring = parts, tick, inbox, restoring
         self._under_way: set[str] = set()  # until the store knows that they go on
 
     async def redrive(self, namespace: str, id: str, composition: JSON) -> None:
@@ -77,14 +77,14 @@ class Redrives:
         if row.ended_ms is None:
             raise RedriveError(f"execution {row.id} is still under way")
         body = orjson.loads(row.body)
-        pinned = program or await self._recovery.program(body)
+        pinned = program or await self._restoring.program(body)
         replay = partial(
             composer.redrive, row.id, pinned, await stored_values.history(self._parts.store, row.id, 0),
             self._parts.settings.limits, self._parts.clock.now_ms(),
         )  # fmt: skip
         # The replay evaluates all expressions of the execution again, which can take long.
         execution, changes = await self._parts.aside.run(replay)
-        run = await self._recovery.run(row, execution)
+        run = await self._restoring.run(row, execution)
         run.redriven_ms = self._parts.clock.now_ms()
         work = [(run, changes)]
         commands, changes.commands = changes.commands, []

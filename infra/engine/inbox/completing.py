@@ -23,10 +23,10 @@ from ..waiters import Ended
 
 if TYPE_CHECKING:
     from ....composer import Abandon, Changes, Outcome
+    from ..core import Core
     from ..live import LiveExecution
     from ..origins import Parent
     from .beginning import Work
-    from .core import Core
 
 
 class Completing:

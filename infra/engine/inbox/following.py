@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....composer import Fiber, Stretch, Transition
+    from ..core import Core
     from ..live import LiveExecution
     from ..ports import Receiver
     from .beginning import Starts, Work
-    from .core import Core
 
 log = logging.getLogger(__name__)
 

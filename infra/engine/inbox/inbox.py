@@ -22,9 +22,9 @@ from .following import Following
 if TYPE_CHECKING:
     from ....actions import Completion, Document, Opened
     from ....composer import JSON, Event, Invoke, Resolved, Resumed
+    from ..core import Core
     from ..live import LiveExecution
     from .beginning import Work
-    from .core import Core
     from .pending import Beginning
 
 

@@ -14,10 +14,10 @@ from ..targets import counted, opened
 if TYPE_CHECKING:
     from ....actions import Action
     from ....composer import Invoke
+    from ..core import Core
     from ..live import LiveExecution
     from ..ports import Receiver
     from .beginning import Starts, Work
-    from .core import Core
     from .entity_calls import EntityCalls
 
 
