@@ -1,6 +1,5 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
-from .aside import LARGE_BYTES, Aside
 from .calls import Invoked
 from .checking import Findings, check
 from .engine import Engine
@@ -14,6 +13,7 @@ from .programs import program_document
 from .records import Records
 from .registry import MODIFIED
 from .shared import Counters, EngineSettings
+from .threads import LARGE_BYTES, Threads
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
 from .waiters import Ended
@@ -22,7 +22,6 @@ __all__ = [
     "EVENT",
     "LARGE_BYTES",
     "MODIFIED",
-    "Aside",
     "Attachment",
     "Beginning",
     "Companion",
@@ -39,6 +38,7 @@ __all__ = [
     "Prices",
     "PricesError",
     "Records",
+    "Threads",
     "Timers",
     "Unwaited",
     "check",

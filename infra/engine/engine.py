@@ -24,6 +24,7 @@ from .bounds import Bounds
 from .calls import Calls
 from .completions import Answering
 from .core import Core
+from .dead_letters import DeadLetters
 from .dispatch import Dispatch
 from .due import Due
 from .endings import Endings, ended
@@ -39,7 +40,6 @@ from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry
-from .resending import DeadLetters
 from .restoring import Restoring
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
     from ...actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
-    from .aside import Aside
     from .calls import Invoked
     from .hooks import Companion, Hooks
     from .live import ActiveInvocation, LiveExecution
     from .recovery import Visit
+    from .threads import Threads
     from .timers import Timer
 
 
@@ -238,9 +238,9 @@ class Engine:
         return self._catalog
 
     @property
-    def aside(self) -> Aside:
+    def threads(self) -> Threads:
         """Runs work that takes long on a thread."""
-        return self._parts.aside
+        return self._parts.threads
 
     def register(
         self,

@@ -60,7 +60,7 @@ class Redrives:
         program = None
         if composition is not None:
             compiled = partial(_compiled, composition, namespace)
-            program = await self._parts.aside.weigh(composition, compiled)
+            program = await self._parts.threads.weigh(composition, compiled)
         try:
             return await self._redriven(saved.execution, program), program
         except RedriveError as error:
@@ -83,7 +83,7 @@ class Redrives:
             self._parts.settings.limits, self._parts.clock.now_ms(),
         )  # fmt: skip
         # The replay evaluates all expressions of the execution again, which can take long.
-        execution, changes = await self._parts.aside.run(replay)
+        execution, changes = await self._parts.threads.run(replay)
         run = await self._restoring.run(row, execution)
         run.redriven_ms = self._parts.clock.now_ms()
         work = [(run, changes)]

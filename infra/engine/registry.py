@@ -72,7 +72,7 @@ class Registry:
         version = self._versions.get(key, 0)
         now_ms = self._parts.clock.now_ms() if now_ms is None else now_ms
         read = partial(self._catalog.defined, kind, name, doc, overwrite=overwrite, now_ms=now_ms)
-        change = await self._parts.aside.weigh(doc, read)
+        change = await self._parts.threads.weigh(doc, read)
         if self._versions.get(key, 0) != version:
             raise ConflictError(MODIFIED if overwrite else EXISTS)
         return change
@@ -117,7 +117,7 @@ class Registry:
         }
         write = partial(self._documents, change, expected)
         if any(map(_is_large, change.put)):
-            documents, programs = await self._parts.aside.run(write)
+            documents, programs = await self._parts.threads.run(write)
         else:
             documents, programs = write()
         unit = Unit(alone=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...actions import Quotas, Usage
 from ...composer import Limits
-from .aside import Aside
 from .hooks import NoHooks
+from .threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,7 +78,7 @@ class Parts:
     ended: set[str] = field(default_factory=set)  # those whose end is not committed yet
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
-    aside: Aside = field(default_factory=Aside)
+    threads: Threads = field(default_factory=Threads)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
 
     def used(self, namespace: str) -> Usage:

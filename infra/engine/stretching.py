@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from .aside import EXECUTIONS
 from .fairness import FairQueue
+from .threads import EXECUTIONS
 
 if TYPE_CHECKING:
     import asyncio
@@ -74,7 +74,7 @@ class Stretching:
         clock = self._parts.clock
         began_us = clock.elapsed_us()
         try:
-            made = await self._parts.aside.run(stretch.make, EXECUTIONS)
+            made = await self._parts.threads.run(stretch.make, EXECUTIONS)
         except Exception as error:  # noqa: BLE001  a mistake of ours: this execution fails, and no other
             made = error
         run.conducted_us += clock.elapsed_us() - began_us

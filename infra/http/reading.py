@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
     from ..edge import Bodies
-    from ..engine import Aside
+    from ..engine import Threads
 
     class Hash(Protocol):
         """What takes bytes piece by piece, such as `hashlib.sha256()`."""
@@ -147,7 +147,7 @@ async def body(request: Request, limit: int) -> JSON:
     return _parsed(await content(request, limit))
 
 
-async def definition(request: Request, limit: int, aside: Aside) -> JSON:
+async def definition(request: Request, limit: int, threads: Threads) -> JSON:
     """As `body`, for what may be large: its values are counted first, and a thread parses it then.
 
     Raises:
@@ -157,7 +157,7 @@ async def definition(request: Request, limit: int, aside: Aside) -> JSON:
     raw = await content(request, limit)
     await check_members(raw)
     if len(raw) > LARGE_BYTES:
-        return await aside.run(partial(_parsed, raw))
+        return await threads.run(partial(_parsed, raw))
     return _parsed(raw)
 
 

@@ -128,7 +128,7 @@ class Machines:
         definition = await self.definition(machine, version.number)
         doc: JSON = {"exec": _executed(definition, version.type)}
         define = partial(define_action, machine.action.name, doc, None, version.created_ms)
-        found = await self._engine.aside.weigh(definition, define)
+        found = await self._engine.threads.weigh(definition, define)
         found = replace(found, limits=machine.action.limits, version=f"0.0.{version.number}")
         # An execution is pinned to the program, so it must be there after a crash.
         programs = [program_document(program) for program in found.programs]

@@ -42,7 +42,7 @@ async def diagnosed(
 ) -> list[asl.Diagnostic]:
     """All that is found in a definition's text, by what its names stand for here; errors first."""
     diagnose = partial(asl.diagnose, definition, type=type, hooks=hooks)
-    return await api.engine.aside.weigh(definition, diagnose)
+    return await api.engine.threads.weigh(definition, diagnose)
 
 
 async def checked(definition: str, type: JSON, caller: Caller, api: StepFunctionsApi) -> str:

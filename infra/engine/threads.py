@@ -26,7 +26,7 @@ TURN_S: Final = 0.001  # after which a thread lets another have its turn
 DEFINITIONS, EXECUTIONS = "definitions", "executions"
 
 
-class Aside:
+class Threads:
     """Runs functions beside the event loop. They must not change what others see."""
 
     def __init__(self) -> None:
