@@ -43,12 +43,14 @@ class Bounds:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._families: dict[str, Family] = {}  # of roots below which something has been started
-        self._wide: dict[str, int] = {}  # what those not in memory count, if it is not one
+        self._wide: dict[
+            str, int
+        ] = {}  # the counts of executions that are not in memory, but for those that count one
 
     # --- counting ----------------------------------------------------------------------------
 
     def restored(self, live: Iterable[Lineage]) -> None:
-        """Counts what was live when the server started."""
+        """Counts the executions that were live when the server started."""
         found = {one.execution: one for one in live}
         for one in found.values():
             usage = self._parts.used(one.namespace)
@@ -73,7 +75,7 @@ class Bounds:
         self._watch(run)
 
     def returned(self, run: LiveExecution) -> None:
-        """An execution that was counted before has come back into memory."""
+        """Notes that an execution that is counted already has come back into memory."""
         run.width = self._wide.pop(run.id, 1)
         self.changed(run)
         self._watch(run)
@@ -95,7 +97,7 @@ class Bounds:
             run.width = width
 
     def left(self, run: LiveExecution) -> None:
-        """An execution has left memory, and is still live."""
+        """Notes that an execution has left memory, and is still live."""
         if run.width != 1:
             self._wide[run.id] = run.width
 
@@ -146,7 +148,7 @@ class Bounds:
         return self._families.get(root)
 
     def refused(self, run: LiveExecution) -> Failure | None:
-        """Why an execution may not start another; None when it may."""
+        """The failure if an execution may not start another; None if it may."""
         return self._refused(run, 1)
 
     def _watch(self, run: LiveExecution) -> None:

@@ -97,7 +97,7 @@ class _Check:
     def _fault(self, what: str, error: Exception) -> None:
         text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         if isinstance(error, KeyError):
-            text = f"what it refers to is missing: {error}"
+            text = f"it refers to a missing record: {error}"
         self.found.faults.append(f"{what}: {text}")
 
 

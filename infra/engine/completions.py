@@ -37,7 +37,7 @@ class Answering:
         self._recovery, self._tokens = recovery, tokens
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """A completion trigger fires: see `Engine.complete`."""
+        """Fires a completion trigger: see `Engine.complete`."""
         place = self._tokens.read(token)
         run = await self._recovery.found(place.execution)
         opened = self._waiting(run, place.fiber, place.turn)
@@ -46,7 +46,7 @@ class Answering:
         await self._answered(run, place.fiber, place.turn, opened, outcome)
 
     async def answer(self, namespace: str, token: str, outcome: Outcome) -> None:
-        """A task is answered by its token; also before the action that was given it has returned.
+        """Answers a task by its token, also before the action that got the token has returned.
 
         Raises:
             NotFoundError: when it is the token of nothing in this namespace.
@@ -59,7 +59,7 @@ class Answering:
         await self._answered(run, fiber, turn, opened, outcome)
 
     async def heartbeat(self, namespace: str, token: str) -> None:
-        """A task is still at work.
+        """Notes that a task is still at work.
 
         Raises:
             NotFoundError: when it is the token of nothing in this namespace.

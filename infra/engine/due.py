@@ -20,7 +20,7 @@ class Due:
         self._clock, self._inbox, self._alarms = clock, inbox, alarms
 
     def passed(self, run: LiveExecution, timer: Timer) -> None:
-        """So much time has passed as a fiber was to wait."""
+        """Tells a fiber that it has waited for as long as it was to wait."""
         fiber, due_ms, ahead_ms = timer
         if run.offset_ms is None:
             run.offset_ms = ahead_ms  # it was not in memory: its time goes on
@@ -31,7 +31,7 @@ class Due:
         self._inbox.deliver(run, fiber, TimerFired())
 
     def shown(self, run: LiveExecution, fiber: str) -> None:
-        """The machine's clock shows the instant that a fiber may wait for."""
+        """Tells a fiber that the machine's clock shows the instant that it waits for, if it does."""
         named_ms = self._named_ms(run, fiber)
         if named_ms is not None and named_ms <= self._clock.now_ms():
             run.now_ms(self._clock, named_ms)

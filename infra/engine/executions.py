@@ -101,9 +101,7 @@ class Executions:
             return Begun(await self._fresh(beginning), fresh=True)
         key = beginning.key
         while (other := self._beginning.get(key)) is not None:
-            await (
-                other
-            )  # two ask for the same at the same time: the second finds what the first made
+            await other  # of two calls for one name at the same time, the second finds the first's
         mine = self._beginning[key] = asyncio.get_running_loop().create_future()
         try:
             known = await self._named(key)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LETTER = "dead-letter"  # documents, by namespace and id
-CONTENT = "dead-letter-content"  # what each was called with and failed with: it may be large
+CONTENT = "dead-letter-content"  # the parameters and the error of each: they may be large
 TEXT = 500  # characters of an error that are shown in lists
 
 GIVEN_UP: Final = frozenset({
@@ -135,7 +135,7 @@ class Letters:
         self._kept: dict[str, dict[str, Letter]] = {}  # by namespace and id, the oldest first
 
     async def load(self) -> None:
-        """Reads them from the store, but for what they were called with."""
+        """Reads the letters from the store, without their parameters."""
         async for document in self._parts.store.documents(LETTER):
             letter = Letter.from_json(orjson.loads(document.body or b""))
             self._kept.setdefault(letter.namespace, {})[letter.id] = letter
@@ -146,7 +146,7 @@ class Letters:
     # --- they come ---------------------------------------------------------------------------
 
     def ended(self, run: LiveExecution, failed: Failure) -> None:
-        """Keeps a call that has ended so, if nobody waits for it and that is not its own answer."""
+        """Keeps a call that failed, if nobody waits for it and the failure is not the action's own answer."""
         unwaited = run.origin.unwaited
         if unwaited is None or failed.code == CANCELLED:
             return
@@ -201,7 +201,7 @@ class Letters:
         gathering.effects.append(partial(self._kept_now, letter))
 
     def _kept_now(self, letter: Letter) -> None:
-        """It is durable: it can be seen. The oldest go, if there are too many."""
+        """Shows a letter that is durable. The oldest go, if there are too many."""
         kept = self._kept.setdefault(letter.namespace, {})
         kept[letter.id] = letter
         surplus = [*islice(kept, max(0, len(kept) - self._parts.settings.letters))]
@@ -214,11 +214,11 @@ class Letters:
     # --- they are seen, and go -----------------------------------------------------------------
 
     def listed(self, namespace: str) -> list[Letter]:
-        """Those of a namespace, the newest first."""
+        """The letters of a namespace, the newest first."""
         return list(reversed(self._kept.get(namespace, {}).values()))
 
     def found(self, namespace: str, id: str) -> Letter:
-        """One of a namespace.
+        """A letter of a namespace.
 
         Raises:
             NotFoundError: when there is none of this id there.
@@ -240,7 +240,7 @@ class Letters:
         raise NotFoundError
 
     def remove(self, namespace: str, id: str) -> None:
-        """Removes one with the commit that gathers; it is not seen any more from now on."""
+        """Removes a letter with the next commit; it is not seen any more from now on."""
         letter = self._kept[namespace].pop(id)
         if not self._kept[namespace]:
             del self._kept[namespace]

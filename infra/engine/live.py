@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .origins import Origin
     from .stored_values import Stored
 
-FEW_FIBERS = 16  # of so many it is cheap to ask each what it holds
+FEW_FIBERS = 16  # of so few fibers it is cheap to read all values
 INLINE_BYTES = 2048  # a larger value is stored by itself
 RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
     "running", "paused", "stuck", "succeeded", "failed", "cancelled", "timed_out",
@@ -113,11 +113,11 @@ class LiveExecution:
         self.put_off: set[tuple[str, int]] = (
             set()
         )  # steps that begin when others have had their turn
-        self.terminated = False  # what it has started ends as it does: at once
-        self.width = 0  # what it counts: see `bounds`
-        self.offset_ms: int | None = None  # what its time is ahead of the machine's elapsed time
+        self.terminated = False  # the executions that it started end at once, too
+        self.width = 0  # its count: see `bounds`
+        self.offset_ms: int | None = None  # its time, less the machine's elapsed time
         self.stuck_ms = 0  # since when
-        self.redriven_ms = 0  # when it was taken up again for the last time
+        self.redriven_ms = 0  # when it was redriven for the last time
         self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
         self.held: set[str] = set()  # steps that were not sent because the server was stopping
         self.unsettled = 0  # changes of it that are not committed yet

@@ -44,7 +44,7 @@ MOST = 1_000_000
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between executions, when much waits to be carried out
 VISIT_AGAIN_S = 0.5  # before the second attempt to load an execution for a visit
-AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
+AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load an execution that cannot be loaded
 
 Visit: TypeAlias = "Callable[[LiveExecution], None]"
 Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that was due
@@ -175,7 +175,7 @@ class Recovery:
                 if late[1] is not None:
                     failed.append(late)
             if self._tick.crowded:
-                await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
+                await asyncio.sleep(CROWDED_S)  # noqa: TID251  effects that wait are carried out first
         return failed
 
     async def _recover_late(self, execution: str, timer: Timer | None) -> None:

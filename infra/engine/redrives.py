@@ -119,7 +119,7 @@ class Redrives:
                 try:
                     return await self._redriven(saved.execution, None)
                 except RedriveError:
-                    return None  # it failed by what its program decides: it begins anew
+                    return None  # its own program decided the failure: it begins anew
         return None
 
 

@@ -87,7 +87,7 @@ class Restoring:
         return run
 
     def _root(self, execution: str) -> str:
-        """Of one that was stored by an earlier version, or is a root itself."""
+        """The root of an execution whose row does not name it: an earlier version stored it, or it is the root."""
         while (live := self.lineages.get(execution)) is not None and live.root != execution:
             execution = live.root
         return execution

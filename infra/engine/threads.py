@@ -57,7 +57,7 @@ class Threads:
         self.done += 1
 
     async def weigh(self, given: JSON, function: Callable[[], T]) -> T:
-        """As `run`, if what the function is given is large; else at once."""
+        """Runs a function on a thread if its input is large, else at once."""
         if is_large(given):
             return await self.run(function)
         return function()

@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the next commit may begin
 TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
-TURNS_US, TURNS = 4_000.0, 2_000  # of it, before what has gathered is committed
-CROWDED = 2_000  # effects that wait: then none is added by what was put off
+TURNS_US, TURNS = 4_000.0, 2_000  # of it, before the next commit
+CROWDED = 2_000  # effects that wait: then put-off work adds none
 DEADLINE_S = 1.5  # of a commit, until nobody is kept waiting for it
 GRACE_S = 0.4  # in which an attempt that is under way may still say that it has failed
 RETRY_S = 0.25  # between attempts to commit, when the store fails
@@ -46,7 +46,7 @@ NOT_NOW = (
     "The server cannot store anything just now. Nothing of this call is kept: send it again later."
 )
 IN_DOUBT = (
-    "The server cannot store anything just now. What this call has asked for is kept in memory and "
+    "The server cannot store anything just now. It keeps the change of this call in memory; the change "
     "takes effect when the store works again, unless the server stops before."
 )
 
@@ -78,13 +78,13 @@ class Tick:
         self._units: list[Unit] = []  # those that may be refused
         self._batch: list[Unit] = []  # those that are being committed
         self._put_off: FairQueue[Callable[[], None]] = FairQueue()
-        self._effects: deque[Callable[[], None]] = deque()  # of what is committed
+        self._effects: deque[Callable[[], None]] = deque()  # of committed units
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
         self._evaluating = 0
         self._committing = False
         self._trying = False  # whether an attempt to commit is under way
-        self._doubtful = False  # whether one may have done what it was to do
+        self._doubtful = False  # whether an attempt may have succeeded
         self._failing = False  # whether the last attempt failed
         self.healthy = True
         self.commits = 0
@@ -275,7 +275,7 @@ class Tick:
             self._take_effect()
             if not self._effects:
                 self._news.clear()
-            await asyncio.sleep(0)  # noqa: TID251  what has gathered meanwhile can be committed
+            await asyncio.sleep(0)  # noqa: TID251  the next commit may begin
 
     def _take_effect(self) -> None:
         """Carries out some of the effects of committed units, in order."""

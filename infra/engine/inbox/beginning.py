@@ -37,7 +37,7 @@ class Starts:
         self._defined: set[tuple[str, str]] = set()  # hashes of stored programs and definitions
 
     def called(self, id: str, beginning: Beginning) -> Work:
-        """One of its namespace's calls."""
+        """Begins a call of a namespace."""
         action, value = beginning.action, beginning.input
         program = program_of(action, value)
         about = dict(beginning.about)
@@ -63,7 +63,7 @@ class Starts:
         return run, self._begun(run, value)
 
     def nested(self, run: LiveExecution, parent: Parent, action: Action, command: Invoke) -> Work:
-        """A step of another execution, which waits for it."""
+        """Begins a step of another execution, which waits for it."""
         value = given(action, command.params)
         program = program_of(action, value)
         origin = Origin(
@@ -83,7 +83,7 @@ class Starts:
         return child, self._begun(child, value)
 
     def beside(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
-        """A part of another execution, which does not wait for it.
+        """Begins a part of another execution, which does not wait for it.
 
         With `later` it is stored, and runs when the others have had their turn. When there is too much
         already it fails at once: its record says why.
