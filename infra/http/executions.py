@@ -85,7 +85,7 @@ async def resume_execution(request: Request, api: Api) -> Json:
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
+    given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.threads)
     composition = requests.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")

@@ -35,8 +35,10 @@ from ..stepfunctions import (
     DirectoryObjects,
     HttpTasks,
     ItemsInvoker,
+    MachineHooks,
     Machines,
     Places,
+    Records,
     StepFunctions,
 )
 from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
@@ -48,13 +50,14 @@ from .retention import Retention
 from .system import system_entities
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from ...actions import Clock, Invoker, Store
     from ...actions.runtimes import Sandbox
     from ...adapters import Completions
     from ...composer import Outcome
     from ..aws import Registry
+    from ..engine import Companion
     from ..settings import Settings
 
 log = logging.getLogger(__name__)
@@ -134,10 +137,12 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         integrations = await stack.enter_async_context(Integrations(registry, clock))
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
-        engine = _engine(record, known, clock, settings)
+        records = Records(store, settings.aws_account)
+        engine = _engine(record, known, clock, settings, (records.beside, feeds.beside))
         _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
-        machines = await _machines(store, engine, settings)
+        machines = Machines(records, engine)
+        await machines.load()
         activities.begin(engine)
         stack.callback(feeds.end)
         going = await _going(engine, feeds, paused=settings.paused)
@@ -186,7 +191,11 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
 
 
 def _engine(
-    record: _Record, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
+    record: _Record,
+    invokers: Mapping[str, Invoker],
+    clock: Clock,
+    settings: Settings,
+    companions: Sequence[Companion] = (),
 ) -> Engine:
     """An engine that takes up nothing before it is told to."""
     return Engine(
@@ -196,6 +205,8 @@ def _engine(
         ids=RandomIds(),
         settings=_engine_settings(settings, record.namespaces),
         secret=record.secret,
+        hooks=MachineHooks(Arns(settings.aws_region, settings.aws_account)),
+        companions=companions,
         paused=True,
     )
 
@@ -234,12 +245,6 @@ async def _activities(store: Store, clock: Clock) -> Activities:
     activities = Activities(store, clock)
     await activities.load()
     return activities
-
-
-async def _machines(store: Store, engine: Engine, settings: Settings) -> Machines:
-    machines = Machines(store, engine, settings.aws_account)
-    await machines.load()
-    return machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +309,6 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
         quotas=namespaces.quotas,
         nesting=settings.nesting,
         result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
-        arns=Arns(settings.aws_region, settings.aws_account),
         letters=settings.dead_letters,
     )
 

@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import logging
 import secrets
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,13 +36,13 @@ from ...actions import (
     scheduled,
 )
 from ...composer import APPLICATION_ERROR, Error, Failure, Name, Success
-from ..engine import Timers
+from ..engine import Attachment, Timers
 from ..http import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from ...actions import Clock, Definition, Invocation, Store
+    from ...actions import Change, Clock, Invocation, Store
     from ...composer import JSON
     from ..engine import Engine
 
@@ -91,7 +92,6 @@ class Feeds:
     async def begin(self, engine: Engine) -> None:
         """Fires the triggers of an engine that runs, beginning with those whose time was missed."""
         self._engine = engine
-        engine.registry.gone = self._forget
         now_ms = self._clock.now_ms()
         for key, doc in await self._kept(SCHEDULE):
             self._take(key, Schedule.from_json(doc).caught_up(now_ms))
@@ -287,21 +287,23 @@ class Feeds:
                 raise UnauthorizedError(f"The header {SIGNATURE} does not fit the body.")
         return await self._engine.firing.fire(Name.parse(key), _payload(body))
 
-    def _forget(self, entity: Definition) -> None:
-        """A trigger is gone: so is what fires it."""
-        key = str(entity.name)
-        if not isinstance(entity, Trigger):
-            return
-        dropped = [
-            Document(kind=kind, key=key, body=None)
-            for kind, gone in (
-                (SCHEDULE, self._schedules.pop(key, None)),
-                (WEBHOOK, self._webhooks.pop(key, None)),
-            )
-            if gone is not None
-        ]
-        if dropped:
-            self._run(self._commit(dropped))
+    def beside(self, change: Change) -> Attachment:
+        """Goes with a change to the catalog: once a trigger is gone, so is what fires it."""
+        gone = [entity for entity in change.gone if isinstance(entity, Trigger)]
+        return Attachment(applied=partial(self._forget, gone))
+
+    def _forget(self, triggers: list[Trigger]) -> None:
+        for key in [str(trigger.name) for trigger in triggers]:
+            dropped = [
+                Document(kind=kind, key=key, body=None)
+                for kind, gone in (
+                    (SCHEDULE, self._schedules.pop(key, None)),
+                    (WEBHOOK, self._webhooks.pop(key, None)),
+                )
+                if gone is not None
+            ]
+            if dropped:
+                self._run(self._commit(dropped))
 
 
 async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:

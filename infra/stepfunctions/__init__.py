@@ -2,9 +2,11 @@
 
 from .activities import ACTIVITY, Activities
 from .api import STEP_FUNCTIONS, StepFunctionsApi, operations
+from .contexts import MachineHooks
 from .integrations import AwsIntegrations, Call, HttpTasks, StepFunctions
 from .items import ITEMS, LIMIT_MS, READ, WRITE, DirectoryObjects, ItemsInvoker, Places
 from .machines import Machines
+from .records import Records
 
 __all__ = [
     "ACTIVITY",
@@ -19,8 +21,10 @@ __all__ = [
     "DirectoryObjects",
     "HttpTasks",
     "ItemsInvoker",
+    "MachineHooks",
     "Machines",
     "Places",
+    "Records",
     "StepFunctions",
     "StepFunctionsApi",
     "operations",

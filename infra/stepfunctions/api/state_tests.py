@@ -43,13 +43,13 @@ async def test_state(params: Parameters, caller: Caller, api: StepFunctionsApi) 
     )
     try:
         begin = partial(asl.begin_test, dict(params), execution_input(params.get("input")), around)
-        begun = await api.engine.aside.run(begin)
+        begun = await api.engine.threads.run(begin)
     except asl.RefusedTestError as error:
         raise AwsError(error.code, str(error)) from error
     if not isinstance(begun, asl.StateTest):
         return begun
     performed = await _performed(begun.task, caller, api)
-    return await api.engine.aside.run(partial(begun.finish, performed))
+    return await api.engine.threads.run(partial(begun.finish, performed))
 
 
 def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:

@@ -1,4 +1,4 @@
-"""Dead letters as their namespace deals with them: they are seen, sent again, and removed."""
+"""The dead letters of a namespace: listed, retried and removed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from .inbox.pending import called
 if TYPE_CHECKING:
     from ...composer import JSON
     from .inbox.inbox import Inbox
-    from .letters import Letter
+    from .letters import Letter, Letters
     from .redrives import Redrives
     from .shared import Parts
     from .tick import Tick
 
 
 class DeadLetters:
-    """What can be asked about the dead letters of a namespace."""
+    """Lists, shows, retries and removes the dead letters of a namespace."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, redrives: Redrives) -> None:
+    def __init__(
+        self, parts: Parts, tick: Tick, inbox: Inbox, letters: Letters, redrives: Redrives
+    ) -> None:
         self._parts, self._tick = parts, tick
-        self._inbox, self._redrives = inbox, redrives
-        self._letters = inbox.letters
+        self._inbox, self._letters, self._redrives = inbox, letters, redrives
 
     def __len__(self) -> int:
         return len(self._letters)
 
     def list(self, namespace: str) -> list[dict[str, JSON]]:
-        """Those of a namespace, the newest first."""
+        """The letters of a namespace, the newest first."""
         return [letter.shown() for letter in self._letters.listed(namespace)]
 
     def called(self, namespace: str, id: str) -> tuple[str, str]:
@@ -43,7 +44,7 @@ class DeadLetters:
         return letter.target, letter.owner
 
     async def get(self, namespace: str, id: str) -> dict[str, JSON]:
-        """One, with what it was called with.
+        """A letter, with the parameters of its call.
 
         Raises:
             NotFoundError: when there is none of this id in the namespace.
@@ -54,7 +55,7 @@ class DeadLetters:
         return shown if letter.execution else {**shown, "params": params}
 
     async def retry(self, namespace: str, id: str) -> str:
-        """Sends one again, by which it is none any more. Returns the activation, which is durable.
+        """Retries the call of a letter and removes the letter. Returns the activation, which is durable.
 
         An execution is redriven from where it failed. Anything else is invoked anew, in the commit
         that removes the letter.
@@ -84,7 +85,7 @@ class DeadLetters:
         return activation
 
     async def remove(self, namespace: str, id: str) -> dict[str, JSON]:
-        """Removes one; that is durable when this returns. Returns what it was.
+        """Removes a letter; that is durable when this returns. Returns the letter.
 
         Raises:
             NotFoundError: when there is none of this id in the namespace.
@@ -97,7 +98,7 @@ class DeadLetters:
         return letter.shown()
 
     async def clear(self, namespace: str) -> None:
-        """Removes all of a namespace, which is to be no more."""
+        """Removes all letters of a namespace that is being removed."""
         letters = self._letters.listed(namespace)
         if letters:
             accepted = self._tick.durable()
@@ -106,6 +107,6 @@ class DeadLetters:
             await accepted
 
     def _gone(self, letter: Letter) -> None:
-        """Removes one, unless somebody else has."""
+        """Removes a letter, unless somebody else has."""
         if any(other.id == letter.id for other in self._letters.listed(letter.namespace)):
             self._letters.remove(letter.namespace, letter.id)

@@ -1,6 +1,6 @@
-"""What takes long to check or to write runs on a thread, so that nobody else waits for it.
+"""Work that takes long runs on a thread, so that nobody else waits for it.
 
-It is Python all the same, of which only one thread runs at a time: the event loop gets its turn after each
+Python runs one thread at a time: the event loop gets its turn after each
 `TURN_S`. Such work is done one piece after another, so that a hundred requests at once cost others no more
 of each turn than one. Definitions and executions have a lane each, so they do not wait for each other.
 """
@@ -26,7 +26,7 @@ TURN_S: Final = 0.001  # after which a thread lets another have its turn
 DEFINITIONS, EXECUTIONS = "definitions", "executions"
 
 
-class Aside:
+class Threads:
     """Runs functions beside the event loop. They must not change what others see."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Aside:
         self.done = 0
 
     async def run(self, function: Callable[[], T], lane: str = DEFINITIONS) -> T:
-        """What a function returns or raises; the loop goes on meanwhile."""
+        """Runs a function on a thread, while the event loop goes on. Returns or raises what the function does."""
         async with self._turns[lane]:
             self._begin()
             try:
@@ -57,12 +57,12 @@ class Aside:
         self.done += 1
 
     async def weigh(self, given: JSON, function: Callable[[], T]) -> T:
-        """As `run`, if what the function is given is large; else at once."""
+        """Runs a function on a thread if its input is large, else at once."""
         if is_large(given):
             return await self.run(function)
         return function()
 
 
 def is_large(value: JSON) -> bool:
-    """Whether a value is so large that it should not be gone over in the event loop."""
+    """True if a value is too large to be walked in the event loop."""
     return measured(value, LARGE_BYTES) > LARGE_BYTES
