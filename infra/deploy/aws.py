@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import Code
 from .bundles import BundleError, checked, write_core, write_zip
-from .hosted.states import MARGIN_MS
-from .hosted.writing import ROW_BYTES
+from .hosted.changes import ROW_BYTES
+from .hosted.execution_state import MARGIN_MS
 from .yaml import to_yaml
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
 
 
 def _keys(parts: Parts) -> dict[str, str]:
-    """How each action's function is called: letters and digits, none twice."""
+    """The name of each action's function: letters and digits, none twice."""
     keys: dict[str, str] = {}
     for name in parts.actions:
         words = re.findall(r"[A-Za-z0-9]+", name.removeprefix("/_/"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import Code
 from .bundles import BundleError, checked, write_core
-from .hosted.running import VALUE_BYTES
+from .hosted.user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,14 +147,14 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
 
 
 def storage_of(name: str) -> str:
-    """What the names of a bundle's tables and queues begin with: its own, so that bundles may share an account."""
+    """The prefix of a bundle's tables and queues: its own, so that bundles may share an account."""
     digest = sha256(name.encode()).hexdigest()[:6]
     letters = re.sub(r"[^a-z0-9]+", "", name.lower())[: MAX_STORAGE - len(digest) - 1]
     return f"x{letters}{digest}"
 
 
 def _code(parts: Parts) -> dict[str, dict[str, str]]:
-    """Where the code of each action stands, and what of it is called."""
+    """The file and the main function of each action."""
     code = {}
     for full, action in parts.actions.items():
         assert isinstance(action.exec, Code)  # noqa: S101  it has been checked

@@ -1,4 +1,4 @@
-"""What every target's bundle is made of: programs, actions, and the code that conducts them there."""
+"""The parts of every target's bundle: programs, actions, and the code that conducts them there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...actions import PYTHON, Action, Code, define_action
 from ...composer import CompositionError, Error, Name, compile
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Program
 
+Definition: TypeAlias = "dict[str, Any]"
+"""The definition of an action in the form of the HTTP API, as the DSL or the command line made it."""
+
 PACKAGE = Path(__file__).parents[2]  # xingqiao: in a bundle its parts stand as they do here
 HOSTED = Path(__file__).parent / "hosted"
 EARLIER = ("composer", "hosted")  # folders of bundles made before there was one package
@@ -31,7 +34,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # of what is zipped: the same files give the same
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
-# What no target conducts without a server: there is nobody to ask, or nothing that keeps it.
+# Instructions that no target conducts without a server.
 _REFUSED = {
     "Operate": "entities are kept by a server",
     "Open": "transactions need entities, which are kept by a server",
@@ -41,15 +44,15 @@ _REFUSED = {
 
 
 class BundleError(Error):
-    """What cannot be bundled; the text names the part, and says why."""
+    """A part that cannot be bundled; the text names the part and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is to be bundled: compositions, and documents of actions, by name."""
+    """The source of a bundle: compositions, and definitions of actions, by name."""
 
     compositions: Mapping[str, Composition]
-    actions: Mapping[str, dict[str, JSON]]
+    actions: Mapping[str, Definition]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Parts:
     actions: dict[str, Action]
 
     def deployed(self) -> dict[str, JSON]:
-        """What `hosted.Deployed.from_json` reads."""
+        """The document that `hosted.Deployed.from_json` reads."""
         return {
             "programs": {name: program.to_json() for name, program in self.programs.items()},
             "actions": {name: _settings(action) for name, action in self.actions.items()},
@@ -77,10 +80,10 @@ def _settings(action: Action) -> dict[str, JSON]:
 
 
 def checked(source: Source, target: str) -> Parts:
-    """The parts of a source that conducts itself: nothing that it names is missing.
+    """The parts of a source for a hosted conductor: nothing that it names is missing.
 
     Raises:
-        BundleError: naming the part that the target cannot run.
+        BundleError: the target cannot run a part, which the text names.
     """
     if not source.compositions:
         raise BundleError("there is no composition to bundle: an action alone needs no conductor")
@@ -106,7 +109,7 @@ def _program(name: str, composition: Composition) -> Program:
         raise BundleError(f"composition {name}: {error}") from error
 
 
-def _action(name: str, document: dict[str, JSON]) -> Action:
+def _action(name: str, document: Definition) -> Action:
     try:
         return define_action(Name.parse(name), document, None, 0)
     except Error as error:
@@ -119,7 +122,8 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
             f"composition {name!r}: its name is a part of a URL there: "
             "give it one of letters, digits, '_' and '-'"
         )
-    for step in program.to_json()["instructions"]:
+    compiled: dict[str, Any] = program.to_json()
+    for step in compiled["instructions"]:
         where = f"composition {name}, {step.get('path') or step['op'].lower()}"
         if why := _REFUSED.get(step["op"]):
             raise BundleError(f"{where}: {target} cannot run it: {why}")
@@ -134,7 +138,7 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
                 f"composition {name}: {target} needs the code of {action}: define it in the file"
             )
     for function in program.functions.values():
-        _check_code(f"composition {name}, an inline function", function["kind"], target)
+        _check_code(f"composition {name}, an inline function", str(function["kind"]), target)
 
 
 def _check_action(name: str, action: Action, target: str) -> None:
@@ -160,14 +164,14 @@ def _check_code(what: str, kind: str, target: str) -> None:
 # --- files -------------------------------------------------------------------------------------
 
 
-def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]) -> None:
-    """Writes what stands around the programs: `xingqiao` and `deployed.json`.
+def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection[str]) -> None:
+    """Writes the code around the programs, `xingqiao`, and `deployed.json`.
 
     The package `xingqiao` of a bundle has `composer`, the named modules of `hosted`, and those that they
     import, all under the names that they have here.
 
-    The library that reads paths with wildcards and filters comes along when a program has such a path:
-    that is found out by taking the programs in, there, with nothing else.
+    The library for paths with wildcards and filters is added if a program has such a path: loading the
+    programs there, with nothing else, shows that.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*EARLIER, "xingqiao"):
@@ -186,10 +190,10 @@ def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]
         shutil.copyfile(HOSTED / f"{name}.py", hosted / f"{name}.py")
     (folder / "deployed.json").write_text(json.dumps(deployed, indent=1, sort_keys=True) + "\n")
     shutil.rmtree(folder / "jsonpath", ignore_errors=True)
-    error = _takes_in(folder)
+    error = _load_error(folder)
     if "jsonpath" in error:
         _bring("jsonpath", "python-jsonpath", folder)
-        error = _takes_in(folder)
+        error = _load_error(folder)
     if error:
         raise BundleError(f"{folder}: what was written does not load: {error.splitlines()[-1]}")
 
@@ -209,7 +213,7 @@ def _closed(modules: Collection[str]) -> list[str]:
 
 
 def write_zip(folder: Path, archive: Path) -> None:
-    """All files of a folder in one archive."""
+    """Writes all files of a folder into one archive."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
@@ -234,15 +238,15 @@ def _bring(package: str, distribution: str, folder: Path) -> None:
             shutil.copyfile(file.locate(), folder / package / file.name)
 
 
-_TAKE_IN = (
+_LOAD = (
     "import json, sys; sys.path.insert(0, sys.argv[1]); "
     "from xingqiao.infra.deploy.hosted.ports import Deployed; "
     "Deployed.from_json(json.load(open(sys.argv[1] + '/deployed.json', encoding='utf-8')))"
 )
 
 
-def _takes_in(folder: Path) -> str:
-    """What goes wrong when the programs are taken in with nothing but the standard library."""
-    command = [sys.executable, "-I", "-S", "-B", "-c", _TAKE_IN, str(folder)]
+def _load_error(folder: Path) -> str:
+    """The error of loading the programs with nothing but the standard library; "" if there is none."""
+    command = [sys.executable, "-I", "-S", "-B", "-c", _LOAD, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
     return done.stderr

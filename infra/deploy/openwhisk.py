@@ -1,6 +1,6 @@
 """Bundles for OpenWhisk hosts: each composition is one conductor action, a zip that needs nothing else.
 
-What a conductor action cannot do is refused here, when bundling, with the part that asks for it.
+A composition with a part that a conductor action cannot do is refused here, when it is bundled.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from ...composer import Composition, CompositionError, compile
 from .bundles import BundleError, write_core, write_zip
-from .hosted.running import VALUE_BYTES
+from .hosted.user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...composer import JSON
-    from .bundles import Source
+    from .bundles import Definition, Source
 
 KIND = "python:3.11"  # the least that `composer` runs on
 MAX_COMPONENTS = 50
@@ -117,8 +116,8 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
     return [f"cd {folder}", *commands]
 
 
-def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
-    """Writes the file that an action is made of, if any; what the command says of it."""
+def _action(name: str, document: Definition, folder: Path) -> list[str]:
+    """Writes the file of an action, if it has one. Returns the arguments of the command for it."""
     if any(note["key"] == "entity" for note in document.get("annotations", ())):
         raise BundleError(f"action {name}: {_ENTITIES}")
     execution = document["exec"]
@@ -137,12 +136,12 @@ def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
     return [file, "--kind", KIND if kind == "python:3" else kind, *main]
 
 
-def _is_sequence(document: dict[str, JSON]) -> bool:
+def _is_sequence(document: Definition) -> bool:
     return "components" in document["exec"]
 
 
-def _options(document: dict[str, JSON]) -> Iterator[str]:
-    """Options of the command for what else a document says."""
+def _options(document: Definition) -> Iterator[str]:
+    """The options of the command for the other fields of a definition."""
     for option, limit in (("timeout", "timeout"), ("memory", "memory"), ("logsize", "logs")):
         if limit in document.get("limits", {}):
             yield from (f"--{option}", str(document["limits"][limit]))
@@ -160,7 +159,7 @@ def _file(name: str, suffix: str) -> str:
 
 
 def _write_conductor(name: str, composition: Composition, archive: Path) -> None:
-    """Writes a zip with all that one composition takes to be conducted."""
+    """Writes a zip with one composition and its conductor."""
     try:
         program = compile(composition)
     except CompositionError as error:
@@ -175,10 +174,10 @@ def _write_conductor(name: str, composition: Composition, archive: Path) -> None
 
 
 def _check(name: str, composition: Composition) -> None:
-    """Looks whether a conductor action can do all parts of a composition.
+    """Checks that a conductor action can do all parts of a composition.
 
     Raises:
-        BundleError: naming the first one that it cannot do, and why.
+        BundleError: it cannot; the text names the first such part and the reason.
     """
     left = [("", composition)]
     while left:
@@ -191,7 +190,7 @@ def _check(name: str, composition: Composition) -> None:
 
 
 def _refusal(part: Composition) -> str | None:
-    """Why a conductor action cannot do this part, leaving aside those in it; None when it can."""
+    """The reason why a conductor action cannot do this part, apart from parts in it; None if it can."""
     arguments = part.arguments
     if part.type == "retry" and arguments["delay"]:
         return f"a 'delay' cannot be waited for: {_CLOCK}"

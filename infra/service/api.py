@@ -1,4 +1,4 @@
-"""What the endpoints have at hand, out of a running service: for the server and for the embedded door."""
+"""The API of Step Functions over a running service, for the server and for an embedded engine."""
 
 from __future__ import annotations
 

@@ -87,33 +87,32 @@ class Service:
 
 @dataclass(slots=True)
 class Going:
-    """Whether a service goes on: one that was started with `paused` does when it is told to."""
+    """Resumes a service that was started with `paused`."""
 
     engine: Engine
     feeds: Feeds
     resumed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def resume(self) -> None:
-        """Takes up what was under way, and fires what is due."""
+        """Resumes executions under way, and fires triggers that are due."""
         if not self.resumed.is_set():
             self.resumed.set()
             self.engine.recovery.begin()
             await self.feeds.begin(self.engine)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """Hands in an answer that has come by a queue, once the service goes on."""
+        """Delivers an answer that came by a queue, once the service is resumed."""
         await self.resumed.wait()
         await self.engine.complete(token, outcome)
 
 
 @asynccontextmanager
 async def open_service(settings: Settings) -> AsyncIterator[Service]:
-    """Opens the store, starts what runs actions, and recovers what was under way.
+    """Opens the store, starts the workers, and recovers executions under way.
 
     Raises:
-        StoreError: when the store cannot be opened.
-        SandboxError: when the isolation that is asked for cannot be had, or does not do for the
-            namespaces that there are.
+        StoreError: the store cannot be opened.
+        SandboxError: the configured isolation is not available, or not enough for the namespaces.
     """
     clock = SystemClock()
     sandbox = open_sandbox(settings)
@@ -171,10 +170,10 @@ async def _going(engine: Engine, feeds: Feeds, *, paused: bool) -> Going:
 
 @asynccontextmanager
 async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
-    """The executions of a directory that no server uses: to be read and ended; nothing of them goes on.
+    """Opens the executions of a directory that no server uses, to read or end them; none of them goes on.
 
     Raises:
-        StoreError: when there is no store, a server uses it, or it cannot be opened.
+        StoreError: there is no store, a server uses it, or it cannot be opened.
     """
     if settings.data is None or not (settings.data / FILE).is_file():
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
@@ -188,7 +187,7 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
 def _engine(
     record: _Record, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
 ) -> Engine:
-    """An engine that takes up nothing before it is told to."""
+    """An engine that resumes nothing by itself."""
     return Engine(
         record.store,
         invokers,
@@ -201,7 +200,7 @@ def _engine(
 
 
 def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
-    """Puts in the catalog what every service has."""
+    """Adds the packages of every service to the catalog."""
     engine.catalog.integrations = integrations.knows
     for entity in system_entities(clock):
         engine.catalog.apply(Change(entity, (entity,)))
@@ -244,7 +243,7 @@ async def _machines(store: Store, engine: Engine, settings: Settings) -> Machine
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a service stands on. `gone` is set when another server has taken the store over."""
+    """The store of a service, and what was read from it. `gone` is set when another server took it over."""
 
     store: Store
     gone: asyncio.Event
@@ -254,7 +253,7 @@ class _Record:
 
 @asynccontextmanager
 async def _recorded(settings: Settings, clock: Clock) -> AsyncIterator[_Record]:
-    """The store, sealed unless it is gone with this process; and the namespaces in it, to be loaded."""
+    """Opens the store, encrypted unless it is in memory, and its namespaces, not loaded yet."""
     async with AsyncExitStack() as stack:
         store: Store
         gone = asyncio.Event()
@@ -278,9 +277,9 @@ def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Lets Python look for garbage in circles less often: a step makes many objects, and none of that.
+    """Has Python collect cyclic garbage less often: a step makes many objects, and no cycles.
 
-    What is loaded by now stays, and is not looked through again.
+    Objects that are loaded by now are never collected.
     """
     before = gc.get_threshold()
     gc.collect()
@@ -310,7 +309,7 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
 
 
 def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Clock) -> ItemsInvoker:
-    """What distributed Maps read from and write to."""
+    """The places that distributed Maps read from and write to."""
     directory = None if settings.items_dir is None else DirectoryObjects(settings.items_dir)
     on_s3 = objects_on_s3(clouds.egress, clock, settings.items_bytes, settings.items_url)
     places = Places(directory, on_s3, clouds.authorizers, secrets)
@@ -333,7 +332,7 @@ def _registry(
 
 
 def _modules_home(settings: Settings) -> Path:
-    """Where modules for Node.js are kept: with the data, or for all that have none, with the user."""
+    """The directory of modules for Node.js: in the data directory, or if there is none, in the user's."""
     if settings.node_modules is not None:
         return settings.node_modules
     if settings.data is not None:
@@ -360,7 +359,7 @@ async def _secrets(store: Store, clock: Clock, settings: Settings) -> SecretStor
 
 
 async def _secret(store: Store) -> bytes:
-    """What this service signs tokens with: made at its first start, and kept."""
+    """The secret that signs the service's tokens; made at its first start, and stored."""
     async for document in store.documents(SECRET):
         if document.body is not None:
             return document.body

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, Call
 from ...composer import ActionFunction, Error, Failure, Name
@@ -63,7 +63,7 @@ class Embedded:
                 self.register(definition)
             else:
                 await self.put(defined, definition)
-        document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
+        document: JSON = {"exec": {"kind": "composition", "composition": composition.to_json()}}
         await self.put(name, document)
 
     async def put(self, name: str, document: JSON) -> None:
@@ -99,7 +99,7 @@ class Embedded:
 
     async def history(self, id: str) -> list[dict[str, JSON]]:
         """All history entries so far of a composition's execution."""
-        entries: list[dict[str, JSON]] = []
+        entries: list[dict[str, Any]] = []
         while True:
             after = entries[-1]["seq"] if entries else 0
             page = await self.engine.records.history(NAMESPACE, id, after=after, limit=PAGE)

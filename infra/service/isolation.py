@@ -72,7 +72,7 @@ def open_places(settings: Settings, sandbox: Sandbox) -> Iterator[tuple[Sandbox,
 
 
 def limits_of(sandbox: Sandbox) -> str:
-    """How the limits of workers are kept, in one line."""
+    """One line about how the limits of workers are enforced."""
     kept = Kept() if sandbox.groups is None else sandbox.groups.kept
     parts = {
         "memory": kept.memory,

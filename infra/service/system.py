@@ -127,7 +127,7 @@ def _lines(params: Params) -> list[JSON] | None:
     return lines if isinstance(lines, list) and len(lines) <= MAX_LINES else None
 
 
-_NO_LINES = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
+_NO_LINES: dict[str, JSON] = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
 
 
 def _cat(params: Params) -> JSON:
@@ -175,7 +175,7 @@ def _split(params: Params) -> JSON:
     payload, separator = params.get("payload"), params.get("separator", "\n")
     if not isinstance(payload, str) or not isinstance(separator, str) or not separator:
         return {"error": "'payload' and 'separator' must be texts"}
-    return {"lines": payload.split(separator), "payload": payload}
+    return {"lines": [*payload.split(separator)], "payload": payload}
 
 
 def _greeting(params: Params) -> JSON:

@@ -18,10 +18,10 @@ import boto3
 from botocore.config import Config
 
 from .aws_table import DynamoTable
-from .conducting import Conductor, LaterError
+from .conductor import Conductor, LaterError
+from .endpoints import Answer, Request, serve
 from .ports import Deployed, Invocation, Note
-from .serving import Answer, Request, serve
-from .wrapping import crashed
+from .wrapper import crashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,7 +88,7 @@ class AwsOutbox:
         """The message that the queue brings; None when it stood in the table, and is too old to be there."""
         if LARGE not in message:
             return message
-        text = self._table.message(message[LARGE])
+        text = self._table.message(str(message[LARGE]))
         if text is None:
             log.error("the message %s is not in the table any more", message[LARGE])
             return None

@@ -140,7 +140,7 @@ class DynamoTable:
         self._remove(id, [_unsent(version, at) for at in range(count)])
 
     def keep_message(self, text: str, now_ms: int) -> str:
-        """Keeps the text of a message for as long as a queue may. Its id."""
+        """Stores the text of a message for as long as a queue keeps one. Returns its id."""
         id = f"{MESSAGE}{secrets.token_hex(16)}"
         expires = {"N": str(now_ms // 1000 + MESSAGE_S)}
         item = {**_key(id, HEAD), "text": {"S": text}, "expires": expires}
@@ -148,7 +148,7 @@ class DynamoTable:
         return id
 
     def message(self, id: str) -> str | None:
-        """The text of a message; None when it is not there."""
+        """Returns the text of a message; None if it is not there."""
         items = self._items(
             KeyConditionExpression="id = :id",
             ExpressionAttributeValues={":id": {"S": id}},
@@ -191,7 +191,7 @@ def _unsent(version: int, piece: int) -> str:
     return f"{UNSENT}{version}:{piece}"
 
 
-def _head(change: Change, left: dict[str, JSON] | None) -> dict[str, Any]:
+def _head(change: Change, left: dict[str, str] | None) -> dict[str, Any]:
     """The update of an execution's head: everything but the other fibers. `left` is what it is to send."""
     values: dict[str, Any] = {"version": {"N": str(change.version)}}
     names: dict[str, str] = {}
@@ -237,7 +237,7 @@ def _head(change: Change, left: dict[str, JSON] | None) -> dict[str, Any]:
 
 
 def _is_refused(error: ClientError) -> bool:
-    """Whether another has written this version, or is about to."""
+    """True if another conductor has written this version, or is about to."""
     code = error.response["Error"]["Code"]
     if code == "TransactionCanceledException":
         reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", ())]
@@ -246,7 +246,7 @@ def _is_refused(error: ClientError) -> bool:
 
 
 def _is_too_large(error: ClientError) -> bool:
-    """Whether a write is more than the table takes. AWS says so in words only."""
+    """True if a write is too large for the table. AWS says so in words only."""
     said = [error.response["Error"], *error.response.get("CancellationReasons", ())]
     return any(
         one.get("Code") in _INVALID and "size" in str(one.get("Message")).lower() for one in said

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func  # at run time: the worker reads the annotations
 
+from .action_message import ActionMessage
 from .azure_account import Account, queue_name
 from .azure_outbox import ACTIONS, COMPLETIONS, AzureOutbox
 from .azure_table import AzureTable
-from .conducting import Conductor, LaterError
+from .conductor import Conductor, LaterError
+from .endpoints import Request, serve
 from .ports import Deployed, Note
-from .serving import Request, serve
-from .wrapping import Wrapped, crashed, is_late
+from .wrapper import Wrapped, crashed, is_late
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,7 +112,7 @@ class Hosted:
         if delivery == 1 and is_late(message, self._clock.now_ms()):
             self._outbox.forget(body)
             return
-        name = message["action"]
+        name = ActionMessage.from_json(message).action
         most = 1 if self._deployed.actions[name].at_most_once else DELIVERIES
         if delivery > most:
             text = f"{name} has begun {most} times without coming to an end"

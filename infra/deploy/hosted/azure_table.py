@@ -193,7 +193,7 @@ def _version(version: int) -> str:
 
 
 def _unsent_rows(change: Change) -> list[Row]:
-    """What is to be sent, in so many rows as it takes."""
+    """The rows of the messages to send."""
     if not change.unsent:
         return []
     pieces = [*pieces_of({"at": change.at_ms, "sends": change.unsent}).values()]

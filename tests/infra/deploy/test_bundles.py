@@ -41,7 +41,7 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
     write(source(composer.sequence("a", "inner"), inner=composer.map("a")), tmp_path)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'code.zip')!r}); "
-        "from xingqiao.infra.deploy.hosted import conducting, serving; "
+        "from xingqiao.infra.deploy.hosted import conductor, endpoints; "
         "from xingqiao import composer; print(composer.__file__)"
     )
 
@@ -65,7 +65,7 @@ def test_a_cold_start_imports_what_the_conductor_needs(tmp_path):
     write(source(composer.sequence("a")), tmp_path)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); "
-        "from xingqiao.infra.deploy.hosted import conducting, serving; "
+        "from xingqiao.infra.deploy.hosted import conductor, endpoints; "
         f"print([name for name in {UNNEEDED} if name in sys.modules])"
     )
     names = (

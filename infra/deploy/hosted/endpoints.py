@@ -1,12 +1,12 @@
-"""The HTTP face of a bundle, whatever brings the requests.
+"""The HTTP API of a bundle, for any host.
 
     POST   /{composition}      begins it with the body, an object       202 {"executionId"}, Location
-    GET    /executions/{id}    where it stands, or how it has ended     200
-    DELETE /executions/{id}    asks it to stop                          202
+    GET    /executions/{id}    its state, or its result                 200
+    DELETE /executions/{id}    cancels it                               202
 
-Nobody waits here for an execution to end: that would be paid for. A POST with an `Idempotency-Key` that was used
-before is answered with the id of the execution that it began then, whether that is under way or has ended; with other
-parameters it is refused with 422.
+No request waits for an execution to end: the wait would cost money. A POST with an `Idempotency-Key` that was used
+before returns the id of the execution that it began then, under way or ended; with other parameters it is refused
+with 422.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ....composer import flaw
-from .conducting import OtherParametersError
-from .running import VALUE_BYTES
+from .conductor import OtherParametersError
+from .user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....composer import JSON
-    from .conducting import Conductor
+    from .conductor import Conductor
     from .ports import Clock, Deployed
 
 EXECUTIONS = "executions"
@@ -36,7 +36,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What came in: the path without a stage or a prefix, header names in lower case."""
+    """A request: the path without a stage or a prefix, header names in lower case."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes out, its body to be written as JSON."""
+    """A response, its body to be written as JSON."""
 
     status: int
     body: dict[str, JSON]

@@ -14,7 +14,7 @@ from tests.kit.deploy.hosts import Host
 from xingqiao import composer
 from xingqiao.infra.deploy.hosted import Deployed, Invocation
 
-MADE = Path(__file__).parents[2] / "data" / "before_one_package" / "bundle.json.gz"
+MADE = Path(__file__).parents[3] / "data" / "before_one_package" / "bundle.json.gz"
 BUNDLES = json.loads(gzip.decompress(MADE.read_bytes()))
 
 
