@@ -30,16 +30,16 @@ Definition: TypeAlias = "dict[str, Any]"
 PACKAGE = Path(__file__).parents[2]  # xingqiao: in a bundle its parts stand as they do here
 HOSTED = Path(__file__).parent / "hosted"
 EARLIER = ("composer", "hosted")  # folders of bundles made before there was one package
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of what is zipped: the same files give the same archive
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zipped files: equal files give equal archives
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 # Instructions that no target conducts without a server.
 _REFUSED = {
-    "Operate": "entities are kept by a server",
-    "Open": "transactions need entities, which are kept by a server",
-    "Coordinate": "transactions need entities, which are kept by a server",
-    "Enter": "a saga that is stuck waits for an operator, whom only a server can tell",
+    "Operate": "only a server keeps entities",
+    "Open": "transactions need entities, which only a server keeps",
+    "Coordinate": "transactions need entities, which only a server keeps",
+    "Enter": "a stuck saga waits for an operator, and only a server can notify one",
 }
 
 
@@ -86,7 +86,9 @@ def checked(source: Source, target: str) -> Parts:
         BundleError: the target cannot run a part, which the text names.
     """
     if not source.compositions:
-        raise BundleError("there is no composition to bundle: an action alone needs no conductor")
+        raise BundleError(
+            "the source has no composition: define one; an action alone needs no bundle"
+        )
     parts = Parts(
         programs={_full(name): _program(name, c) for name, c in source.compositions.items()},
         actions={_full(name): _action(name, document) for name, document in source.actions.items()},
@@ -119,8 +121,8 @@ def _action(name: str, document: Definition) -> Action:
 def _check_program(name: str, program: Program, parts: Parts, target: str) -> None:
     if not _NAME.fullmatch(name):
         raise BundleError(
-            f"composition {name!r}: its name is a part of a URL there: "
-            "give it one of letters, digits, '_' and '-'"
+            f"composition {name!r}: the name becomes part of a URL: "
+            "use only letters, digits, '_' and '-'"
         )
     compiled: dict[str, Any] = program.to_json()
     for step in compiled["instructions"]:
@@ -129,13 +131,13 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
             raise BundleError(f"{where}: {target} cannot run it: {why}")
         if step["op"] == "Attempt" and step["policy"]["pause"]:
             raise BundleError(
-                f"{where}: retry with on_exhausted='pause' waits for an operator, whom only a "
-                "server can tell: handle the failure instead"
+                f"{where}: retry with on_exhausted='pause' waits for an operator, and only a "
+                "server can notify one: handle the failure instead"
             )
     for action in program.actions:
         if action not in parts.actions and action not in parts.programs:
             raise BundleError(
-                f"composition {name}: {target} needs the code of {action}: define it in the file"
+                f"composition {name}: the code of {action} is missing: define the action in the file"
             )
     for function in program.functions.values():
         _check_code(f"composition {name}, an inline function", str(function["kind"]), target)
@@ -143,22 +145,22 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
 
 def _check_action(name: str, action: Action, target: str) -> None:
     if not isinstance(action.exec, Code):
-        raise BundleError(f"action {name}: a bundle takes code, and it is of kind {action.kind}")
+        raise BundleError(f"action {name}: the kind is {action.kind}, and a bundle takes only code")
     if action.annotations.get("entity"):
-        raise BundleError(f"action {name}: it is an entity, and entities are kept by a server")
+        raise BundleError(
+            f"action {name}: the action is an entity, and only a server keeps entities"
+        )
     _check_code(f"action {name}", action.exec.kind, target)
     if action.exec.binary:
         raise BundleError(
-            f"action {name}: it is an archive, and a bundle takes one file of source: "
-            f"give it to {target} by itself, or put its code into one file"
+            f"action {name}: the code is an archive, and a bundle takes one source file: "
+            f"deploy the action to {target} separately, or put its code into one file"
         )
 
 
 def _check_code(what: str, kind: str, target: str) -> None:
     if not kind.startswith(PYTHON.partition(":")[0]):
-        raise BundleError(
-            f"{what}: it is of kind {kind}, and a bundle for {target} runs Python only"
-        )
+        raise BundleError(f"{what}: the kind is {kind}, and a bundle for {target} runs only Python")
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection
         _bring("jsonpath", "python-jsonpath", folder)
         error = _load_error(folder)
     if error:
-        raise BundleError(f"{folder}: what was written does not load: {error.splitlines()[-1]}")
+        raise BundleError(f"{folder}: the written bundle does not load: {error.splitlines()[-1]}")
 
 
 def _closed(modules: Collection[str]) -> list[str]:

@@ -63,38 +63,43 @@ main = conductor(Path(__file__).absolute().parent)
 _README = """\
 # {names} on OpenWhisk
 
-Made by `xingqiao bundle --target openwhisk`, for any OpenWhisk host that has the kind `{kind}`: what
-conducts needs Python 3.11 or later. Deploy, in this folder, with `wsk` or with `xingqiao`, which takes
-the same commands:
+`xingqiao bundle --target openwhisk` wrote this folder, for any OpenWhisk host that has the kind `{kind}`:
+the conductor needs Python 3.11 or later. Deploy from this folder with `wsk`, or with `xingqiao`, which
+takes the same commands:
 
 ```
 {commands}
 ```
 
-Each composition is one conductor action: OpenWhisk runs it, then the action that it names, then it
-again with the result, to the end. It is invoked as any action is, and other compositions may name it.
+Each composition is one conductor action: OpenWhisk runs the conductor action, then the action that it
+names, then the conductor action again with the result, to the end. You invoke a composition like any
+action, and other compositions may name it.
 
-- A composition runs at most {components} actions, those of compositions that it names included, unless
-  the host's operator allows more; one more fails with `LimitExceeded`.
-- Parameters of an action and the composition's state together, and its result and the state, take at
-  most 1 MB. Variables are part of the state.
-- Inline functions run in the conductor action itself: they count against its time (`--timeout`), which
-  is for one turn, not for the whole composition. The result of one takes at most {value} bytes.
-- OpenWhisk keeps a composition under way in the memory of a controller: it is lost when that dies.
-- Give the conductor action no default parameters: OpenWhisk would put them into every result, too.
-- A zip holds a key that signs the composition's state; who has it can make a state up. Bundling again
-  makes another key, and executions under way then end with an error that says so.
+- A composition runs at most {components} actions, including those of compositions that it names, unless
+  the host's operator allows more. One more action fails with `LimitExceeded`.
+- The parameters of an action and the composition's state together take at most 1 MB. The same limit
+  holds for its result and the state. Variables are part of the state.
+- Inline functions run in the conductor action itself and count against its time limit (`--timeout`). The
+  limit is for one turn, not for the whole composition. An inline function's result has at most {value}
+  bytes.
+- OpenWhisk keeps a composition under way in the memory of a controller. If the controller dies, the
+  execution is lost.
+- Do not give the conductor action default parameters: OpenWhisk would add them to every result, too.
+- Each zip holds a key that signs the composition's state. Anyone who has the key can forge a state. A
+  new bundle has another key, and executions under way then end with an error that says so.
 """
 
 
 def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001  actions have names
     """Writes a zip or a source file an action, and a README with commands. See `targets.bundle`."""
     if not source.compositions:
-        raise BundleError("there is no composition to bundle: an action alone needs no conductor")
+        raise BundleError(
+            "the source has no composition: define one; an action alone needs no bundle"
+        )
     for called, composition in source.compositions.items():
         _check(called, composition)
     folder.mkdir(parents=True, exist_ok=True)
-    # A sequence is made of what is there already.
+    # A sequence comes last: it needs its actions.
     actions = sorted(source.actions.items(), key=lambda item: _is_sequence(item[1]))
     commands = []
     for called, document in actions:
@@ -126,7 +131,7 @@ def _action(name: str, document: Definition, folder: Path) -> list[str]:
     kind, code = execution["kind"], execution.get("code")
     if code is None:
         raise BundleError(
-            f"action {name}: it is of kind {kind!r}, which a server of Xingqiao runs; OpenWhisk runs code"
+            f"action {name}: the kind is {kind!r}, which only a server of Xingqiao runs; OpenWhisk runs code"
         )
     binary = execution.get("binary") or code.startswith(_ZIP)
     content = base64.b64decode(code) if binary else code.encode()

@@ -38,11 +38,11 @@ def bundle(name: str, source: Source, target: str, folder: Path) -> list[str]:
         BundleError: the target cannot run a part, or the folder holds other files.
     """
     if target not in _WRITERS:
-        raise BundleError(f"target: there is no {target!r}, but {', '.join(TARGETS)}")
+        raise BundleError(f"target {target!r} does not exist: give one of {', '.join(TARGETS)}")
     marker = folder / MARKER
     if folder.exists() and any(folder.iterdir()) and not marker.exists():
         raise BundleError(
-            f"{folder}: it holds files that are no bundle: name an empty or a new folder"
+            f"{folder}: the folder holds files that do not belong to a bundle: give an empty or a new folder"
         )
     next_steps = _WRITERS[target](name, source, folder)
     marker.write_text(f"{target}: written by xingqiao bundle, which replaces what is here\n")

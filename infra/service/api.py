@@ -34,5 +34,5 @@ def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -
         payload_bytes=settings.payload_bytes,
         metrics=metrics,
         metrics_key=settings.metrics_key,
-        resume=service.going.resume,
+        resume=service.resumption.resume,
     )

@@ -42,7 +42,7 @@ from ..stepfunctions import (
 from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .clouds import Clouds, listening, open_clouds
 from .feeds import Feeds
-from .isolation import limits_of, open_places, open_sandbox, warn, why_alone
+from .isolation import limits_of, open_places, open_sandbox, single_namespace_reason, warn
 from .keys import sealed
 from .retention import Retention
 from .system import system_entities
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
+SECRET = "secret"  # noqa: S105  the kind of the document, not a secret
 SECRET_BYTES = 32
-RESULT_PART = 2  # items as JSON may be somewhat longer than the files that they were read from
+RESULT_PART = 2  # items as JSON may be longer than their files
 COLLECTIONS = (20_000, 20, 20)  # as `gc.set_threshold` takes them
 
 
@@ -81,12 +81,12 @@ class Service:
     integrations: Integrations
     step_functions: StepFunctions
     completions: Completions | None
-    going: Going
-    gone: asyncio.Event  # set when another server has taken the store over
+    resumption: Resumption
+    taken_over: asyncio.Event  # set when another server has taken the store over
 
 
 @dataclass(slots=True)
-class Going:
+class Resumption:
     """Resumes a service that was started with `paused`."""
 
     engine: Engine
@@ -119,9 +119,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     async with AsyncExitStack() as stack:
         query_engine()  # loads JSONata now: at its first use, the 60 ms would hold up other clients
         stack.enter_context(_rare_collections())
-        record = await stack.enter_async_context(_recorded(settings, clock))
-        store, namespaces = record.store, record.namespaces
-        await namespaces.load(why_alone(settings, sandbox))
+        opened = await stack.enter_async_context(_opened_store(settings, clock))
+        store, namespaces = opened.store, opened.namespaces
+        await namespaces.load(single_namespace_reason(settings, sandbox))
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
@@ -133,15 +133,15 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         integrations = await stack.enter_async_context(Integrations(registry, clock))
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
-        engine = _engine(record, known, clock, settings)
+        engine = _engine(opened, known, clock, settings)
         _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
         machines = await _machines(store, engine, settings)
         activities.begin(engine)
         stack.callback(feeds.end)
-        going = await _going(engine, feeds, paused=settings.paused)
+        resumption = await _resumption(engine, feeds, paused=settings.paused)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
-        listen = listening(clouds, settings, clock, going.complete)
+        listen = listening(clouds, settings, clock, resumption.complete)
         completions = await stack.enter_async_context(listen)
         yield Service(
             engine=engine,
@@ -156,16 +156,16 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             integrations=integrations,
             step_functions=step_functions,
             completions=completions,
-            going=going,
-            gone=record.gone,
+            resumption=resumption,
+            taken_over=opened.taken_over,
         )
 
 
-async def _going(engine: Engine, feeds: Feeds, *, paused: bool) -> Going:
-    going = Going(engine, feeds)
+async def _resumption(engine: Engine, feeds: Feeds, *, paused: bool) -> Resumption:
+    resumption = Resumption(engine, feeds)
     if not paused:
-        await going.resume()
-    return going
+        await resumption.resume()
+    return resumption
 
 
 @asynccontextmanager
@@ -178,23 +178,23 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
     if settings.data is None or not (settings.data / FILE).is_file():
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
     clock = SystemClock()
-    async with _recorded(settings, clock) as record:
-        await record.namespaces.load()
-        async with _engine(record, {}, clock, settings) as engine:
+    async with _opened_store(settings, clock) as opened:
+        await opened.namespaces.load()
+        async with _engine(opened, {}, clock, settings) as engine:
             yield engine
 
 
 def _engine(
-    record: _Record, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
+    opened: _OpenStore, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
 ) -> Engine:
     """An engine that resumes nothing by itself."""
     return Engine(
-        record.store,
+        opened.store,
         invokers,
         clock=clock,
         ids=RandomIds(),
-        settings=_engine_settings(settings, record.namespaces),
-        secret=record.secret,
+        settings=_engine_settings(settings, opened.namespaces),
+        secret=opened.secret,
         paused=True,
     )
 
@@ -242,36 +242,38 @@ async def _machines(store: Store, engine: Engine, settings: Settings) -> Machine
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
-    """The store of a service, and what was read from it. `gone` is set when another server took it over."""
+class _OpenStore:
+    """The store of a service, and what was read from it. `taken_over` is set when another server uses it."""
 
     store: Store
-    gone: asyncio.Event
+    taken_over: asyncio.Event
     secret: bytes
     namespaces: Namespaces
 
 
 @asynccontextmanager
-async def _recorded(settings: Settings, clock: Clock) -> AsyncIterator[_Record]:
+async def _opened_store(settings: Settings, clock: Clock) -> AsyncIterator[_OpenStore]:
     """Opens the store, encrypted unless it is in memory, and its namespaces, not loaded yet."""
     async with AsyncExitStack() as stack:
         store: Store
-        gone = asyncio.Event()
+        taken_over = asyncio.Event()
         if settings.dynamodb is None and settings.data is None:
             store = await stack.enter_async_context(MemoryStore())
         else:
-            lasting = _lasting(settings, clock)
-            await stack.enter_async_context(lasting)
-            gone = lasting.gone if isinstance(lasting, DynamoStore) else gone
-            store = await sealed(lasting, settings)
+            durable = _durable_store(settings, clock)
+            await stack.enter_async_context(durable)
+            taken_over = durable.gone if isinstance(durable, DynamoStore) else taken_over
+            store = await sealed(durable, settings)
         secret = await _secret(store)
-        yield _Record(store, gone, secret, Namespaces(store, clock, _quotas(settings), secret))
+        yield _OpenStore(
+            store, taken_over, secret, Namespaces(store, clock, _quotas(settings), secret)
+        )
 
 
-def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
+def _durable_store(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
     if settings.dynamodb is not None:
         return DynamoStore(settings.dynamodb, clock)
-    assert settings.data is not None  # noqa: S101  else there is nothing that lasts
+    assert settings.data is not None  # noqa: S101  or the store is in memory
     return SqliteStore(settings.data, synchronous=settings.synchronous)
 
 
@@ -319,7 +321,7 @@ def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Cloc
 def _registry(
     step_functions: StepFunctions, clouds: Clouds, settings: Settings, clock: Clock
 ) -> FirstOf:
-    """The integrations of state machines: what a deployment has added, Step Functions' own, URLs, AWS' services."""
+    """The integrations of state machines: those that were installed, Step Functions, HTTP, AWS' services."""
     http = HttpTasks(
         Channel(clouds.egress, clock, settings.payload_bytes), clouds.authorizers, clock
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Outcome
     from ..engine import Engine
-    from ..stepfunctions import Call as Asking
+    from ..stepfunctions import Call as Operations
     from .app import Service
 
 NAMESPACE = "guest"
@@ -140,11 +140,11 @@ async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
         yield Embedded(service.engine)
 
 
-def _operations(service: Service, settings: Settings) -> Asking:
+def _operations(service: Service, settings: Settings) -> Operations:
     """The Step Functions API for state machines; it is loaded on the first call."""
 
     @cache
-    def loaded() -> Asking:
+    def loaded() -> Operations:
         from ..stepfunctions import operations  # noqa: PLC0415
         from .api import api_of  # noqa: PLC0415  it takes half a second
 

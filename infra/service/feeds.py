@@ -158,8 +158,11 @@ class Feeds:
         except Error as error:
             outcome = Failure(APPLICATION_ERROR, str(error))
         except Exception:
-            log.exception("the feed %s has failed by a mistake of ours", invocation.action.name)
-            outcome = Failure(INTERNAL_ERROR, "The feed could not be asked; the log says why.")
+            log.exception("the feed %s failed because of an internal error", invocation.action.name)
+            outcome = Failure(
+                INTERNAL_ERROR,
+                "The feed failed because of an internal error; the server's log has the reason.",
+            )
         done(Completion(outcome, started_ms, self._clock.now_ms()))
 
     async def _asked(self, invocation: Invocation) -> dict[str, JSON]:
@@ -308,7 +311,7 @@ class Feeds:
             made = hmac.new(webhook.secret.encode(), body, "sha256").hexdigest()
             told = headers.get(SIGNATURE, "").encode()
             if not hmac.compare_digest(f"sha256={made}".encode(), told):
-                raise UnauthorizedError(f"The header {SIGNATURE} does not fit the body.")
+                raise UnauthorizedError(f"The header {SIGNATURE} does not match the body.")
         return await self._engine.firing.fire(Name.parse(key), _payload(body))
 
     def _forget(self, entity: Entity) -> None:
@@ -333,7 +336,7 @@ async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:
     try:
         await coroutine
     except Exception:
-        log.exception("a feed has failed by a mistake of ours")
+        log.exception("a feed failed because of an internal error")
 
 
 def _document(key: str, schedule: Schedule) -> Document:
@@ -360,7 +363,7 @@ def _shown(key: str, schedule: Schedule) -> dict[str, JSON]:
 def _secret(value: JSON) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
-    raise InvalidError("the parameter 'secret' must be a text that is not empty")
+    raise InvalidError("the parameter 'secret' must be a non-empty string")
 
 
 def _payload(body: bytes) -> dict[str, JSON]:

@@ -134,7 +134,7 @@ def kept(sandbox: Sandbox) -> str:
     return ", ".join(name for name, there in parts.items() if there) or "separate processes only"
 
 
-def why_alone(settings: Settings, sandbox: Sandbox) -> str:
+def single_namespace_reason(settings: Settings, sandbox: Sandbox) -> str:
     """Reason to allow only one namespace besides the operator's; "" if more are allowed."""
     if settings.isolation != "auto" or sandbox.bubblewrap is not None:
         return ""

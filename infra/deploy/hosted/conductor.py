@@ -141,9 +141,7 @@ class Conductor:
             raise OtherParametersError(id)
         try:
             self._mend(record)
-        except (
-            LaterError
-        ) as later:  # whoever has begun it may be about to send its first step, or has died
+        except LaterError as later:  # the conductor that began it may be sending its first step now
             message = GoOn(execution=id).to_json()
             self._outbox.send([Note(message=message, delay_s=later.delay_s)])
         return True

@@ -49,8 +49,8 @@ def invocation_of(
     ).to_json()
     if (size := len(json.dumps(message))) > MESSAGE_BYTES:
         text = (
-            f"the parameters of {command.action}, with its default parameters, make a message of {size} bytes, of "
-            f"at most {MESSAGE_BYTES}: pass less, or a reference to where the data is"
+            f"the parameters of {command.action}, with its default parameters, take {size} bytes, and a message holds "
+            f"at most {MESSAGE_BYTES}: pass less, or a reference to the data"
         )
         outcome = outcome_to_json(failure(LIMIT_EXCEEDED, text), plain)
         return Note(message=Answered(token=token, outcome=outcome).to_json())
@@ -134,7 +134,7 @@ def _checked(outcome: JSON) -> dict[str, JSON]:
     if not (
         isinstance(outcome, dict) and ("value" in outcome or {"code", "error"} <= outcome.keys())
     ):
-        return {"code": BAD_RESPONSE, "error": "The answer of the action is none of a wrapper's."}
+        return {"code": BAD_RESPONSE, "error": "The answer does not come from an action's wrapper."}
     if why := flaw(outcome):
         text = f"The action did not produce a valid JSON response: {why}"
         return {"code": BAD_RESPONSE, "error": text}

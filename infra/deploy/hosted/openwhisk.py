@@ -43,8 +43,8 @@ STATE = "$xingqiao"
 FIBER = "0"
 MAX_PAYLOAD_BYTES = 1 << 20  # OpenWhisk's, of what an action is given and of what it returns
 UNKNOWN_STATE = (
-    f"the parameter '{STATE}' is not of this deployment: leave it out; or the composition was "
-    "deployed anew while this execution was under way"
+    f"the parameter '{STATE}' was not signed by this deployment: remove it. If you did not send it, the composition was "
+    "deployed again while this execution was under way"
 )
 
 # How OpenWhisk begins the texts that tell a conductor action of a component that failed. The codes
@@ -134,9 +134,9 @@ class Conductor:
         if size <= MAX_PAYLOAD_BYTES:
             return answer, None
         why = (
-            f"{command.action} cannot be asked: its parameters and the composition's state "
-            f"({of_state} bytes of it) take {size} bytes, and OpenWhisk takes {MAX_PAYLOAD_BYTES}; "
-            "keep less in variables, or pass a reference to what is large"
+            f"{command.action} cannot be invoked: its parameters and the composition's state "
+            f"({of_state} bytes) take {size} bytes, and OpenWhisk allows {MAX_PAYLOAD_BYTES}: "
+            "keep less in variables, or pass a reference to large data"
         )
         return answer, failure(LIMIT_EXCEEDED, why)
 

@@ -37,7 +37,7 @@ def is_late(message: Mapping[str, JSON], now_ms: int) -> bool:
     if asked.until_ms is None or now_ms <= asked.until_ms:
         return False
     log.warning(
-        "%s of execution %s was delivered %d ms after the conductor had given up; it is not run",
+        "%s of execution %s was delivered %d ms after the conductor stopped waiting; it is not run",
         asked.action, asked.token["execution"], now_ms - asked.until_ms,
     )  # fmt: skip
     return True

@@ -131,7 +131,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 async def test_an_execution_under_way_ends_as_it_would_have(world, name):
-    await world.service.going.resume()
+    await world.service.resumption.resume()
 
     assert await world.result(ABOUT["ids"][name]) == RESULTS[name]
     history = (
@@ -141,7 +141,7 @@ async def test_an_execution_under_way_ends_as_it_would_have(world, name):
 
 
 async def test_a_state_machine_goes_on_and_the_token_of_its_task_is_good(world):
-    await world.service.going.resume()
+    await world.service.resumption.resume()
     given = {"executionArn": ABOUT["execution"]}
     assert (await world.aws("DescribeExecution", **given))["status"] == "RUNNING"
 
@@ -160,7 +160,7 @@ async def test_a_state_machine_goes_on_and_the_token_of_its_task_is_good(world):
 
 
 async def test_transactions_end_and_entities_keep_their_state(world):
-    await world.service.going.resume()
+    await world.service.resumption.resume()
     undecided = (await world.result(ABOUT["ids"]["undecided"]))["error"]
     decided = (await world.result(ABOUT["ids"]["decided"]))["value"]
 
@@ -173,7 +173,7 @@ async def test_transactions_end_and_entities_keep_their_state(world):
 
 
 async def test_a_vote_in_doubt_hears_its_decision(world):
-    await world.service.going.resume()
+    await world.service.resumption.resume()
     (vote,) = [v for v in world.engine.heuristics.votes("guest") if v["key"] == "voted"]
     assert (vote["transaction"], vote["state"]) == ("elsewhere", "in doubt")
 
@@ -185,7 +185,7 @@ async def test_a_vote_in_doubt_hears_its_decision(world):
 
 
 async def test_a_trigger_fires_and_its_rule_runs_the_action(world):
-    await world.service.going.resume()
+    await world.service.resumption.resume()
 
     async def fired():
         return await world.activations("hourly")
