@@ -178,7 +178,7 @@ def test_a_request_is_answered(host, path, stage):
     answer = host({"requestContext": context, "rawPath": path, "headers": {}}, None)
 
     assert (answer["statusCode"], answer["headers"]) == (404, {"Content-Type": "application/json"})
-    assert "no execution" in json.loads(answer["body"])["error"]
+    assert "does not exist" in json.loads(answer["body"])["error"]
 
 
 def test_a_body_may_be_in_base64(host):
