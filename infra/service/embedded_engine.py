@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, Call
 from ...composer import ActionFunction, Error, Failure, Name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Outcome
     from ..engine import Engine
-    from ..stepfunctions import Call as Asking
+    from ..stepfunctions import Call as Operations
     from .app import Service
 
 NAMESPACE = "guest"
@@ -63,7 +63,7 @@ class Embedded:
                 self.register(definition)
             else:
                 await self.put(defined, definition)
-        document = {"exec": {"kind": "composition", "composition": composition.to_json()}}
+        document: JSON = {"exec": {"kind": "composition", "composition": composition.to_json()}}
         await self.put(name, document)
 
     async def put(self, name: str, document: JSON) -> None:
@@ -99,7 +99,7 @@ class Embedded:
 
     async def history(self, id: str) -> list[dict[str, JSON]]:
         """All history entries so far of a composition's execution."""
-        entries: list[dict[str, JSON]] = []
+        entries: list[dict[str, Any]] = []
         while True:
             after = entries[-1]["seq"] if entries else 0
             page = await self.engine.records.history(NAMESPACE, id, after=after, limit=PAGE)
@@ -140,11 +140,11 @@ async def embedded(directory: Path | None = None) -> AsyncIterator[Embedded]:
         yield Embedded(service.engine)
 
 
-def _operations(service: Service, settings: Settings) -> Asking:
+def _operations(service: Service, settings: Settings) -> Operations:
     """The Step Functions API for state machines; it is loaded on the first call."""
 
     @cache
-    def loaded() -> Asking:
+    def loaded() -> Operations:
         from ..stepfunctions import operations  # noqa: PLC0415
         from .api import api_of  # noqa: PLC0415  it takes half a second
 

@@ -1,4 +1,4 @@
-"""User code, run here: an action's module, or a composition's inline functions by their hash.
+"""Runs user code: an action's module, or a composition's inline functions by their hash.
 
 Texts and rules are those of the service's own Python worker.
 """
@@ -29,7 +29,7 @@ def define(name: str, source: str, main: str) -> Callable[..., Any]:
     """The function `main` of a module made of this source.
 
     Raises:
-        LookupError: when there is none; and whatever the code raises.
+        LookupError: the module has no such function; or any error of the code.
     """
     path = f"{name}.py"
     module = sys.modules["main__"] = types.ModuleType("main__")  # where a dataclass looks for names
@@ -41,6 +41,15 @@ def define(name: str, source: str, main: str) -> Callable[..., Any]:
         raise LookupError(f"{path} has no function {main!r}")
     made: Callable[..., Any] = function
     return made
+
+
+def defined(hash: str, code: Mapping[str, Any]) -> Callable[..., Any]:
+    """An inline function of a program, by its hash.
+
+    Raises:
+        LookupError: the code has no such function; or any error of the code.
+    """
+    return define(f"function-{hash[:8]}", code["code"], code["main"])
 
 
 def run_action(function: Callable[..., Any], params: JSON) -> dict[str, JSON]:
@@ -61,7 +70,7 @@ def run_action(function: Callable[..., Any], params: JSON) -> dict[str, JSON]:
 def run_inline(
     function: Callable[..., Any], params: JSON, variables: dict[str, JSON]
 ) -> dict[str, JSON]:
-    """As `run_action`, of an inline function: with `variables` as it left them, if it sees any."""
+    """The outcome of an inline function, with `variables` as it left them, if it sees any."""
     code, given = function.__code__, [params, variables]
     if not code.co_flags & 0x04:  # it does not take *args
         given = given[: code.co_argcount]
@@ -78,12 +87,12 @@ def run_inline(
 
 
 def set_environment(values: Mapping[str, str]) -> None:
-    """What user code finds in its environment."""
+    """Sets environment variables for user code."""
     os.environ.update(values)
 
 
 def _settled(result: Any) -> Any:
-    """What a coroutine comes to; anything else as it is."""
+    """The result of a coroutine; any other value as it is."""
     if not isinstance(result, types.CoroutineType):
         return result
     import asyncio  # noqa: PLC0415  a tenth of a cold start, and few actions need it
@@ -92,7 +101,7 @@ def _settled(result: Any) -> Any:
 
 
 def _written(answer: dict[str, Any]) -> dict[str, JSON]:
-    """The answer as JSON has it, or why it cannot be written."""
+    """The answer as JSON, or the failure that it cannot be written."""
     try:
         texts = {name: json.dumps(value, allow_nan=False) for name, value in answer.items()}
     except (TypeError, ValueError, RecursionError) as error:
@@ -112,7 +121,7 @@ def _raised(error: Exception) -> dict[str, JSON]:
     """As OpenWhisk's Python runtime has it: the traceback in the log, the text as the error."""
     traceback.print_exception(error)
     text = (_said(error) or type(error).__name__)[:VALUE_BYTES]
-    while len(json.dumps(text)) > VALUE_BYTES:  # what is no ASCII takes more
+    while len(json.dumps(text)) > VALUE_BYTES:  # characters beyond ASCII take more
         text = text[: len(text) // 2]
     return _failure(APPLICATION_ERROR, text)
 

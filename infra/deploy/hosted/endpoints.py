@@ -1,12 +1,12 @@
-"""The HTTP face of a bundle, whatever brings the requests.
+"""The HTTP API of a bundle, for any host.
 
     POST   /{composition}      begins it with the body, an object       202 {"executionId"}, Location
-    GET    /executions/{id}    where it stands, or how it has ended     200
-    DELETE /executions/{id}    asks it to stop                          202
+    GET    /executions/{id}    its state, or its result                 200
+    DELETE /executions/{id}    cancels it                               202
 
-Nobody waits here for an execution to end: that would be paid for. A POST with an `Idempotency-Key` that was used
-before is answered with the id of the execution that it began then, whether that is under way or has ended; with other
-parameters it is refused with 422.
+No request waits for an execution to end: the wait would cost money. A POST with an `Idempotency-Key` that was used
+before returns the id of the execution that it began then, under way or ended; with other parameters it is refused
+with 422.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ....composer import flaw
-from .conducting import OtherParametersError
-from .running import VALUE_BYTES
+from .conductor import OtherParametersError
+from .user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ....composer import JSON
-    from .conducting import Conductor
+    from .conductor import Conductor
     from .ports import Clock, Deployed
 
 EXECUTIONS = "executions"
@@ -36,7 +36,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What came in: the path without a stage or a prefix, header names in lower case."""
+    """A request: the path without a stage or a prefix, header names in lower case."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes out, its body to be written as JSON."""
+    """A response, its body to be written as JSON."""
 
     status: int
     body: dict[str, JSON]
@@ -72,9 +72,11 @@ def _served(conductor: Conductor, deployed: Deployed, clock: Clock, request: Req
     if first == EXECUTIONS and len(rest) == 1:
         return _execution(conductor, request.method, rest[0])
     if rest or f"/_/{first}" not in deployed.programs:
-        raise _RefusedError(404, f"there is no composition {request.path!r} here")
+        raise _RefusedError(404, f"composition {request.path!r} does not exist")
     if request.method != "POST":
-        raise _RefusedError(405, f"a composition is invoked by POST, not {request.method}")
+        raise _RefusedError(
+            405, f"method {request.method} is not allowed: invoke a composition with POST"
+        )
     return _begin(conductor, clock, first, request)
 
 
@@ -86,15 +88,15 @@ def _begin(conductor: Conductor, clock: Clock, name: str, request: Request) -> A
         conductor.begin(id, f"/_/{name}", params)
     else:
         if not 0 < len(key) <= MAX_KEY:
-            text = f"the Idempotency-Key must have 1 to {MAX_KEY} characters, and has {len(key)}"
+            text = f"the Idempotency-Key must have 1 to {MAX_KEY} characters, not {len(key)}"
             raise _RefusedError(400, text)
         id = sha256(f"{name}\n{key}".encode()).hexdigest()[:32]
         try:
             conductor.join(id, f"/_/{name}", params)
         except OtherParametersError as error:
             text = (
-                f"this Idempotency-Key has begun the execution {id} with other parameters: send the same body again, "
-                "or another key for another execution"
+                f"this Idempotency-Key began the execution {id} with other parameters: send the same body again, "
+                "or use another key to begin another execution"
             )
             raise _RefusedError(422, text) from error
     return Answer(status=202, body={"executionId": id}, headers={"Location": f"/{EXECUTIONS}/{id}"})
@@ -106,12 +108,14 @@ def _drawn(clock: Clock) -> str:
 
 def _object(body: bytes) -> dict[str, JSON]:
     if len(body) > VALUE_BYTES:
-        raise _RefusedError(413, f"the body is {len(body)} bytes, of at most {VALUE_BYTES}")
+        raise _RefusedError(
+            413, f"the body has {len(body)} bytes: at most {VALUE_BYTES} are allowed"
+        )
     try:
         params = json.loads(body or b"{}")
     except (ValueError, RecursionError) as error:
-        raise _RefusedError(400, f"the body is no JSON: {error}") from error
-    why = flaw(params) if isinstance(params, dict) else f"it is no object: {params!r:.80}"
+        raise _RefusedError(400, f"the body is not valid JSON: {error}") from error
+    why = flaw(params) if isinstance(params, dict) else f"it is {params!r:.80}"
     if why:
         raise _RefusedError(400, f"the body must be a JSON object, but {why}")
     made: dict[str, JSON] = params
@@ -120,7 +124,10 @@ def _object(body: bytes) -> dict[str, JSON]:
 
 def _execution(conductor: Conductor, method: str, id: str) -> Answer:
     if method not in ("GET", "DELETE"):
-        raise _RefusedError(405, f"an execution is read by GET and stopped by DELETE, not {method}")
+        raise _RefusedError(
+            405,
+            f"method {method} is not allowed: read an execution with GET, cancel it with DELETE",
+        )
     status, body = 404, None
     if _ID.fullmatch(id):
         if method == "GET":
@@ -128,5 +135,5 @@ def _execution(conductor: Conductor, method: str, id: str) -> Answer:
         elif conductor.cancel(id):
             status, body = 202, {"executionId": id}
     if body is None:
-        raise _RefusedError(404, f"there is no execution {id!r}: it may have ended long ago")
+        raise _RefusedError(404, f"execution {id!r} does not exist; it may have ended long ago")
     return Answer(status=status, body=body)

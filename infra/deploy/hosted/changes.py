@@ -1,4 +1,4 @@
-"""What is to be written of an execution: its next version, within bounds."""
+"""The changes of an execution: its next version, within the bounds of the table."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import json
 from typing import TYPE_CHECKING
 
 from ....composer import LIMIT_EXCEEDED, Spawn, failure, outcome_to_json
+from .execution_state import PATIENCE_MS, ROOT, plain
 from .ports import MAX_ROWS, Change
-from .states import PATIENCE_MS, ROOT, plain
+from .records import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....composer import JSON
-    from .states import State
+    from .execution_state import ExecutionState
 
 ROW_BYTES = 380_000  # DynamoDB's items have at most 400 KB
-SENDS_BYTES = 1_900_000  # of what is to be sent: it takes five rows beside those of fibers
+SENDS_BYTES = 1_900_000  # of messages to send: five rows beside those of fibers
 CHANGE_BYTES = 3_800_000  # DynamoDB's transactions and Azure's batches have 4 MB
 MINUTE_MS = 60_000
 
 
-def excess(state: State, sends: list[JSON]) -> str | None:
-    """Why what has changed, and what is to be sent then, is more than can be written. None if it is not."""
+def excess(state: ExecutionState, sends: list[JSON]) -> str | None:
+    """The reason why the changes and the messages are too large to write; None if they are not."""
     outcome = state.gathered.outcome
     notes = [_size(send) for send in sends]
     if max(notes, default=0) > ROW_BYTES:
@@ -35,7 +36,7 @@ def excess(state: State, sends: list[JSON]) -> str | None:
             if _size(outcome.value) > ROW_BYTES
             else None
         )
-    sizes = [_size(row) for row in _rows(state, 0).values()]
+    sizes = [_size(row.to_json()) for row in _rows(state, 0).values()]
     if len(sizes) > MAX_ROWS:
         return f"more than {MAX_ROWS} branches have something left to do at once"
     if max(sizes, default=0) > ROW_BYTES:
@@ -45,8 +46,8 @@ def excess(state: State, sends: list[JSON]) -> str | None:
     return None
 
 
-def give_up(state: State, text: str) -> None:
-    """Ends an execution as failed because of a limit. What it has only just begun is not begun."""
+def give_up(state: ExecutionState, text: str) -> None:
+    """Ends an execution as failed because of a limit. Parts that it was about to begin do not begin."""
     state.gathered.outcome = failure(LIMIT_EXCEEDED, text)
     state.gathered.commands = [
         (fiber, command)
@@ -56,15 +57,15 @@ def give_up(state: State, text: str) -> None:
 
 
 def change_of(
-    state: State, now_ms: int, unsent: list[JSON], patience_ms: Callable[[str], int | None]
+    state: ExecutionState, now_ms: int, unsent: list[JSON], patience_ms: Callable[[str], int | None]
 ) -> Change:
-    """All that has changed, as the next version.
+    """The next version, with all changes.
 
     Args:
-        state: the execution, `bound`.
+        state: the execution, within bounds (see `excess`).
         now_ms: the time.
-        unsent: what is to be sent then.
-        patience_ms: how long the answer of an action is waited for; None for ever.
+        unsent: the messages to send after the commit.
+        patience_ms: the time to wait for the answer of an action; None for no limit.
     """
     record, outcome = state.record, state.gathered.outcome
     version = record.version + 1
@@ -79,20 +80,22 @@ def change_of(
     rows = _rows(state, now_ms)
     due = [now_ms + PATIENCE_MS] if unsent or record.unsent else []
     due += [fiber.due_ms for fiber in state.execution.fibers.values() if fiber.due_ms is not None]
-    for name, command in state.asked():
+    for name, command in state.pending():
         patience = patience_ms(command.action or "")
-        if patience is not None:
-            due.append((rows.get(name) or state.row(name))["asked"] + patience)
+        row = rows.get(name) or state.row(name)
+        if patience is not None and row is not None:
+            due.append(row.asked_ms + patience)
     prefixes = tuple(state.gathered.dropped)
     dropped = [name for name in record.fibers if prefixes and name.startswith(prefixes)]
     return Change(
-        id=record.id, version=version, at_ms=now_ms, about=about, fibers=rows, dropped=dropped,
+        id=record.id, version=version, at_ms=now_ms, about=about,
+        fibers={name: row.to_json() for name, row in rows.items()}, dropped=dropped,
         unsent=unsent, due_ms=_minute(min(due)) if due else None,
     )  # fmt: skip
 
 
-def timers(state: State) -> list[tuple[str, int]]:
-    """The fibers that now have a timer which they had not before, and when it is due."""
+def timers(state: ExecutionState) -> list[tuple[str, int]]:
+    """The fibers with a new timer, and when it is due."""
     found = []
     for name, fiber in state.changed().items():
         before = state.before.get(name)
@@ -101,16 +104,15 @@ def timers(state: State) -> list[tuple[str, int]]:
     return found
 
 
-def _rows(state: State, now_ms: int) -> dict[str, JSON]:
-    rows: dict[str, JSON] = {}
+def _rows(state: ExecutionState, now_ms: int) -> dict[str, Row]:
+    rows: dict[str, Row] = {}
     for name, fiber in state.changed().items():
         known, again = state.row(name), name in state.gathered.again
-        same = bool(known) and known["fiber"]["turn"] == fiber.turn
-        rows[name] = {
-            "fiber": fiber.to_json(plain),
-            "asked": known["asked"] if same and not again else now_ms,
-            "tries": known["tries"] + again if same else 1,
-        }
+        asked_ms, tries = now_ms, 1
+        if known is not None and known.turn == fiber.turn:
+            asked_ms = now_ms if again else known.asked_ms
+            tries = known.tries + again
+        rows[name] = Row(fiber=fiber.to_json(plain), asked_ms=asked_ms, tries=tries)
     return rows
 
 
@@ -119,5 +121,5 @@ def _size(value: JSON) -> int:
 
 
 def _minute(ms: int) -> int:
-    """The next full minute: an index by this is seldom written to."""
+    """The next full minute: an index by minutes is seldom written."""
     return -(-ms // MINUTE_MS) * MINUTE_MS

@@ -11,8 +11,8 @@ import pytest
 from xingqiao.infra.deploy import hosted
 from xingqiao.infra.deploy.hosted import Wrapped, crashed
 from xingqiao.infra.deploy.hosted.aws import message_of
-from xingqiao.infra.deploy.hosted.running import define, run_inline
-from xingqiao.infra.deploy.hosted.wrapping import is_late
+from xingqiao.infra.deploy.hosted.user_code import define, run_inline
+from xingqiao.infra.deploy.hosted.wrapper import is_late
 
 MESSAGE = {
     "token": {"execution": "e" * 32, "fiber": "0", "turn": 3},
@@ -131,7 +131,7 @@ def test_an_action_starts_cold_without_the_conductor():
     program = (
         "import sys, types; package = types.ModuleType('hosted'); "
         f"package.__path__ = [{str(Path(hosted.__file__).parent)!r}]; sys.modules['hosted'] = package; "
-        "import hosted.wrapping; print(any('composer' in name for name in sys.modules))"
+        "import hosted.wrapper; print(any('composer' in name for name in sys.modules))"
     )
 
     done = subprocess.run(

@@ -303,7 +303,7 @@ def test_what_a_sweep_cannot_do_it_leaves_to_the_next(caplog):
 
     host.table.meanwhile = [refuse]
     conductor.sweep()
-    assert "the next sweep will" in caplog.text
+    assert "the next sweep tries again" in caplog.text
     conductor.sweep()
 
     assert len(host.answers()) == 0

@@ -178,7 +178,7 @@ def test_a_request_is_answered(host, path, stage):
     answer = host({"requestContext": context, "rawPath": path, "headers": {}}, None)
 
     assert (answer["statusCode"], answer["headers"]) == (404, {"Content-Type": "application/json"})
-    assert "no execution" in json.loads(answer["body"])["error"]
+    assert "does not exist" in json.loads(answer["body"])["error"]
 
 
 def test_a_body_may_be_in_base64(host):
@@ -231,7 +231,9 @@ def test_an_action_whose_message_comes_after_the_conductor_gave_up_does_not_run(
     monkeypatch.setenv("QUEUE", "q")
     file = tmp_path / "never.py"
     file.write_text("def main(params):\n    raise SystemExit\n")
-    message = {"token": {"execution": "e"}, "action": "/_/never", "until": 5}
+    token = {"execution": "e", "fiber": "0", "turn": 1}
+    called = {"action": "/_/never", "params": {}, "activation": "a", "key": "k"}
+    message = {"token": token, **called, "deadline": 4, "until": 5}
 
     wrapped(file, "main")(message, None)
 
