@@ -15,7 +15,7 @@ from .freezing import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-JSON: TypeAlias = Any
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 MAX_DEPTH = 200  # levels of a value that is given
 MADE_DEPTH = (
