@@ -1,4 +1,4 @@
-"""What can be invoked: actions, calls, activations, and the ports to the world. Rules are pure."""
+"""Actions, calls and activations, and the ports to the outside. The rules are pure."""
 
 from .activation import Closed, Conducted, Opened, closed, record, summary
 from .admission import Quotas, Usage, check_call, check_payload
@@ -15,10 +15,22 @@ from .arns import (
     parsed_arn,
 )
 from .catalog import Catalog, Change
+from .clouds import (
+    AZURE,
+    CLOUDEVENTS,
+    DURABLE,
+    GCP,
+    HEADER,
+    HTTP,
+    LAMBDA,
+    RESERVED,
+    STATES,
+    WHISK,
+)
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
-from .documents import Document
+from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
     ConflictError,
@@ -40,7 +52,7 @@ from .invocation import Call, Invocation
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
 from .lambdas import FUNCTION, function_of, log_tail, request_id
 from .limits import BOUNDS, Limits
-from .model import ACTIVE, Action, Entity, Package, Rule, Trigger, entity_from_json
+from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -78,22 +90,7 @@ from .ports import (
     Store,
     Write,
 )
-from .remotes import (
-    AZURE,
-    CLOUDEVENTS,
-    DURABLE,
-    GCP,
-    HEADER,
-    HTTP,
-    LAMBDA,
-    REMOTES,
-    RESERVED,
-    STATES,
-    WHISK,
-    Remote,
-    Retrying,
-    parsed_remote,
-)
+from .remotes import REMOTES, Remote, Retrying, parsed_remote
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
@@ -166,8 +163,8 @@ __all__ = [
     "Composed",
     "Conducted",
     "ConflictError",
+    "Definition",
     "Document",
-    "Entity",
     "EntitySettings",
     "ExecutionArn",
     "ExecutionRow",
@@ -202,6 +199,7 @@ __all__ = [
     "Schedule",
     "Standing",
     "Store",
+    "Stored",
     "Target",
     "ThrottledError",
     "TooLargeError",
@@ -221,7 +219,7 @@ __all__ = [
     "closed_trigger",
     "cors_headers",
     "define_action",
-    "entity_from_json",
+    "definition_from_json",
     "fired",
     "function_of",
     "is_integration",

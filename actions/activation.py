@@ -11,6 +11,7 @@ from .parameters import listed, parsed
 
 if TYPE_CHECKING:
     from ..composer import JSON
+    from .documents import Stored
     from .model import Action
     from .outcome import Completion
     from .ports import ActivationRow
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Opened:
-    """An activation under way: what is known of it before it ends.
+    """An activation that has not ended.
 
-    `cause` is the composition's activation that it is a step of; `asked_ms` when it was asked for;
+    `cause` is the activation of the composition that it is a step of; `asked_ms` is the time of the request;
     `name` and `kind` are the action's, unless it is an inline function or a conductor action's.
-    A `silent` one runs no code (an entity is told a decision) and leaves no record. With `tail` whoever
-    asked wants the end of the log with the result.
+    A `silent` one runs no code (an entity is told a decision) and leaves no record. With `tail` the caller
+    wants the end of the log with the result.
     """
 
     id: str
@@ -39,11 +40,11 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conducted:
-    """What a composition's activation adds.
+    """The fields that only the activation of a composition has.
 
     `duration_ms` is the sum of its parts, `billed_ms` the conductor's own time, `memory_mb` that of the
-    largest of its parts. The ids of its steps,
-    which OpenWhisk shows as its logs, are whatever activations name it as their cause.
+    largest of its parts. OpenWhisk shows the ids of its steps as its logs: those are the activations that
+    name it as their cause.
     """
 
     duration_ms: int
@@ -52,10 +53,10 @@ class Conducted:
 
 
 class Closed(NamedTuple):
-    """A finished activation, but for what its row and its action say: short, for there are many.
+    """The fields of a finished activation that its row and its action do not have: few, for there are many.
 
-    `billed_ms` and `memory_mb` only of a composition, `init_ms` only of a cold start, `remote` only of
-    what ran elsewhere. A trigger's has neither end nor duration.
+    Only a composition has `billed_ms` and `memory_mb`, only a cold start `init_ms`, only a run elsewhere
+    `remote`. A trigger's activation has neither end nor duration.
     """
 
     ended_ms: int | None
@@ -70,7 +71,7 @@ class Closed(NamedTuple):
 
 
 def closed(opened: Opened, completion: Completion, conducted: Conducted | None = None) -> Closed:
-    """What is to be kept of an activation that has ended."""
+    """The fields to keep of an activation that has ended."""
     outcome, started_ms, ended_ms = completion.outcome, completion.started_ms, completion.ended_ms
     return Closed(
         ended_ms,
@@ -85,12 +86,12 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
     )
 
 
-def record(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[str, JSON]:
-    """The record, from its row and what was kept beside; `about` its action, see `Action.about`.
+def record(row: ActivationRow, about: Stored, closed: Closed) -> dict[str, JSON]:
+    """Makes the record of an activation from its row and its kept fields; for `about` see `Action.about`.
 
     Returns:
-        OpenWhisk's JSON, but for the result, which is left out of `response` with its size: it may
-        be large, and is kept elsewhere. One that waits for its callback has a `state` and no `response`.
+        OpenWhisk's JSON without the result and its size in `response`: the result may be large, and is
+        stored elsewhere. An activation that waits for its callback has a `state` and no `response`.
     """
     made: dict[str, Any] = {
         "namespace": row.namespace,
@@ -118,8 +119,8 @@ def _response(status: int) -> dict[str, JSON]:
     return {"status": STATUS_TEXT[status], "statusCode": status, "success": status == 0}
 
 
-def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> dict[str, JSON]:
-    notes = parsed("annotations", about["annotations"])
+def _annotations(row: ActivationRow, about: Stored, closed: Closed) -> dict[str, JSON]:
+    notes: dict[str, Any] = parsed("annotations", about["annotations"])
     if closed.ended_ms is None:
         return notes
     if row.kind:
@@ -140,11 +141,11 @@ def _annotations(row: ActivationRow, about: dict[str, JSON], closed: Closed) -> 
     return notes
 
 
-def summary(record: dict[str, JSON]) -> dict[str, JSON]:
+def summary(record: Stored) -> dict[str, JSON]:
     """The record as OpenWhisk lists it."""
     kept = ("activationId", "annotations", "cause", "duration", "end", "name", "namespace",
             "publish", "start", "state", "version")  # fmt: skip
-    doc = {key: record[key] for key in kept if key in record}
+    doc: dict[str, JSON] = {key: record[key] for key in kept if key in record}
     if "response" in record:
         doc["statusCode"] = record["response"]["statusCode"]
     return doc

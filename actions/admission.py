@@ -1,4 +1,4 @@
-"""Whether a call may run now: sizes and rates, with OpenWhisk's texts."""
+"""Admission of calls: limits on sizes and rates, with OpenWhisk's texts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What a namespace may use; None is as much as it likes.
+    """The limits of a namespace; None is unlimited.
 
     Args:
         payload_bytes: of one call's parameters, and of one result.
-        concurrent: calls under way, the steps of compositions not counted.
+        concurrent: calls under way, without the steps of compositions.
         per_minute: calls in one minute of the clock.
         fires_per_minute: of triggers.
         live: executions under way with all that they have started, and branches of forks: see `Usage`.
@@ -34,11 +34,10 @@ class Quotas:
 
 
 class Usage:
-    """What a namespace uses just now.
+    """The current usage of a namespace.
 
-    `running` counts calls under way. `live` counts all that exists on their behalf: each execution, nested
-    and asynchronous ones and those that only wait included, counts one, and one more for each branch of
-    its forks.
+    `running` counts calls under way. `live` counts everything that exists on their behalf: one for each execution
+    (also nested, asynchronous and waiting ones), and one for each branch of its forks.
     """
 
     __slots__ = ("_count", "_fires", "_minute", "live", "running")
@@ -54,7 +53,7 @@ class Usage:
         """Counts one more call of this minute. The caller counts it in `running` until it has ended.
 
         Raises:
-            ThrottledError: when it is one too many; it is then not counted.
+            ThrottledError: the call is over a limit, and is not counted.
         """
         self._turn(now_ms)
         _check_rate(self._count, quotas.per_minute)
@@ -75,7 +74,7 @@ class Usage:
         """Counts one more fire of a trigger.
 
         Raises:
-            ThrottledError: when it is one too many; it is then not counted.
+            ThrottledError: the fire is over the limit, and is not counted.
         """
         self._turn(now_ms)
         _check_rate(self._fires, quotas.fires_per_minute)
@@ -95,10 +94,10 @@ def _check_rate(count: int, allowed: int | None) -> None:
 
 
 def check_call(action: Action, params: dict[str, JSON], size: int, quotas: Quotas) -> None:
-    """Refuses a call of more bytes than allowed, or that sets parameters that are final.
+    """Checks the size of a call, and that it sets no final parameters.
 
     Raises:
-        TooLargeError: with both figures.
+        TooLargeError: with both sizes.
         InvalidError: with OpenWhisk's text.
     """
     check_payload(size, quotas)
@@ -109,10 +108,10 @@ def check_call(action: Action, params: dict[str, JSON], size: int, quotas: Quota
 
 
 def check_payload(size: int, quotas: Quotas) -> None:
-    """Refuses a payload of more bytes than allowed.
+    """Checks the size of a payload.
 
     Raises:
-        TooLargeError: with both figures.
+        TooLargeError: with both sizes.
     """
     if size > quotas.payload_bytes:
         raise TooLargeError(f"Request larger than allowed: {size} > {quotas.payload_bytes} bytes.")

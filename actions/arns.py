@@ -1,7 +1,7 @@
-"""Amazon resource names: how what is here is called when it is spoken of as on AWS.
+"""Amazon resource names: AWS' names for the objects of this service.
 
 Region and account are constants of the service. They are written into the names that go out, and not
-compared in those that come in: whoever asks is known by its credentials, and has no other account.
+compared in those that come in: a caller is known by its credentials, and has no other account.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ExecutionArn:
 
 @dataclass(frozen=True, slots=True)
 class ExpressArn:
-    """An express execution; its name may be given again, `uuid` is its own."""
+    """An express execution. Several may have the same name; `uuid` is unique."""
 
     machine: str
     name: str
@@ -63,7 +63,7 @@ Arn: TypeAlias = MachineArn | ExecutionArn | ExpressArn | ActivityArn | MapRunAr
 
 @dataclass(frozen=True, slots=True)
 class Arns:
-    """Spells names; `region` and `account` are this service's."""
+    """Spells names. `region` and `account` are those of this service."""
 
     region: str = REGION
     account: str = ACCOUNT
@@ -73,7 +73,7 @@ class Arns:
         return f"arn:aws:states:{self.region}:{self.account}:{_resource(arn)}"
 
     def machine(self, name: str, qualifier: int | str | None = None) -> str:
-        """The name of a state machine, or of a version or alias of it."""
+        """The name of a state machine, or of a version or an alias."""
         return self.spelled(MachineArn(name, qualifier))
 
     def execution(self, machine: str, name: str) -> str:
@@ -90,7 +90,7 @@ class Arns:
 
 
 def parsed_arn(text: str) -> Arn | None:
-    """What a name stands for; None when it is no name of Step Functions'."""
+    """Reads a name; None if it is not a name of Step Functions."""
     match = _ARN.fullmatch(text)
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""The names of a service and what they stand for: an index in memory, one for all namespaces.
+"""The index of all definitions by name, in memory, for all namespaces.
 
-A change is worked out here and stored by whoever asked for it, who then has it applied: the index
-follows the store, never the other way. Texts are OpenWhisk's.
+A method here computes a change; the caller stores the change and then applies it. So the index follows
+the store, never the other way. Texts are OpenWhisk's.
 """
 
 from __future__ import annotations
@@ -15,58 +15,60 @@ from .composed import MAX_SEQUENCE
 from .definitions import define_action, define_package, define_rule, define_trigger
 from .errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from .executables import KINDS, row_of
-from .model import INACTIVE, Action, Package, Rule, Trigger
+from .model import ACTIVE, INACTIVE, Action, Package, Rule, Trigger
 from .parameters import merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from ..composer import JSON
-    from .model import Entity
+    from .model import Definition
 
     E = TypeVar("E", Action, Package, Trigger, Rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to be stored together: `entity` as it is now (or was, when it is gone), and others."""
+    """A change that is stored as a whole: the `definition` that was asked for (as it was, if removed), and others."""
 
-    entity: Any
-    put: tuple[Entity, ...] = ()
-    gone: tuple[Entity, ...] = ()
+    definition: Any
+    put: tuple[Definition, ...] = ()
+    gone: tuple[Definition, ...] = ()
 
 
 class Catalog:
-    """Entities by namespace and name. A name is unique in its namespace, whatever it stands for.
+    """Definitions by namespace and name. A name is unique in its namespace across all kinds of definitions.
 
     Args:
-        entities: that are there already.
-        kinds: of actions that can be run from here, besides compositions and sequences.
+        definitions: the initial contents.
+        kinds: of actions that can run from here, besides compositions and sequences.
     """
 
-    def __init__(self, entities: Iterable[Entity] = (), kinds: Collection[str] = KINDS) -> None:
+    def __init__(
+        self, definitions: Iterable[Definition] = (), kinds: Collection[str] = KINDS
+    ) -> None:
         self.kinds = kinds
-        self.integrations: Callable[[str], bool] = lambda _: True  # that state machines may ask for
-        self._namespaces: dict[str, dict[str, Entity]] = {}
-        # What was looked up since the last change.
+        self.integrations: Callable[[str], bool] = lambda _: True  # that state machines may use
+        self._namespaces: dict[str, dict[str, Definition]] = {}
+        # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
         self._linked: dict[str, list[Rule]] = {}
-        for entity in entities:
-            self.apply(Change(entity, (entity,)))
+        for definition in definitions:
+            self.apply(Change(definition, (definition,)))
 
     # --- reading -----------------------------------------------------------------------------
 
     def find(self, kind: type[E], name: Name) -> E | None:
-        """The entity of this kind and name, if there is one."""
+        """The definition of this kind and name, if there is one."""
         found = self._namespaces.get(name.namespace, {}).get(name.path)
         return found if isinstance(found, kind) else None
 
     def get(self, kind: type[E], name: Name) -> E:
-        """The entity of this kind and name.
+        """The definition of this kind and name.
 
         Raises:
-            NotFoundError: when there is none.
-            ConflictError: when the name stands for something of another kind.
+            NotFoundError: there is none.
+            ConflictError: the name belongs to a definition of another kind.
         """
         found = self._namespaces.get(name.namespace, {}).get(name.path)
         if found is None:
@@ -76,27 +78,27 @@ class Catalog:
         return found
 
     def all(self, kind: type[E], namespace: str, package: str | None = None) -> list[E]:
-        """Those of a namespace (or of one package), the last changed first."""
+        """The definitions of a namespace (or of one package), the last changed first."""
         found = [
-            entity
-            for entity in self._namespaces.get(namespace, {}).values()
-            if isinstance(entity, kind) and package in (None, entity.name.package)
+            definition
+            for definition in self._namespaces.get(namespace, {}).values()
+            if isinstance(definition, kind) and package in (None, definition.name.package)
         ]
-        return sorted(found, key=lambda entity: (-entity.updated_ms, entity.name.path))
+        return sorted(found, key=lambda definition: (-definition.updated_ms, definition.name.path))
 
     def public_packages(self) -> list[Package]:
         """The packages that every namespace may use."""
         return [p for ns in self._namespaces for p in self.all(Package, ns) if p.public]
 
     def resolve(self, name: Name, caller: str) -> Action:
-        """The action of this name as `caller` may run it: through a binding, if the name is one's.
+        """The action of this name as `caller` may run it, also through a binding.
 
-        Its parameters are those of the package, the binding and itself, the later over the earlier.
+        Its parameters are those of the package, the binding and the action; later ones win.
 
         Raises:
-            NotFoundError: when there is none.
-            ForbiddenError: when it is another namespace's and not in a public package, or an entity:
-                whoever may lock one can keep everybody else out.
+            NotFoundError: there is none.
+            ForbiddenError: the action belongs to another namespace, and is not in a public package or is an
+                entity: a caller that may lock an entity can keep everybody else out.
         """
         key = (str(name), caller)
         found = self._resolved.get(key)
@@ -125,8 +127,8 @@ class Catalog:
         """A package as `caller` may see it.
 
         Raises:
-            NotFoundError: when there is none in the caller's own namespace.
-            ForbiddenError: when it is another's and not public, or not there.
+            NotFoundError: there is none in the caller's own namespace.
+            ForbiddenError: it is in another namespace, and private or missing.
         """
         found = self.find(Package, name)
         if name.namespace == caller:
@@ -138,11 +140,11 @@ class Catalog:
         return found
 
     def contents(self, package: Package) -> list[Action]:
-        """The actions that a package, or what it binds, has.
+        """The actions of a package, or of the package that it binds.
 
         Raises:
-            NotFoundError: when it binds what is not there any more.
-            ForbiddenError: when it binds what is another's, and not public any more.
+            NotFoundError: the bound package does not exist any more.
+            ForbiddenError: the bound package belongs to another namespace and is not public any more.
         """
         if package.binding is not None:
             package = self.package(package.binding, package.name.namespace)
@@ -161,13 +163,13 @@ class Catalog:
     def defined(
         self, kind: type[Any], name: Name, doc: JSON, *, overwrite: bool, now_ms: int
     ) -> Change:
-        """What a PUT of `doc` makes of the entity of this kind and name. Changes nothing here.
+        """Computes the change by a PUT of `doc`, and changes nothing here.
 
         Raises:
-            ConflictError: when it exists and is not to be overwritten, or is of another kind.
-            NotFoundError: when it stands in a package that does not exist.
-            InvalidError: naming the field that is malformed.
-            TooLargeError: for code or parameters over their limit.
+            ConflictError: the name exists and must not be overwritten, or belongs to another kind.
+            NotFoundError: its package does not exist.
+            InvalidError: a field is malformed. The message names the field.
+            TooLargeError: code or parameters are over their limit.
         """
         if name.package is not None and kind is not Action:
             raise NotFoundError  # only actions stand in packages
@@ -176,48 +178,48 @@ class Catalog:
             before = self.get(kind, name)
             if not overwrite:
                 raise ConflictError("resource already exists")
-        entity: Entity
+        definition: Definition
         if kind is Action:
-            entity = self._action(name, doc, before, now_ms)
+            definition = self._action(name, doc, before, now_ms)
         elif kind is Package:
-            entity = self._package(name, doc, before, now_ms)
+            definition = self._package(name, doc, before, now_ms)
         elif kind is Trigger:
-            entity = define_trigger(name, doc, before, now_ms)
+            definition = define_trigger(name, doc, before, now_ms)
         else:
-            entity = self._rule(name, doc, before, now_ms)
-        return Change(entity, (entity,))
+            definition = self._rule(name, doc, before, now_ms)
+        return Change(definition, (definition,))
 
     def removed(self, kind: type[Any], name: Name, *, force: bool = False) -> Change:
-        """What a DELETE of the entity of this kind and name takes away. Changes nothing here.
+        """Computes the change by a DELETE of the definition of this kind and name, and changes nothing here.
 
         Raises:
-            NotFoundError: when there is none of this name.
-            ConflictError: when it is of another kind, or a package that is not empty, without `force`.
+            NotFoundError: there is none of this name.
+            ConflictError: the name belongs to another kind, or to a package that is not empty, without `force`.
         """
         self._check_package(name)
-        entity = self.get(kind, name)
-        if isinstance(entity, Trigger):
+        definition = self.get(kind, name)
+        if isinstance(definition, Trigger):
             rules = tuple(replace(rule, status=INACTIVE) for rule in self.rules_of(name))
-            return Change(entity, rules, (entity,))
-        if not isinstance(entity, Package) or entity.binding is not None:
-            return Change(entity, gone=(entity,))
-        inside = self.contents(entity)
+            return Change(definition, rules, (definition,))
+        if not isinstance(definition, Package) or definition.binding is not None:
+            return Change(definition, gone=(definition,))
+        inside = self.contents(definition)
         if inside and not force:
             raise ConflictError(
                 f"Package not empty (contains {len(inside)} "
                 f"{'entity' if len(inside) == 1 else 'entities'}). "
                 "Set force param or delete package contents."
             )
-        return Change(entity, gone=(*inside, entity))
+        return Change(definition, gone=(*inside, definition))
 
     def status_set(self, name: Name, status: JSON, now_ms: int) -> Change:
-        """What setting a rule's status changes.
+        """Computes the change by setting a rule's status.
 
         Raises:
-            InvalidError: when it is neither `active` nor `inactive`.
-            NotFoundError: when there is no such rule, or its trigger is gone.
+            InvalidError: the status is neither `active` nor `inactive`.
+            NotFoundError: the rule or its trigger does not exist.
         """
-        if status not in ("active", "inactive"):
+        if not isinstance(status, str) or status not in (ACTIVE, INACTIVE):
             raise InvalidError(
                 "The request content was malformed:\n"
                 f"'status' must be 'active' or 'inactive', not {status!r:.100}"
@@ -231,15 +233,17 @@ class Catalog:
         return Change(rule, (rule,))
 
     def apply(self, change: Change) -> None:
-        """Takes in what has been stored."""
+        """Applies a change that has been stored."""
         self._resolved.clear()
         self._linked.clear()
-        for entity in change.put:
-            self._namespaces.setdefault(entity.name.namespace, {})[entity.name.path] = entity
-        for entity in change.gone:
-            self._namespaces.get(entity.name.namespace, {}).pop(entity.name.path, None)
+        for definition in change.put:
+            self._namespaces.setdefault(definition.name.namespace, {})[definition.name.path] = (
+                definition
+            )
+        for definition in change.gone:
+            self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
 
-    # --- what a definition must agree with ---------------------------------------------------
+    # --- checks against other definitions ----------------------------------------------------
 
     def _action(self, name: Name, doc: JSON, before: Action | None, now_ms: int) -> Action:
         self._check_package(name)
@@ -250,7 +254,7 @@ class Catalog:
         return action
 
     def _check_package(self, name: Name) -> None:
-        """An action's package must be there, and be one of its own."""
+        """Checks that an action's package exists and is not a binding."""
         if name.package is None:
             return
         package = self.find(Package, Name(name.namespace, None, name.package))
@@ -260,13 +264,13 @@ class Catalog:
             raise InvalidError("Operation not permitted on package binding.")
 
     def _check_sequence(self, sequence: Action) -> None:
-        """A sequence's components must be there, be few, and not lead back to it."""
+        """Checks that a sequence's components exist, are few, and do not lead back to the sequence."""
         atoms = self._atoms(sequence, sequence.name, frozenset())
         if sum(1 for _ in islice(atoms, MAX_SEQUENCE + 1)) > MAX_SEQUENCE:
             raise InvalidError("Too many actions in the sequence.")
 
     def _atoms(self, sequence: Action, top: Name, above: frozenset[Name]) -> Iterator[Name]:
-        """The components that are no sequences, through all that are."""
+        """The actions that a sequence consists of, with those of the sequences in it."""
         for text in sequence.components:
             name = Name.parse(text)
             if name == top or name in above:
@@ -284,7 +288,7 @@ class Catalog:
 
     def _package(self, name: Name, doc: JSON, before: Package | None, now_ms: int) -> Package:
         package = define_package(name, doc, before, now_ms)
-        if package.binding is None or not doc.get("binding"):
+        if package.binding is None or not isinstance(doc, dict) or not doc.get("binding"):
             return package
         if before is not None and before.binding is None:
             raise ConflictError("Resource is a package and cannot be converted into a binding.")

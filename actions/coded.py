@@ -1,4 +1,4 @@
-"""Code for workers, and functions of the embedding program: their `exec`, read, checked and shown."""
+"""The `exec` of code for workers and of functions of the embedding program."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..composer import flaw
 from .errors import InvalidError, TooLargeError
-from .kinds import CONDUCTED, INLINE, RUNTIMES, Row, resolved
+from .kinds import INLINE, RUNTIMES, Row, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from ..composer import JSON, Program
+    from .kinds import ExecDocument
 
 MAX_CODE_BYTES = 48 << 20
 _ARCHIVES = {"UEsD": b"PK\x03\x04", "H4sI": b"\x1f\x8b\x08"}  # zip and gzip, in base64 and not
@@ -30,7 +31,7 @@ class Code:
     text: str = ""
     main: str = "main"
     binary: bool = False
-    functions: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # as in a `Program`
 
     @cached_property
     def hash(self) -> str:
@@ -51,11 +52,11 @@ class Inline:
 
 
 def code_of(program: Program, function: str) -> Code:
-    """The inline functions of a program in the language of this one, which share workers."""
-    functions = program.functions
-    kind = resolved(functions[function]["kind"])
-    same = {hash: doc for hash, doc in functions.items() if resolved(doc["kind"]) == kind}
-    return Code(kind or functions[function]["kind"], functions=same)
+    """Returns all inline functions of a program that are in the language of this one: they share workers."""
+    kinds = {hash: str(doc["kind"]) for hash, doc in program.functions.items()}
+    kind = resolved(kinds[function])
+    same = {hash: doc for hash, doc in program.functions.items() if resolved(kinds[hash]) == kind}
+    return Code(kind or kinds[function], functions=same)
 
 
 def runnable(kind: str, kinds: Collection[str]) -> str:
@@ -66,7 +67,7 @@ def runnable(kind: str, kinds: Collection[str]) -> str:
     """
     ours = resolved(kind)
     if ours not in kinds:
-        known = ", ".join(f"'{name}'" for name in sorted({*kinds, *CONDUCTED}))
+        known = ", ".join(f"'{name}'" for name in sorted(kinds))
         raise InvalidError(
             "The request content was malformed:\n"
             f"The specified runtime '{kind:.100}' is not supported by this platform. "
@@ -76,7 +77,7 @@ def runnable(kind: str, kinds: Collection[str]) -> str:
     return ours
 
 
-def _parsed(doc: dict[str, JSON], _namespace: str, kinds: Collection[str]) -> Code:
+def _parsed(doc: ExecDocument, _namespace: str, kinds: Collection[str]) -> Code:
     kind = runnable(doc["kind"], kinds)
     text, main = doc.get("code"), doc.get("main")
     if not isinstance(text, str) or not text:
@@ -93,7 +94,7 @@ def _parsed(doc: dict[str, JSON], _namespace: str, kinds: Collection[str]) -> Co
 
 
 def _is_archive(text: str) -> bool:
-    """Whether code is base64 of an archive, as OpenWhisk's clients send one.
+    """True if code is base64 of an archive, as OpenWhisk's clients send one.
 
     It is decoded piece by piece: one call for 48 MB would keep every other thread waiting for 0.1 s.
     """

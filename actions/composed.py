@@ -1,9 +1,9 @@
-"""Compositions and sequences: their `exec`, read, compiled and shown."""
+"""The `exec` of compositions and sequences."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import composer
 from ..composer import CompositionError, InvalidNameError, Name
@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ..composer import JSON, Program
+    from .kinds import ExecDocument
 
 MAX_SEQUENCE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A composition, compiled; `document` is what was deployed."""
+    """A compiled composition. `document` is the deployed text in the shape of its kind, whose row has checked it."""
 
     kind: str
-    document: JSON
+    document: Any
     program: Program
 
 
-def _composition(doc: dict[str, JSON], namespace: str, kinds: Collection[str]) -> Composed:
+def _composition(doc: ExecDocument, namespace: str, kinds: Collection[str]) -> Composed:
     document = doc.get("composition")
     if document is None:
         raise InvalidError("The request content was malformed:\n'exec.composition' is missing")
@@ -42,7 +43,7 @@ def _composition(doc: dict[str, JSON], namespace: str, kinds: Collection[str]) -
     return Composed(COMPOSITION, document, program)
 
 
-def _sequence(doc: dict[str, JSON], namespace: str, _kinds: Collection[str]) -> Composed:
+def _sequence(doc: ExecDocument, namespace: str, _kinds: Collection[str]) -> Composed:
     components = doc.get("components")
     if not isinstance(components, list) or not components:
         raise InvalidError("No component specified for the sequence.")
@@ -56,9 +57,9 @@ def _sequence(doc: dict[str, JSON], namespace: str, _kinds: Collection[str]) -> 
 
 
 def forwarding(names: list[str]) -> Program:
-    """A sequence that forwards: a component is given all there was before it, the later over the earlier.
+    """Compiles a forwarding sequence: each component gets the sequence's parameters and all results before it.
 
-    That is the sequence's parameters and the results so far; the result is the last component's.
+    Later values replace earlier ones. The result is the last component's.
     """
     *before, last = names
     return composer.compile(composer.sequence(*map(composer.merge, before), last))
@@ -78,6 +79,6 @@ def _components(execution: Composed) -> list[str]:
 
 
 COMPOSED: Mapping[str, Row] = {
-    COMPOSITION: Row(parse=_composition, show=_composition_shown),
-    SEQUENCE: Row(parse=_sequence, show=_sequence_shown, components=_components),
+    COMPOSITION: Row(parse=_composition, show=_composition_shown, conducted=True),
+    SEQUENCE: Row(parse=_sequence, show=_sequence_shown, conducted=True, components=_components),
 }

@@ -1,7 +1,7 @@
-"""What a PUT makes: the entity that a document defines, anew or out of the one before it.
+"""Makes or changes an action, a package, a trigger or a rule from the body of a PUT.
 
-Fields that are missing stay as they were; annotations are merged, `delAnnotations` removes some; the
-patch version goes up. Every function raises `InvalidError`, naming the field that is malformed, and
+Missing fields stay as they were; annotations are merged, and `delAnnotations` removes some; the patch
+version goes up. Every function raises `InvalidError`, naming the field that is malformed, and
 `TooLargeError` for code, parameters or annotations over their limit.
 """
 
@@ -17,17 +17,17 @@ from . import limits
 from .composed import Composed
 from .entities import ENTITY, entity_settings
 from .errors import InvalidError, TooLargeError
-from .executables import KINDS, parsed_exec
+from .executables import KINDS, parsed_exec, row_of
 from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed
-from .remotes import LONGEST_MS, Remote
+from .remotes import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ..composer import JSON
-    from .model import Entity, Named
+    from .model import Definition, Named
 
 MAX_PARAMETER_BYTES = 1 << 20
 RESERVED = "default"  # stands for no package in the paths of web actions
@@ -38,13 +38,14 @@ _VERSION = re.compile(r"([0-9]{1,9}\.){2}[0-9]{1,9}")
 def define_action(
     name: Name, doc: JSON, before: Action | None, now_ms: int, kinds: Collection[str] = KINDS
 ) -> Action:
-    """The action that a document defines, of one of `kinds` if it is no composition."""
-    fields = _fields(name, doc, before, now_ms)
-    if doc.get("exec") is None and before is None:
+    """The action that a document defines. If it is not a composition, its kind must be among `kinds`."""
+    body = _object(doc)
+    fields = _fields(name, body, before, now_ms)
+    if body.get("exec") is None and before is None:
         raise InvalidError("The request content was malformed:\nexec undefined")
     execution = before.exec if before else None
-    if doc.get("exec") is not None:
-        execution = parsed_exec(doc["exec"], name.namespace, kinds)
+    if body.get("exec") is not None:
+        execution = parsed_exec(body["exec"], name.namespace, kinds)
     assert execution is not None  # noqa: S101  one of the two is there
     fields["parameters"].pop(COMPONENTS, None)
     if before is None:
@@ -58,9 +59,9 @@ def define_action(
             "an entity is code: a sequence or composition may call one, and cannot be one, nor can a "
             "function elsewhere"
         )
-    longest_ms = LONGEST_MS.get(execution.kind, limits.BOUNDS["timeout"][2])
-    limited = limits.changed(doc.get("limits"), before.limits if before else Limits(), longest_ms)
-    if limited.timeout_ms > longest_ms:  # it is what it was, and its kind is another
+    longest_ms = row_of(execution.kind).longest_ms or limits.BOUNDS["timeout"][2]
+    limited = limits.changed(body.get("limits"), before.limits if before else Limits(), longest_ms)
+    if limited.timeout_ms > longest_ms:  # the kind has changed, and the timeout has not
         raise InvalidError(
             f"timeout {limited.timeout_ms} milliseconds exceeds allowed threshold of {longest_ms} "
             f"milliseconds for '{execution.kind}': give 'limits.timeout', too"
@@ -72,9 +73,10 @@ def define_package(name: Name, doc: JSON, before: Package | None, now_ms: int) -
     """The package, or the binding, that a document defines."""
     if name.name == RESERVED:
         raise InvalidError(f"Package name '{RESERVED}' is reserved.")
-    fields = _fields(name, doc, before, now_ms)
+    body = _object(doc)
+    fields = _fields(name, body, before, now_ms)
     binding = before.binding if before else None
-    bound = doc.get("binding")
+    bound = body.get("binding")
     if bound:
         binding = _bound(bound, name.namespace)
     return Package(**fields, binding=binding)
@@ -88,8 +90,8 @@ def _bound(doc: JSON, namespace: str) -> Name:
 
 def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -> Trigger:
     """The trigger that a document defines."""
-    trigger = Trigger(**_fields(name, doc, before, now_ms))
-    feed = trigger.annotations.get("feed")
+    trigger = Trigger(**_fields(name, _object(doc), before, now_ms))
+    feed: Any = trigger.annotations.get("feed")
     if feed is not None:
         try:
             Name.parse(feed)
@@ -99,12 +101,13 @@ def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -
 
 
 def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
-    """The rule that a document defines. Whether what it links exists is the catalog's to know."""
-    fields = _fields(name, doc, before, now_ms)
+    """The rule that a document defines. The catalog checks that its trigger and action exist."""
+    body = _object(doc)
+    fields = _fields(name, body, before, now_ms)
     links: dict[str, Any] = {}
     for link in ("trigger", "action"):
-        if doc.get(link) is not None:
-            links[link] = _reference(_spelled(doc[link]), link, name.namespace)
+        if body.get(link) is not None:
+            links[link] = _reference(_spelled(body[link]), link, name.namespace)
     if before is not None:
         return replace(before, **fields, **links)
     if len(links) < 2:  # noqa: PLR2004  a trigger and an action
@@ -113,25 +116,32 @@ def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule
 
 
 def _spelled(doc: JSON) -> JSON:
-    """A reference is a name, or as it is shown: `{"path": ..., "name": ...}`."""
+    """Reads a reference: a name, or the form in which it is shown: `{"path": ..., "name": ...}`."""
     if isinstance(doc, dict):
         return f"/{doc.get('path')}/{doc.get('name')}"
     return doc
 
 
-def _reference(text: JSON, field: str, namespace: str) -> Name:
+def _reference(text: Any, field: str, namespace: str) -> Name:
     try:
         return Name.parse(text).within(namespace)
     except InvalidNameError as error:
         raise InvalidError(f"The request content was malformed:\n'{field}': {error}") from error
 
 
-# --- what all of them have ---------------------------------------------------------------------
+# --- common fields -----------------------------------------------------------------------------
 
 
-def _fields(name: Name, doc: JSON, before: Entity | None, now_ms: int) -> dict[str, Any]:
+def _object(doc: JSON) -> dict[str, Any]:
+    """The body, whose members are checked one by one."""
     if not isinstance(doc, dict):
         raise InvalidError("The request content was malformed:\nthe body must be an object")
+    return doc
+
+
+def _fields(
+    name: Name, doc: dict[str, Any], before: Definition | None, now_ms: int
+) -> dict[str, Any]:
     parameters = before.parameters if before else {}
     if doc.get("parameters") is not None:
         parameters = _values("parameters", doc["parameters"])
@@ -145,7 +155,7 @@ def _fields(name: Name, doc: JSON, before: Entity | None, now_ms: int) -> dict[s
     }
 
 
-def _annotations(doc: dict[str, JSON], before: Named | None) -> dict[str, JSON]:
+def _annotations(doc: dict[str, Any], before: Named | None) -> dict[str, JSON]:
     annotations = dict(before.annotations) if before is not None else {}
     annotations.update(_values("annotations", doc.get("annotations")))
     gone = doc.get("delAnnotations")
@@ -164,7 +174,9 @@ def _values(field: str, doc: JSON) -> dict[str, JSON]:
     """Parameters or annotations, within bounds."""
     values = parsed(field, doc)
     if why := flaw(doc):
-        raise InvalidError(f"The request content was malformed:\n'{field}' is no JSON value: {why}")
+        raise InvalidError(
+            f"The request content was malformed:\n'{field}' is not a JSON value: {why}"
+        )
     size = len(json.dumps(values, ensure_ascii=False).encode())
     if size > MAX_PARAMETER_BYTES:
         raise TooLargeError(
@@ -181,7 +193,7 @@ def _publish(publish: JSON, before: Named | None) -> bool:
     return publish
 
 
-def _version(doc: dict[str, JSON]) -> str:
+def _version(doc: dict[str, Any]) -> str:
     version = doc.get("version")
     if version is None:
         return INITIAL

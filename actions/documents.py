@@ -1,16 +1,21 @@
-"""What is stored under a name: all that is neither an execution nor an activation."""
+"""Documents: the records that are stored under a name, such as definitions and programs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+# JSON that a `to_json` of ours wrote and that was read back: its writer has checked its shape.
+Stored: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Anything else with a name: an action, a program, a namespace.
+    """A record with a name that is neither an execution nor an activation: an action, a program, a namespace.
 
-    `body` None deletes it. `expected` is the version it must have now, 0 for none; the version after
-    is one more. None writes it whatever there is.
+    A `body` of None deletes the document. `expected` is the version that the stored document must have, 0 if there
+    must be none, and None if any will do. The commit sets the version to one more than that.
     """
 
     kind: str

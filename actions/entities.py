@@ -1,6 +1,6 @@
-"""What makes an action an entity type: its annotation `entity`.
+"""The annotation `entity`, which makes an action an entity type.
 
-`true`, or `{"version": 2, "bytes": 65536}`: the version of its state, and how large that may be.
+`true`, or `{"version": 2, "bytes": 65536}`: the version of its state, and the largest size of the state.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ MAX_STATE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class EntitySettings:
-    """What an entity type says of itself: the version of its state, and how large that may be."""
+    """The settings of an entity type: the version of its state, and the largest size of the state."""
 
     version: int = 1
     state_bytes: int = 1 << 16
 
 
 def entity_settings(annotation: JSON) -> EntitySettings | None:
-    """What an annotation says; None when it says that this is no entity.
+    """Reads the annotation; None if the action is not an entity type.
 
     Raises:
-        InvalidError: naming the member that is wrong.
+        InvalidError: a member is wrong. The message names it.
     """
     if not truthy(annotation):
         return None

@@ -1,17 +1,17 @@
-"""What stops a caller of this package. Texts are OpenWhisk's where it has one.
+"""Errors that stop a caller of this package. Texts are OpenWhisk's where it has one.
 
 composer.Error
-RefusedError               what a caller asks for is refused; nothing has happened
-InvalidError             it is malformed (400)
-UnauthorizedError        the caller is not who they say (401)
-ForbiddenError           it is another namespace's, and not public (403)
-NotFoundError            there is no such thing (404)
-ConflictError            it is there already, or somebody else changed it (409)
-ReusedKeyError           its idempotency key was used for another call (422)
-TooLargeError            it is over a size limit (413)
-ThrottledError           there is too much of it just now (429)
-UnavailableError         the server cannot take it now (503)
-InDoubtError             it may have happened, or may happen yet (503)
+  RefusedError               the request is refused; nothing has happened
+    InvalidError             malformed (400)
+    UnauthorizedError        the caller's credentials are wrong or missing (401)
+    ForbiddenError           it belongs to another namespace, and is not public (403)
+    NotFoundError            it does not exist (404)
+    ConflictError            it exists already, or another caller changed it (409)
+    ReusedKeyError           its idempotency key was used for another call (422)
+    TooLargeError            over a size limit (413)
+    ThrottledError           too many requests at present (429)
+    UnavailableError         the server cannot accept the request now (503)
+  InDoubtError               it may have happened, or may happen yet (503)
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from ..composer import Error
 
 
 class RefusedError(Error):
-    """What a caller asks for is refused; nothing has happened."""
+    """The request is refused. Nothing has happened."""
 
 
 class InvalidError(RefusedError):
-    """It is malformed; the text names the field."""
+    """The request is malformed. The text names the field."""
 
 
 class UnauthorizedError(RefusedError):
-    """The caller is not who they say, or says nothing."""
+    """The caller's credentials are wrong or missing."""
 
 
 class ForbiddenError(RefusedError):
-    """It is another namespace's, and not public: whether it is there at all is not told."""
+    """The object belongs to another namespace, and is not public. The text does not say whether it exists."""
 
     def __init__(self, resource: str) -> None:
         super().__init__(f"The supplied authentication is not authorized to access '{resource}'.")
 
 
 class NotFoundError(RefusedError):
-    """There is no such thing, or none that the caller may know of."""
+    """The object does not exist, or the caller must not know that it does."""
 
     def __init__(self, text: str = "The requested resource does not exist.") -> None:
         super().__init__(text)
 
 
 class ConflictError(RefusedError):
-    """It is there already, or somebody else has changed it."""
+    """The object exists already, or another caller has changed it."""
 
 
 class ReusedKeyError(ConflictError):
@@ -54,22 +54,22 @@ class ReusedKeyError(ConflictError):
 
 
 class TooLargeError(RefusedError):
-    """It is over a size limit."""
+    """The request is over a size limit."""
 
 
 class ThrottledError(RefusedError):
-    """There is too much of it just now; later it will do."""
+    """There are too many requests at present. A later one may succeed."""
 
 
 class UnavailableError(RefusedError):
-    """The server stops, or its store cannot be read or written now."""
+    """The server is stopping, or its store cannot be read or written now."""
 
 
 class InDoubtError(UnavailableError):
-    """The store did not say in time whether something is durable: it may be, or become so later.
+    """The store did not confirm in time that a change is durable: it may be, or become so later.
 
     Args:
-        text: what is told.
+        text: the message.
         activation: the id of the activation that may still run, if it is known.
     """
 

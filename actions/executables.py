@@ -1,6 +1,6 @@
-"""How an action is executed: its `exec`, and the table of all kinds, each family of which has a module.
+"""The `exec` of an action, which says how it runs, and the table of all kinds.
 
-JSON shapes are OpenWhisk's. `exec.kind` says how:
+Each family of kinds has a module. JSON shapes are OpenWhisk's. The kinds are:
 
     python:3, nodejs:20   code, run in a worker                  {"kind", "code", "main"?, "binary"?}
     composition           a composition, run by the conductor    {"kind", "composition"}
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from .coded import CODE, CODED, Code, Inline
 from .composed import COMPOSED, Composed
 from .errors import InvalidError
-from .kinds import CONDUCTED, RUNTIMES
+from .kinds import RUNTIMES
 from .machines import MACHINES
 from .remotes import REMOTE, REMOTES, Remote
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ..composer import JSON
-    from .kinds import Row
+    from .kinds import ExecDocument, Row
 
 KINDS = (*RUNTIMES, *REMOTES)
 Exec: TypeAlias = Code | Inline | Composed | Remote
 
 _ROWS: Mapping[str, Row] = {**CODED, **COMPOSED, **MACHINES, **REMOTE}
+_CONDUCTED = frozenset(kind for kind, row in _ROWS.items() if row.conducted)
 
 
 def row_of(kind: str) -> Row:
@@ -39,21 +40,22 @@ def row_of(kind: str) -> Row:
 
 
 def parsed_exec(doc: JSON, namespace: str, kinds: Collection[str] = KINDS) -> Exec:
-    """The `exec` of a document; names in it are within `namespace`.
+    """Reads the `exec` of a document. Relative names in it belong to `namespace`.
 
     Raises:
-        InvalidError: naming what is malformed; for a kind of code that is not among `kinds`.
-        TooLargeError: for code over its limit.
+        InvalidError: a field is malformed, or the kind of code is not among `kinds`. The message names the field.
+        TooLargeError: the code is larger than allowed.
     """
     if not isinstance(doc, dict) or not isinstance(doc.get("kind"), str):
         raise InvalidError("The request content was malformed:\n'exec' must have a 'kind'")
-    kind = doc["kind"]
-    known = kind in kinds or kind in CONDUCTED
-    row = row_of(kind) if known else CODE  # it knows other names of kinds, and refuses the rest
-    execution: Exec = row.parse(doc, namespace, kinds)
+    document: ExecDocument = doc
+    kind = document["kind"]
+    known = _CONDUCTED.union(kinds)
+    row = row_of(kind) if kind in known else CODE  # CODE knows other names, and refuses the rest
+    execution: Exec = row.parse(document, namespace, known)
     return execution
 
 
 def exec_to_json(execution: Exec, *, code: bool) -> dict[str, JSON]:
-    """As OpenWhisk shows it; without the code when `code` is False."""
+    """Returns an `exec` as OpenWhisk shows it; without the code when `code` is False."""
     return row_of(execution.kind).show(execution, code)

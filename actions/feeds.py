@@ -1,7 +1,7 @@
-"""Alarms: what their feeds are asked for, and when a trigger fires next. Parameters are OpenWhisk's.
+"""Alarms: the schedules by which triggers fire. Parameters are OpenWhisk's.
 
-A schedule is known by its parameters and by what has happened to it; instants are milliseconds since the
-epoch. A daily time that a change of the clocks repeats is met once, one that it leaves out is met late.
+Instants are milliseconds since the epoch. If a change of the clocks repeats a time of day, the trigger fires
+once; if the change skips the time, the trigger fires late.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import CroniterBadDateError, CroniterError, croniter
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..composer import JSON
+    from .documents import Stored
+
+Parameters: TypeAlias = dict[str, Any]  # of a feed, each as its reader in `_READ` returned it
 
 ALARM, INTERVAL, ONCE = "alarm", "interval", "once"
 MINUTE_MS = 60_000
 CRON_FIELDS = (5, 6)
-CAUGHT_UP = 100  # occurrences that were missed and are met late; older ones are passed over
+CAUGHT_UP = 100  # missed occurrences that are made up for; older ones are skipped
 
 TAKEN = {  # parameters of each feed
     ALARM: (
@@ -43,19 +46,19 @@ TAKEN = {  # parameters of each feed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a trigger fires.
+    """The schedule by which a trigger fires.
 
     Args:
         feed: `alarm`, `interval` or `once`.
-        params: of the feed, checked.
-        due_ms: when it fires next; None when it has ended.
-        left: times that it may still fire; None for any number.
-        paused: whether it lets its times pass.
-        changed_ms: when it was made or changed.
+        params: of the feed, as `scheduled` has read them.
+        due_ms: the next time; None if the schedule has ended.
+        left: the number of times that the trigger may still fire; None for any number.
+        paused: True if its times pass without effect.
+        changed_ms: the time at which it was made or changed.
     """
 
     feed: str
-    params: dict[str, JSON]
+    params: Parameters
     due_ms: int | None
     left: int | None = None
     paused: bool = False
@@ -63,30 +66,30 @@ class Schedule:
 
     @property
     def payload(self) -> dict[str, JSON]:
-        """What the trigger fires with."""
+        """The payload with which the trigger fires."""
         payload: dict[str, JSON] = self.params.get("trigger_payload", {})
         return payload
 
     def fired(self) -> Schedule:
-        """What it is after it has fired at `due_ms`."""
+        """The schedule after it has fired at `due_ms`."""
         assert self.due_ms is not None  # noqa: S101  it has fired
         left = None if self.left is None else self.left - 1
         due_ms = None if left == 0 else _next(self.feed, self.params, self.due_ms)
         return replace(self, due_ms=due_ms, left=left)
 
     def caught_up(self, now_ms: int) -> Schedule:
-        """Itself, without those of the times it has missed that are too many to be met late."""
+        """The schedule without those missed times that are too many to be made up for."""
         if self.due_ms is None or self.due_ms > now_ms or self.feed == ONCE:
             return self
         oldest = _back(self.feed, self.params, now_ms, self.due_ms)
         return self if oldest <= self.due_ms else replace(self, due_ms=oldest)
 
     def suspended(self) -> Schedule:
-        """Itself, paused."""
+        """The schedule, paused."""
         return replace(self, paused=True)
 
     def resumed(self, now_ms: int) -> Schedule:
-        """Itself, no longer paused; what passed meanwhile is not met."""
+        """The schedule, resumed. The times that passed in the pause are skipped."""
         if not self.paused or self.due_ms is None or self.due_ms > now_ms:
             return replace(self, paused=False)
         due_ms = None if self.feed == ONCE else _next(self.feed, self.params, now_ms)
@@ -103,8 +106,8 @@ class Schedule:
         }
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> Schedule:
-        """What `to_json` wrote."""
+    def from_json(cls, doc: Stored) -> Schedule:
+        """Reads what `to_json` wrote."""
         return cls(
             feed=doc["feed"],
             params=doc["params"],
@@ -116,12 +119,12 @@ class Schedule:
 
 
 def scheduled(feed: str, params: dict[str, JSON], now_ms: int) -> Schedule:
-    """The schedule that a feed's parameters ask for; those it does not know are not looked at.
+    """Makes a schedule from the parameters of a feed. Unknown parameters are ignored.
 
     Raises:
-        InvalidError: naming the parameter that is missing or cannot be used, and what would do.
+        InvalidError: a parameter is missing or invalid. The message names the parameter and what it may be.
     """
-    taken: dict[str, JSON] = {}
+    taken: Parameters = {}
     for name in TAKEN[feed]:
         if params.get(name) is not None:
             taken[name] = _READ[name](name, params[name])
@@ -137,7 +140,7 @@ def scheduled(feed: str, params: dict[str, JSON], now_ms: int) -> Schedule:
     )
 
 
-def _check_dates(params: dict[str, JSON], now_ms: int) -> None:
+def _check_dates(params: Parameters, now_ms: int) -> None:
     start_ms, stop_ms, date_ms = (params.get(name) for name in ("startDate", "stopDate", "date"))
     for name, at_ms in (("stopDate", stop_ms), ("date", date_ms)):
         if at_ms is not None and at_ms <= now_ms:
@@ -146,10 +149,10 @@ def _check_dates(params: dict[str, JSON], now_ms: int) -> None:
         raise InvalidError("the parameter 'stopDate' must be after 'startDate'")
 
 
-# --- when --------------------------------------------------------------------------------------
+# --- times -------------------------------------------------------------------------------------
 
 
-def _first(feed: str, params: dict[str, JSON], now_ms: int) -> int | None:
+def _first(feed: str, params: Parameters, now_ms: int) -> int | None:
     if feed == ONCE:
         date_ms: int = params["date"]
         return date_ms
@@ -159,7 +162,7 @@ def _first(feed: str, params: dict[str, JSON], now_ms: int) -> int | None:
     return _next(feed, params, max(now_ms, start_ms - 1))
 
 
-def _next(feed: str, params: dict[str, JSON], after_ms: int) -> int | None:
+def _next(feed: str, params: Parameters, after_ms: int) -> int | None:
     """The first time after an instant; None when there is none."""
     if feed == ONCE:
         return None
@@ -171,8 +174,8 @@ def _next(feed: str, params: dict[str, JSON], after_ms: int) -> int | None:
     return None if due_ms is None or (stop_ms is not None and due_ms >= stop_ms) else due_ms
 
 
-def _back(feed: str, params: dict[str, JSON], now_ms: int, due_ms: int) -> int:
-    """The oldest time that is met late; `due_ms` is the oldest there is."""
+def _back(feed: str, params: Parameters, now_ms: int, due_ms: int) -> int:
+    """The oldest missed time that is made up for; `due_ms` is the oldest there is."""
     if feed == INTERVAL:
         every_ms: int = params["minutes"] * MINUTE_MS
         newest_ms = due_ms + (now_ms - due_ms) // every_ms * every_ms
@@ -187,7 +190,7 @@ def _back(feed: str, params: dict[str, JSON], now_ms: int, due_ms: int) -> int:
     return at_ms
 
 
-def _cron(params: dict[str, JSON], at_ms: int, *, back: bool) -> int | None:
+def _cron(params: Parameters, at_ms: int, *, back: bool) -> int | None:
     zone = ZoneInfo(params.get("timezone", "UTC"))
     at = datetime.fromtimestamp(at_ms / 1000, zone)
     times = croniter(params["cron"], at, second_at_beginning=True)
@@ -215,7 +218,7 @@ def _read_cron(name: str, value: JSON) -> str:
     return text
 
 
-def _read_zone(name: str, value: JSON) -> str:
+def _read_zone(name: str, value: Any) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
@@ -235,7 +238,7 @@ def _read_count(name: str, value: JSON) -> int:
 
 
 def _read_limit(name: str, value: JSON) -> int | None:
-    """OpenWhisk's -1 is any number."""
+    """A count; OpenWhisk's -1 stands for any number."""
     return None if value in (-1, "-1") else _read_count(name, value)
 
 

@@ -1,7 +1,7 @@
-"""The service integrations that AWS' state machines know: which operations, and how each can be waited for.
+"""The table of service integrations that AWS' state machines know: operations, and ways to wait for each.
 
-Source: AWS' developer guide, "Integrating optimized services with Step Functions". Whether one can be
-done here is another question, answered when it is asked for.
+Source: AWS' developer guide, "Integrating optimized services with Step Functions". An integration in the table
+need not work here: a server checks that when one is invoked.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _SDK = re.compile(r"aws-sdk:[a-z0-9]+:[a-z][A-Za-z0-9]*(\.waitForTaskToken)?")
 
 
 def is_integration(resource: str) -> bool:
-    """Whether a Task's Resource is an integration that AWS has; of its SDK's any call may be one."""
+    """True if AWS has the integration that a Task's Resource names. Any call of an SDK integration passes."""
     match = _RESOURCE.fullmatch(resource)
     if match is None:
         return False

@@ -1,4 +1,4 @@
-"""What is asked: of the service (a Call), and of an invoker (an Invocation)."""
+"""Requests to run an action: a `Call` to the service, and an `Invocation` to an invoker."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Somebody wants an action run: in their namespace, on their account.
+    """A request to run an action in the caller's namespace and on its account.
 
-    `trace` is the id, 32 hexadecimal digits, of the trace that it belongs to, if it belongs to one. Calls with
-    the same `idempotency_key` begin one execution; "" is for none.
+    `trace` is the id of the trace that it belongs to, 32 hexadecimal digits, or "". Calls with the same
+    `idempotency_key` begin one execution; "" is for none.
     """
 
     name: Name
@@ -31,20 +31,20 @@ class Call:
 
 @frozen
 class Invocation:
-    """One run of one action, as an invoker is asked for it.
+    """One run of one action, as an invoker gets it.
 
     Args:
-        activation: its id: when the same step is sent again after a crash it is the same, and each
-            attempt of a retry is another.
-        action: what to run; for an inline function the composition that it belongs to.
-        params: merged, and its to keep: an invoker may hand them on without copying.
-        namespace: of whoever runs it.
-        owner: the namespace of the program that asks for it; "" for an action that is run by itself.
-        states: whether a state machine asks.
-        token: by which a completion may be handed in later, by whoever holds it.
+        activation: its id. It is the same if the step is sent again after a crash; each attempt of a retry has
+            another.
+        action: the action; for an inline function the composition that it belongs to.
+        params: merged parameters. The invoker owns them and may pass them on without copying.
+        namespace: of the caller.
+        owner: the namespace of the program that invokes it; "" if an action is invoked by itself.
+        states: True if a state machine invokes it.
+        token: authorizes its holder to complete the invocation later.
         function: the hash of an inline function.
         variables: that the inline function sees.
-        transaction: the execution that it belongs to, for whoever follows it through logs.
+        transaction: the execution that it belongs to, for correlating logs.
         key: of a saga's step: the same for each attempt of a retry, too.
         trace: the id of the trace that it belongs to.
     """
@@ -64,15 +64,15 @@ class Invocation:
 
     @property
     def lent(self) -> bool:
-        """Whether the program that asks is another namespace's than whoever runs it.
+        """True if the invoking program belongs to another namespace than the caller.
 
-        It is given neither's secrets: its author would have the caller's, and the caller the author's.
+        Then the action gets the secrets of neither: its author could read the caller's, and the caller the author's.
         """
         return self.owner not in ("", self.namespace)
 
     @property
     def traceparent(self) -> str:
-        """The W3C trace context that it runs in: a span of its own, which is its id's end.
+        """The W3C trace context of the run: a span of its own, whose id is the end of the activation's.
 
         https://www.w3.org/TR/trace-context/
         """
@@ -80,10 +80,10 @@ class Invocation:
 
     @property
     def idempotency_key(self) -> str:
-        """The same whenever the same thing is asked for again."""
+        """The key that is the same for every repetition of the same request."""
         return self.key or self.activation
 
     @property
     def code(self) -> Code | None:
-        """What a worker must have taken in to run it."""
+        """The code that a worker must have loaded to run it."""
         return self.action.code_of(self.function)

@@ -1,15 +1,18 @@
-"""Kinds of actions: their names, and the row that tells what there is to know of each."""
+"""Kinds of actions: their names, and the row that describes a kind."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from ..composer import JSON
+
+    # An `exec` as a client sent it: an object whose `kind` is a string. The kind's row checks the rest.
+    ExecDocument: TypeAlias = Mapping[str, Any]
 
 PYTHON = "python:3"
 NODE = "nodejs:20"
@@ -19,7 +22,6 @@ COMPOSITION = "composition"
 SEQUENCE = "sequence"
 MACHINE = "states"
 INLINE = "inline"
-CONDUCTED = (COMPOSITION, MACHINE, SEQUENCE)
 
 # OpenWhisk's clients say `nodejs:default`, and deployments that are years old say `nodejs:10`.
 _NAMES = (
@@ -29,29 +31,33 @@ _NAMES = (
 
 
 def resolved(kind: str) -> str | None:
-    """The kind of code that a client means; None when it is no kind of ours."""
+    """The kind of code that a client means; None if there is no such kind."""
     return next((ours for names, ours in _NAMES if names.fullmatch(kind)), None)
 
 
 def _no_check(_exec: Any, _known: Callable[[str], bool]) -> None:
-    """For kinds that ask for no integration."""
+    """For kinds that use no integrations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A kind of actions: each family of kinds has rows, and `executables` has the table of all of them.
+    """A kind of actions. Each family of kinds has rows, and `executables` has the table of all rows.
 
     Args:
-        parse: reads the `exec` of a document; names in it are within the namespace, `kinds` are those of
-            code that runs here.
+        parse: reads the `exec` of a document. Relative names in it belong to the given namespace; the
+            collection holds the kinds that can run here.
         show: an `exec` as JSON; without the code when the flag is False.
-        check: raises for an integration that is not known here.
-        components: the full names of the components, for a kind that is made of them only.
-        express: whether executions are in memory only, for a kind that says so by itself.
+        check: raises for an integration that this server does not have.
+        conducted: True if the conductor runs it: such a kind can run on every server.
+        components: the full names of the components, for a kind that consists of them only.
+        express: True if executions are kept in memory only; None for kinds that an annotation decides about.
+        longest_ms: the longest timeout; None for that of code.
     """
 
-    parse: Callable[[dict[str, JSON], str, Collection[str]], Any]
+    parse: Callable[[ExecDocument, str, Collection[str]], Any]
     show: Callable[[Any, bool], dict[str, JSON]]
     check: Callable[[Any, Callable[[str], bool]], None] = _no_check
+    conducted: bool = False
     components: Callable[[Any], list[str]] | None = None
     express: Callable[[Any], bool] | None = None
+    longest_ms: int | None = None

@@ -1,20 +1,20 @@
-"""Actions that are Lambda functions: their annotation, what their handler is asked, what it answers.
+"""Actions that are Lambda functions: their annotation, and the requests to and answers of their handlers.
 
 Such an action has the annotation `lambda`: the function's configuration as Lambda's API has it. Its code begins
 with one of `runtimes/functions`, so that its outcome is the handler's own:
 
-- `Success(value)`: what the handler returned, any JSON: an object, a list, a text, null. An object with a field
-  `error` is a success as well (a composition that runs the action as a step takes that for a failure, and boxes what
-  is no object).
-- `Failure(ApplicationError, error)`: what the handler raised, `{"errorMessage", "errorType", "requestId",
+- `Success(value)`: the value that the handler returned, any JSON: an object, a list, a text, null. An object with a
+  field `error` is a success as well (a composition that runs the action as a step takes it for a failure, and wraps
+  a value that is not an object).
+- `Failure(ApplicationError, error)`: the error that the handler raised, `{"errorMessage", "errorType", "requestId",
   "stackTrace"}` (from Node.js `{"errorType", "errorMessage", "trace"}`), as Lambda answers it. A function that was
-  cut off has the `errorType` that Lambda gives that: `Sandbox.Timedout`, `Runtime.ExitError`.
+  cut off has Lambda's `errorType` for that: `Sandbox.Timedout`, `Runtime.ExitError`.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
 from .outcome import BAD_RESPONSE, CRASHED
@@ -27,24 +27,29 @@ if TYPE_CHECKING:
     from .model import Action
 
 FUNCTION = "lambda"  # the annotation
-TAIL_BYTES = 4096  # of a log, that Lambda answers with
+TAIL_BYTES = 4096  # of a log in Lambda's answer
+
+# The configuration of a function, which Lambda's API has checked.
+Configuration: TypeAlias = dict[str, Any]
 
 
-def function_of(action: Action) -> dict[str, JSON] | None:
-    """The configuration of the function that an action is; None when it is none."""
+def function_of(action: Action) -> Configuration | None:
+    """The configuration of an action that is a Lambda function; None for any other action."""
     found = action.annotations.get(FUNCTION)
     return found if isinstance(found, dict) else None
 
 
 def request_id(activation: str) -> str:
-    """An activation's id as Lambda writes that of a request."""
+    """An activation's id in the form of Lambda's request ids."""
     return "-".join(
         (activation[:8], activation[8:12], activation[12:16], activation[16:20], activation[20:])
     )
 
 
-def asked(invocation: Invocation, function: dict[str, JSON], deadline_ms: int) -> dict[str, JSON]:
-    """What the code of a function is told of a run, around the event."""
+def handler_request(
+    invocation: Invocation, function: Configuration, deadline_ms: int
+) -> dict[str, JSON]:
+    """The request to the code of a function: the event and its context."""
     name, memory_mb = invocation.action.name.name, function["MemorySize"]
     group, stream = f"/aws/lambda/{name}", f"[$LATEST]{invocation.activation}"
     return {
@@ -60,12 +65,12 @@ def asked(invocation: Invocation, function: dict[str, JSON], deadline_ms: int) -
 
 
 def log_tail(action: Action, activation: str, ran_ms: int, logs: Iterable[str]) -> str:
-    """The last 4 KB of what a run has printed, with Lambda's own lines around it, in base64.
+    """The last 4 KB of a run's log, between Lambda's own lines, in base64.
 
     Args:
         action: the function.
         activation: the run's id.
-        ran_ms: how long it ran.
+        ran_ms: its duration.
         logs: lines as records have them: `TIME stdout: TEXT`.
     """
     function, request = function_of(action) or {}, request_id(activation)
@@ -81,8 +86,8 @@ def log_tail(action: Action, activation: str, ran_ms: int, logs: Iterable[str]) 
     return b64encode("\n".join(lines).encode(errors="replace")[-TAIL_BYTES:]).decode()
 
 
-def answered(answer: JSON) -> Success | Failure:
-    """The outcome that the code of a function answers."""
+def handler_outcome(answer: Any) -> Success | Failure:
+    """The outcome in the answer of a function's code."""
     match answer:
         case {"payload": result}:
             return Success(result)
@@ -91,8 +96,8 @@ def answered(answer: JSON) -> Success | Failure:
     return Failure(BAD_RESPONSE, "The function's code did not answer as it was made to.")
 
 
-def cut_off(failure: Failure, invocation: Invocation) -> Failure:
-    """A failure of whatever ran a function, as Lambda calls it."""
+def lambda_failure(failure: Failure, invocation: Invocation) -> Failure:
+    """A failure of the function's environment, in Lambda's words."""
     request = request_id(invocation.activation)
     if failure.code == TIMEOUT:
         seconds = invocation.action.limits.timeout_ms / 1000

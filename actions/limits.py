@@ -1,4 +1,4 @@
-"""What one activation may use."""
+"""The limits of an activation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one activation may use. A composition's own are those of its inline functions."""
+    """The limits of an activation. Those of a composition apply to its inline functions."""
 
     timeout_ms: int = 60_000
     memory_mb: int = 256
@@ -33,7 +33,7 @@ class Limits:
         """Reads what `to_json` wrote, or part of it.
 
         Raises:
-            InvalidError: naming the limit that is out of bounds.
+            InvalidError: a limit is out of bounds. The message names it.
         """
         return changed(doc, cls(), longest_ms)
 
@@ -48,15 +48,15 @@ BOUNDS = {  # field: (attribute, least, most, unit), as OpenWhisk has them
 
 
 def changed(doc: JSON, before: Limits, longest_ms: int | None = None) -> Limits:
-    """Limits with those that a document names in place of what they were.
+    """Returns limits with the values that a document sets.
 
     Args:
-        doc: the limits that it names.
-        before: what they were.
-        longest_ms: the longest timeout there may be, when it is not that of code.
+        doc: the document.
+        before: the limits to change.
+        longest_ms: the longest allowed timeout, if it differs from that of code.
 
     Raises:
-        InvalidError: naming the limit that is out of bounds.
+        InvalidError: a limit is out of bounds. The message names it.
     """
     if doc is None:
         return before

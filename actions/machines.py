@@ -1,4 +1,4 @@
-"""State machines: their `exec`, read, lowered, checked and shown."""
+"""The `exec` of state machines."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from ..composer import JSON
+    from .kinds import ExecDocument
 
 STANDARD, EXPRESS = MACHINE_TYPES = ("STANDARD", "EXPRESS")
 
 
-def _parsed(doc: dict[str, JSON], _namespace: str, _kinds: Collection[str]) -> Composed:
+def _parsed(doc: ExecDocument, _namespace: str, _kinds: Collection[str]) -> Composed:
     definition, type = doc.get("definition"), doc.get("type", STANDARD)
     if not isinstance(definition, str):
         raise InvalidError(
@@ -43,15 +44,15 @@ def _is_name(text: str) -> bool:
     return True
 
 
-# What is stored names what was there when it was put.
+# A stored machine was checked when it was put: its integrations were known then.
 HOOKS = composer.asl.hooks(is_action=_is_name, is_integration=lambda _: True)
 
 
 def _check_integrations(machine: Composed, known: Callable[[str], bool]) -> None:
-    """Checks that a state machine asks for no integration that is not known here.
+    """Checks that this server has all integrations that a state machine uses.
 
     Raises:
-        InvalidError: naming it and where it stands.
+        InvalidError: an integration is missing. The message names it and its place.
     """
     definition, type = machine.document["definition"], machine.document["type"]
     hooks = composer.asl.hooks(is_action=_is_name, is_integration=known)
@@ -71,5 +72,11 @@ def _is_express(execution: Composed) -> bool:
 
 
 MACHINES: Mapping[str, Row] = {
-    MACHINE: Row(parse=_parsed, show=_shown, check=_check_integrations, express=_is_express)
+    MACHINE: Row(
+        parse=_parsed,
+        show=_shown,
+        check=_check_integrations,
+        conducted=True,
+        express=_is_express,
+    )
 }

@@ -1,6 +1,6 @@
-"""Media types: what a `Content-Type` says, and which of them an `Accept` takes (RFC 9110, 8.3 and 12.5.1).
+"""Media types: the headers `Content-Type` and `Accept` (RFC 9110, 8.3 and 12.5.1).
 
-Which are text and which are binary is as OpenWhisk's server has it, that is Pekko's table of types.
+The division into text and binary types is that of OpenWhisk's server, which is Pekko's table of types.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MediaType:
 
     @property
     def text(self) -> bool:
-        """Whether it is text; an application's own type is when it names a charset."""
+        """True for text types, and for an application's own type with a charset."""
         if _TEXT.fullmatch(self.name):
             return True
         return (
@@ -48,7 +48,7 @@ class MediaType:
 
 
 def media_type(text: str) -> MediaType | None:
-    """Reads `type/subtype[; parameters]`; None when it is no such thing."""
+    """Reads `type/subtype[; parameters]`; None if it is malformed."""
     match = _TYPE.fullmatch(text.strip())
     if match is None:
         return None
@@ -57,9 +57,9 @@ def media_type(text: str) -> MediaType | None:
 
 
 def accepts(accept: str, media: str) -> bool:
-    """Whether an `Accept` takes a type: what it says most precisely of it counts.
+    """True if an `Accept` header takes a type; its most precise range counts.
 
-    One that names nothing takes anything.
+    An empty header takes any type.
     """
     best, taken, named = -1, False, False
     for item in accept.lower().split(","):
@@ -74,7 +74,7 @@ def accepts(accept: str, media: str) -> bool:
 
 
 def _rank(kind: str, media: str) -> int:
-    """How precisely a range names a type; -1 when it does not."""
+    """The precision with which a range names a type; -1 if it does not."""
     if kind == media:
         return 2
     if kind == media.partition("/")[0] + "/*":

@@ -1,4 +1,4 @@
-"""What has a name: actions, packages, triggers and rules. All frozen; JSON shapes are OpenWhisk's."""
+"""Definitions: actions, packages, triggers and rules. All are frozen; JSON shapes are OpenWhisk's."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..composer import (
     read_composer,
     truthy,
 )
+from .clouds import YEAR_MS
 from .coded import Code, Inline, code_of
 from .composed import Composed, forwarding
 from .entities import ENTITY, entity_settings
@@ -25,10 +26,11 @@ from .kinds import INLINE
 from .limits import DEFAULT as DEFAULT_LIMITS
 from .limits import Limits
 from .parameters import listed, parsed
-from .remotes import YEAR_MS, Remote
+from .remotes import Remote
 
 if TYPE_CHECKING:
     from ..composer import JSON
+    from .documents import Stored
     from .entities import EntitySettings
     from .executables import Exec
 
@@ -39,7 +41,7 @@ COMPONENTS = "_actions"  # the parameter in which OpenWhisk shows a sequence's c
 
 @dataclass(frozen=True)
 class Named:
-    """What all that has a name has."""
+    """The fields that all definitions have."""
 
     name: Name
     _: KW_ONLY
@@ -50,11 +52,11 @@ class Named:
     updated_ms: int = 0
 
     def marked(self, annotation: str) -> bool:
-        """Whether an annotation is there and true."""
+        """True if the annotation exists and is true."""
         return truthy(self.annotations.get(annotation))
 
     def summary(self) -> dict[str, JSON]:
-        """As OpenWhisk lists it."""
+        """The definition as OpenWhisk lists it."""
         package = f"/{self.name.package}" if self.name.package else ""
         return {
             "namespace": self.name.namespace + package,
@@ -66,7 +68,7 @@ class Named:
         }
 
     def to_json(self) -> dict[str, JSON]:
-        """As OpenWhisk shows it, and as it is stored."""
+        """The definition as OpenWhisk shows it, and as it is stored."""
         return {**self.summary(), "parameters": listed(self.parameters)}
 
 
@@ -74,7 +76,7 @@ class Named:
 class Action(Named):
     """Anything that can be invoked.
 
-    `called` is the name it was found by, when that is one of a binding's.
+    `called` is the name by which it was found, if that is a name within a binding.
     """
 
     exec: Exec
@@ -86,7 +88,7 @@ class Action(Named):
         return self.exec.kind
 
     def code_of(self, function: str | None) -> Code | None:
-        """What its workers take in: its own code, or that of one of its inline functions, by hash."""
+        """The code that its workers load: its own, or that of one of its inline functions, by hash."""
         if function is None:
             return self.exec if isinstance(self.exec, Code) else None
         if function not in self._codes:
@@ -100,13 +102,13 @@ class Action(Named):
         return {}
 
     def invoker_kind(self, function: str | None) -> str:
-        """The kind that its invoker goes by: a composition's inline functions are code."""
+        """The kind that decides which invoker runs it: a composition's inline functions are code."""
         code = self.code_of(function)
         return self.kind if code is None else code.kind
 
     @cached_property
     def program(self) -> Program | None:
-        """What the conductor runs of it; None when it is code, and nothing else."""
+        """The program that the conductor runs; None if the action is code only."""
         if isinstance(self.exec, Composed):
             forwards = self.components and self.marked("forward")
             return forwarding(self.components) if forwards else self.exec.program
@@ -114,10 +116,10 @@ class Action(Named):
 
     @cached_property
     def joined(self) -> Program | None:
-        """The composition that a conductor action of Composer's stands for, if it has branches.
+        """The composition of a conductor action that Composer made, if it has parallel branches.
 
-        Composer's own code joins them by a Redis server, which its caller must name; without one the
-        conductor does it.
+        Composer's own code joins branches through a Redis server that the caller must name. Without one the
+        conductor joins them.
         """
         tree = self.annotations.get("conductor")
         if self.program is not CONDUCTING or not isinstance(tree, dict) or not forks(tree):
@@ -125,10 +127,10 @@ class Action(Named):
         try:
             return compile(read_composer(tree), namespace=self.name.namespace)
         except CompositionError:
-            return None  # its code knows more than its tree: it says what it lacks
+            return None  # its code has parts that its tree lacks: the code itself reports errors
 
     def program_for(self, params: dict[str, JSON]) -> Program | None:
-        """What the conductor runs for a call with these parameters; None when it is code only."""
+        """The program that the conductor runs for a call with these parameters; None if it is code only."""
         if self.joined is None:
             return self.program
         given = params.get("$composer")
@@ -136,18 +138,18 @@ class Action(Named):
 
     @property
     def programs(self) -> list[Program]:
-        """Those that executions of it may be pinned to, besides the conductor actions' own."""
+        """The programs to which its executions may be pinned, without that of conductor actions."""
         found = (self.program, self.joined)
         return [program for program in found if program is not None and program is not CONDUCTING]
 
     @cached_property
     def listed_as(self) -> Name:
-        """The name that its activations are found by."""
+        """The name under which its activations are listed."""
         return self.called or self.name
 
     @cached_property
     def about(self) -> bytes:
-        """What the record of every activation of it says of it, as JSON: version and annotations."""
+        """The JSON that is equal in the records of all its activations: version and annotations."""
         notes: dict[str, JSON] = {
             "path": f"{self.name.namespace}/{self.name.path}",
             "kind": self.kind,
@@ -157,9 +159,7 @@ class Action(Named):
             notes["binding"] = f"{self.called.namespace}/{self.called.package}"
         about: dict[str, JSON] = {"version": self.version, "annotations": listed(notes)}
         if self.components:
-            about["conducts"] = (
-                False  # OpenWhisk tells a sequence from what a conductor action leads
-            )
+            about["conducts"] = False  # OpenWhisk tells sequences from conductor actions
         return json.dumps(about, ensure_ascii=False).encode()
 
     @cached_property
@@ -169,36 +169,36 @@ class Action(Named):
 
     @cached_property
     def answers_later(self) -> bool:
-        """Whether what it returns is no result: that comes by its completion trigger."""
+        """True if its result comes by its completion trigger, and not as the value that it returns."""
         if isinstance(self.exec, Remote) and self.exec.calls_back:
             return True
         return self.annotations.get("completion") == "callback"
 
     @cached_property
     def entity(self) -> EntitySettings | None:
-        """What it is as a type of entities; None when it is none."""
+        """Its settings as an entity type; None if it is not an entity type."""
         if not isinstance(self.exec, (Code, Inline)):
             return None
         return entity_settings(self.annotations.get(ENTITY))
 
     @cached_property
     def idempotent(self) -> bool:
-        """Whether running it once more than it was asked to makes no difference."""
+        """True if an additional run has no additional effect."""
         return self.marked("idempotent")
 
     @cached_property
     def at_most_once(self) -> bool:
-        """Whether a run that a crash has interrupted must not be run again."""
+        """True if a run that a crash has interrupted must not run again."""
         return self.marked("at-most-once")
 
     @cached_property
     def repeatable(self) -> bool:
-        """Whether a function elsewhere may be invoked again although it may have run."""
+        """True if a function elsewhere may be invoked again although it may have run."""
         return self.idempotent or (isinstance(self.exec, Remote) and self.exec.repeatable)
 
     @cached_property
     def asked_once(self) -> bool:
-        """Whether a step that was under way at a crash is lost, not sent again.
+        """True if a step that was under way at a crash is lost, and not sent again.
 
         True for functions elsewhere unless they are `repeatable`. Code that runs here is sent again with the same
         idempotency key unless it is annotated `at-most-once`.
@@ -207,7 +207,7 @@ class Action(Named):
 
     @property
     def express(self) -> bool:
-        """Whether it keeps its execution in memory only, with one record at the end."""
+        """True if its executions are in memory only, with one record at the end."""
         says = row_of(self.kind).express
         if says is not None:
             return says(self.exec)
@@ -215,45 +215,41 @@ class Action(Named):
 
     @property
     def components(self) -> list[str]:
-        """The full names of a sequence's components; none of anything else."""
+        """The full names of a sequence's components; empty for any other action."""
         of = row_of(self.kind).components
         return [] if of is None else of(self.exec)
 
     @property
     def final(self) -> frozenset[str]:
-        """Parameters that a call may not set: those that have a value."""
+        """Parameters that a call must not set: those with a value, if the action is annotated `final`."""
         if not self.marked("final"):
             return frozenset()
         return frozenset(name for name, value in self.parameters.items() if value is not None)
 
     def to_json(self, *, code: bool = True) -> dict[str, JSON]:
-        """As OpenWhisk shows it, and as it is stored; without the code when `code` is False."""
-        doc = {
+        """The action as OpenWhisk shows it, and as it is stored; without the code when `code` is False."""
+        parameters = listed(self.parameters)
+        if self.components:
+            parameters.append({"key": COMPONENTS, "value": [*self.components]})
+        return {
             **super().to_json(),
+            "parameters": parameters,
             "exec": exec_to_json(self.exec, code=code),
             "limits": self.limits.to_json(),
         }
-        if self.components:
-            doc["parameters"].append({"key": COMPONENTS, "value": self.components})
-        return doc
 
     def summary(self) -> dict[str, JSON]:
         binary = isinstance(self.exec, Code) and self.exec.binary
         return {**super().summary(), "exec": {"binary": binary}, "limits": self.limits.to_json()}
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> Action:
-        """What `to_json` wrote, from the store."""
+    def from_json(cls, doc: Stored) -> Action:
+        """Reads what `to_json` wrote."""
         fields = _fields(doc)
         fields["parameters"].pop(COMPONENTS, None)
         namespace = fields["name"].namespace
-        return cls(
-            **fields,
-            exec=parsed_exec(doc["exec"], namespace),
-            limits=Limits.from_json(
-                doc["limits"], YEAR_MS
-            ),  # it was within its bounds when it was put
-        )
+        limits = Limits.from_json(doc["limits"], YEAR_MS)  # they were checked when it was put
+        return cls(**fields, exec=parsed_exec(doc["exec"], namespace), limits=limits)
 
 
 @dataclass(frozen=True)
@@ -264,7 +260,7 @@ class Package(Named):
 
     @property
     def public(self) -> bool:
-        """Whether every namespace may use it. A binding is its owner's only, as OpenWhisk has it."""
+        """True if every namespace may use it. A binding is never public, as in OpenWhisk."""
         return self.publish and self.binding is None
 
     def contains(self, name: Name) -> bool:
@@ -282,8 +278,8 @@ class Package(Named):
         return {"namespace": self.binding.namespace, "name": self.binding.name}
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> Package:
-        """What `to_json` wrote, from the store."""
+    def from_json(cls, doc: Stored) -> Package:
+        """Reads what `to_json` wrote."""
         bound = doc["binding"]
         binding = Name(bound["namespace"], None, bound["name"]) if bound else None
         return cls(**_fields(doc), binding=binding)
@@ -297,8 +293,8 @@ class Trigger(Named):
         return {**super().to_json(), "limits": {}}
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> Trigger:
-        """What `to_json` wrote, from the store."""
+    def from_json(cls, doc: Stored) -> Trigger:
+        """Reads what `to_json` wrote."""
         return cls(**_fields(doc))
 
 
@@ -326,8 +322,8 @@ class Rule(Named):
         return self.summary()
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> Rule:
-        """What `to_json` wrote, from the store."""
+    def from_json(cls, doc: Stored) -> Rule:
+        """Reads what `to_json` wrote."""
         return cls(
             **_fields(doc),
             trigger=_name(doc["trigger"]["path"], doc["trigger"]["name"]),
@@ -336,11 +332,11 @@ class Rule(Named):
         )
 
 
-Entity: TypeAlias = Action | Package | Trigger | Rule
+Definition: TypeAlias = Action | Package | Trigger | Rule
 
 
-def entity_from_json(doc: dict[str, JSON]) -> Entity:
-    """What an entity's `to_json` wrote, from the store."""
+def definition_from_json(doc: Stored) -> Definition:
+    """Reads what the `to_json` of any definition wrote."""
     if "exec" in doc:
         return Action.from_json(doc)
     if "binding" in doc:
@@ -348,7 +344,7 @@ def entity_from_json(doc: dict[str, JSON]) -> Entity:
     return Rule.from_json(doc) if "trigger" in doc else Trigger.from_json(doc)
 
 
-def _fields(doc: dict[str, JSON]) -> dict[str, Any]:
+def _fields(doc: Stored) -> dict[str, Any]:
     return {
         "name": _name(doc["namespace"], doc["name"]),
         "parameters": parsed("parameters", doc.get("parameters")),

@@ -1,7 +1,7 @@
-"""What can go wrong with an action: the one failure taxonomy, and how OpenWhisk shows it.
+"""Outcomes of actions: the one taxonomy of failures, and OpenWhisk's statuses for it.
 
-Each failure says whether the action *ran* (no, yes, or nobody knows), for that, not its name, decides
-whether asking again could do something twice. By its code it is:
+Each failure says whether the action may have run (no, yes, unknown): that, and not its name, decides
+whether a retry could repeat a side effect. By code it is:
 
     no        Throttled, Unavailable, NotFound, Permission, InvalidRequest: refused, or never sent
     yes       ApplicationError, BadResponse, PayloadTooLarge
@@ -11,7 +11,7 @@ whether asking again could do something twice. By its code it is:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..composer import APPLICATION_ERROR, CANCELLED, TIMEOUT, Failure, Success, frozen
 
@@ -32,7 +32,7 @@ INTERNAL_ERROR = "InternalError"
 
 EXITED = "The action did not produce a valid response and exited unexpectedly."
 
-# OpenWhisk's `response.statusCode`, and what it calls them.
+# OpenWhisk's `response.statusCode`, and its name for each.
 SUCCESS, APPLICATION, DEVELOPER, INTERNAL = range(4)
 STATUS_TEXT = ("success", "application error", "action developer error", "whisk internal error")
 WAITING = len(STATUS_TEXT)  # ours: it has run and waits for its callback, so it has no response yet
@@ -43,7 +43,7 @@ MayHaveRun: TypeAlias = Literal["no", "yes", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """What is known of a failure by its code."""
+    """The properties of all failures with one code."""
 
     status: int
     may_have_run: MayHaveRun
@@ -51,7 +51,7 @@ class FailureKind:
 
     @property
     def retryable(self) -> bool:
-        """Whether asking again may help and cannot do anything twice."""
+        """True if a retry may help and cannot repeat a side effect."""
         return self.transient and self.may_have_run == "no"
 
 
@@ -77,20 +77,20 @@ HERE = "here"
 
 @frozen
 class Remoted:
-    """Where an action ran that ran elsewhere, and what that cost.
+    """The place and the cost of a run on a cloud.
 
     Args:
         cloud: `aws`, `azure`, `gcp`, `openwhisk`, `http`, `cloudevents`, or `here`.
-        request: what the cloud calls it, to find it in the cloud's own logs.
-        ran_ms: how long the function itself took, if the cloud says so.
-        billed_ms: what the cloud bills for all attempts, as far as it says so.
-        attempts: how often it was asked for.
-        charged: how many of the attempts may have run, so that the cloud bills them.
-        untold: of how many of those the cloud does not say what it bills.
-        waited_ms: how long was waited between attempts: nothing ran then.
-        memory_mb: what the function has, if the cloud says so.
-        region: where it is, if its name or its options say so.
-        later: it answered by its completion trigger: between its run and its answer nothing ran.
+        request: the cloud's id of the request, by which you find it in the cloud's own logs.
+        ran_ms: the time that the function itself took, if the cloud tells it.
+        billed_ms: the time that the cloud bills for all attempts, as far as it tells.
+        attempts: the number of attempts.
+        charged: the number of attempts that may have run, so that the cloud bills them.
+        untold: the number of charged attempts for which the cloud does not tell the billed time.
+        waited_ms: the time between attempts, when nothing ran.
+        memory_mb: the memory of the function, if the cloud tells it.
+        region: the region, if the function's name or its options say it.
+        later: True if it answered by its completion trigger: nothing ran between its run and its answer.
     """
 
     cloud: str
@@ -106,7 +106,7 @@ class Remoted:
     region: str = ""
 
     def to_json(self, took_ms: int) -> dict[str, JSON]:
-        """As histories and records show it, of what has taken so long from here."""
+        """Returns it as histories and records show it; the run took `took_ms` as seen from this server."""
         doc: dict[str, JSON] = {"cloud": self.cloud, "attempts": self.attempts, "took": took_ms}
         told = {"request": self.request, "ran": self.ran_ms, "billed": self.billed_ms}
         doc |= {name: value for name, value in told.items() if value is not None}
@@ -125,12 +125,12 @@ class Remoted:
 
 @frozen
 class Completion:
-    """What an invoker hands back: what came of it, and what can be told about it.
+    """The outcome of an invocation, as its invoker hands it back.
 
-    Times are in milliseconds since the epoch; `init_ms` is how long a cold worker took to take the
-    code in. `variables` are those that an inline function has set. `documents` are committed with it.
-    `may_have_run` is known better than by the code of the failure; `remote` tells where it ran, if elsewhere. With a
-    `ticket` it is no end: the action has been taken in, and is to be asked after when that is durable.
+    Times are in milliseconds since the epoch; `init_ms` is the time that a cold worker took to load the
+    code. `variables` are those that an inline function has set. `documents` are committed with it.
+    `may_have_run` is set if the invoker knows more than the failure's code says; `remote` is set if it ran elsewhere.
+    With a `ticket` the invocation has not ended: a cloud has accepted it, and polling starts once that is durable.
     """
 
     outcome: Success | Failure
@@ -146,14 +146,14 @@ class Completion:
 
     @property
     def elsewhere(self) -> dict[str, JSON] | None:
-        """Where it ran, as histories and records show it; None when it ran here."""
+        """The cloud where it ran, as histories and records show it; None if it ran here."""
         if self.remote is None:
             return None
         return self.remote.to_json(self.ended_ms - self.started_ms)
 
 
-def outcome_of(result: JSON) -> Success | Failure:
-    """What a result says of itself: an object with an `error` field is an application's failure."""
+def outcome_of(result: Any) -> Success | Failure:
+    """The outcome that a result stands for: an object with an `error` field is an application's failure."""
     if isinstance(result, dict) and "error" in result:
         return Failure(APPLICATION_ERROR, result["error"])
     return Success(result)

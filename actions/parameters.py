@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from .errors import InvalidError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..composer import JSON
 
 
 def merged(*layers: dict[str, JSON]) -> dict[str, JSON]:
-    """Later layers over earlier ones, key by key. The result may be one of the layers itself."""
+    """Merges layers key by key; later layers win. The result may be one of the layers itself."""
     result: dict[str, JSON] = {}
     for layer in layers:
         if layer:
@@ -23,25 +25,26 @@ def merged(*layers: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def parsed(field: str, doc: JSON) -> dict[str, JSON]:
-    """A list of `{"key": ..., "value": ...}` as a dict; the last of equal keys counts.
+    """Turns a list of `{"key": ..., "value": ...}` into a dict; the last of equal keys counts.
 
     Raises:
-        InvalidError: naming `field`.
+        InvalidError: the list is malformed. The message names `field`.
     """
     if doc is None:
         return {}
     if not isinstance(doc, list):
         raise InvalidError(_malformed(field, "must be a list of {'key': ..., 'value': ...}"))
-    result = {}
+    result: dict[str, JSON] = {}
     for item in doc:
-        if not isinstance(item, dict) or not isinstance(item.get("key"), str) or not item["key"]:
+        key = item.get("key") if isinstance(item, dict) else None
+        if not isinstance(item, dict) or not isinstance(key, str) or not key:
             raise InvalidError(_malformed(field, f"has {item!r:.100}, which has no 'key'"))
-        result[item["key"]] = item.get("value")
+        result[key] = item.get("value")
     return result
 
 
-def listed(values: dict[str, JSON]) -> list[dict[str, JSON]]:
-    """A dict as a list of `{"key": ..., "value": ...}`."""
+def listed(values: Mapping[str, JSON]) -> list[JSON]:
+    """Turns a dict into a list of `{"key": ..., "value": ...}`."""
     return [{"key": key, "value": value} for key, value in values.items()]
 
 

@@ -1,4 +1,4 @@
-"""What this service needs of the world. `infra` has the implementations, `tests/contracts` the laws."""
+"""The ports to the outside. `infra` implements them, and `tests/contracts` tests their laws."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Names for what has none. Law: never the same twice."""
+    """Makes ids. Law: never the same id twice."""
 
     def execution_id(self, now_ms: int) -> str:
-        """32 lowercase hexadecimal digits that begin with the time, so that neighbours lie together."""
+        """32 lowercase hexadecimal digits that begin with the time, so that neighbours are stored together."""
 
 
 # --- the system of record ----------------------------------------------------------------------
 
 
 class ExecutionRow(NamedTuple):
-    """An execution as it is stored. `ended_ms` is None while it is under way; `body` is JSON."""
+    """A stored execution. `ended_ms` is None while it is under way; `body` is JSON."""
 
     id: str
     namespace: str
@@ -51,10 +51,10 @@ class ExecutionRow(NamedTuple):
 
 
 class FiberRow(NamedTuple):
-    """A fiber as it is stored.
+    """A stored fiber.
 
-    `due_ms` is when its timer fires; `active` whether it must be taken up at once after a crash,
-    rather than when something happens to it.
+    `due_ms` is the time of its timer; `active` is True if recovery must resume the fiber at once after a crash,
+    and False if the fiber waits for an event.
     """
 
     execution: str
@@ -65,10 +65,10 @@ class FiberRow(NamedTuple):
 
 
 class ActivationRow(NamedTuple):
-    """An activation's record.
+    """A stored record of an activation.
 
     `name` is the action's with its package, `status` OpenWhisk's 0 to 3, `body` the record's JSON,
-    `kind` what ran: a kind of code, `sequence`, `composition`, `trigger`, ...
+    `kind` a kind of code, or `sequence`, `composition`, `trigger`, ...
 
     `cause` is the execution that it is a step of; the ids of both begin with the same 12 digits.
     """
@@ -85,15 +85,15 @@ class ActivationRow(NamedTuple):
 
 @dataclass(slots=True)
 class Write:
-    """What is committed as a whole, or not at all.
+    """Changes that are committed together, or not at all.
 
-    executions, fibers, activations, documents: put in place of what has the same key.
-    forgotten: executions of which nothing is to be left but activations, and values these refer to.
+    executions, fibers, activations, documents: replace rows with the same key.
+    forgotten: executions to delete with all their rows, except activations and the values these refer to.
     dropped: fibers of an execution whose ids begin with a prefix ("" for all).
     history: (execution, number of the first entry, a JSON list of entries); read in order of number.
     values: (execution, key, JSON): large values, referred to from elsewhere.
-    expired: (instant, count): so many activations at most that began before the instant are deleted,
-        the oldest first, and executions that ended before it, with their large values.
+    expired: (instant, count): deletes at most so many activations that began before the instant, the oldest
+        first, and executions that ended before it, with their large values.
     """
 
     executions: list[ExecutionRow] = field(default_factory=list)
@@ -109,9 +109,9 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which records to list. Times are inclusive, in milliseconds since the epoch.
+    """A query for executions or activations. Times are inclusive, in milliseconds since the epoch.
 
-    `namespace` None is for all of them. `cause` and `kind` are not asked of executions.
+    `namespace` None is for all namespaces. `cause` and `kind` apply to activations only.
     """
 
     namespace: str | None
@@ -128,7 +128,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An execution as it was stored, with its fibers."""
+    """A stored execution with its fibers."""
 
     execution: ExecutionRow
     fibers: list[FiberRow]
@@ -136,10 +136,10 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a server finds when it starts.
+    """Everything under way when a server starts.
 
-    `active` are the executions to be taken up at once; `timers` those of all fibers: (due_ms,
-    execution, fiber); `executions` the rows of all that have not ended and have fibers, active or waiting.
+    `active` are the executions to resume at once; `timers` those of all fibers: (due_ms, execution, fiber);
+    `executions` the rows of all that have not ended and have fibers, active or waiting.
     """
 
     active: list[str]
@@ -153,16 +153,15 @@ Record = TypeVar("Record", ExecutionRow, ActivationRow)
 class Store(Protocol):
     """The system of record.
 
-    Laws: a commit is all or nothing and durable when it returns; what a commit has written is read by
-    every later read; fibers are dropped after those of the same commit are put; a write whose
-    documents are not as it expects has no effect and is reported, and has no effect on the others.
-    Whatever cannot be done now raises `UnavailableError`, whose text says why: then a commit has had no
-    effect and never will have. When that is not certain it is an `InDoubtError`; the same writes
-    committed again find out.
+    Laws: a commit is all or nothing, and durable when it returns; every later read sees its changes; fibers are
+    dropped after those of the same commit are put; a write whose documents do not have their expected versions
+    has no effect and is reported, and does not affect the other writes. An operation that is impossible at present
+    raises `UnavailableError` with the reason: then a commit has had no effect and never will. If that is not
+    certain the error is an `InDoubtError`; committing the same writes again finds out.
     """
 
     async def commit(self, writes: Sequence[Write]) -> list[int]:
-        """Commits all writes at once, in order. Returns the indexes of those refused."""
+        """Commits all writes at once, in order. Returns the indexes of refused writes."""
 
     async def standing(self) -> Standing:
         """Everything under way."""
@@ -177,42 +176,41 @@ class Store(Protocol):
         """Large values by key."""
 
     async def find(self, kind: type[Record], query: Query) -> list[Record]:
-        """Executions or activations that fit, the newest first."""
+        """Executions or activations that match, the newest first."""
 
     async def count(self, kind: type[ExecutionRow | ActivationRow], query: Query) -> int:
-        """How many fit, whatever the query's page."""
+        """The number of matches, regardless of the query's page."""
 
     def documents(
         self, kind: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
     ) -> AsyncIterator[Document]:
-        """Documents of a kind whose key begins with `prefix`, by key: those after one, so many."""
+        """Documents of a kind whose keys begin with `prefix`, in order: at most `limit` of those after a key."""
 
 
-# --- what runs actions -------------------------------------------------------------------------
+# --- invokers ----------------------------------------------------------------------------------
 
 
 class Invoker(Protocol):
     """Runs actions of some kinds.
 
-    Laws: `invoke` returns at once and `done` is called exactly once for it, later and in the event
-    loop, whatever happens; after `cancel` it is called soon. An invoker never raises for what an
-    action does.
+    Laws: `invoke` returns at once, and `done` is called exactly once for it, later and in the event
+    loop, in any case; after `cancel` it is called soon. An invoker never raises for a failure of an action.
     """
 
     kinds: frozenset[str]
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
-        """Runs an action and hands in what came of it."""
+        """Runs an action, and calls `done` with its completion."""
 
     def cancel(self, activation: str) -> None:
-        """Nobody waits for it any more: stop it if that can be done."""
+        """Stops an action whose result nothing waits for any more, if that is possible."""
 
 
 @runtime_checkable
 class RemoteInvoker(Invoker, Protocol):
-    """Runs actions elsewhere, where one may be taken in now and answer later.
+    """Runs actions on clouds, which may accept a run and return its result later.
 
-    Laws: as `Invoker`'s; a completion with a ticket is no end, and `resume` is called with it once it
+    Laws: as `Invoker`'s; a completion with a ticket is not the end: `resume` is called with the ticket once it
     is durable, and again after each crash; then `done` is called exactly once more.
     """
 
@@ -222,4 +220,4 @@ class RemoteInvoker(Invoker, Protocol):
         ticket: dict[str, JSON],
         done: Callable[[Completion], None],
     ) -> None:
-        """Asks after an action that was taken in, and hands in what came of it."""
+        """Polls for the result of an accepted action, and calls `done` with its completion."""

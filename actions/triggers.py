@@ -1,4 +1,4 @@
-"""What firing a trigger comes to: the record of it, a line of log for each rule. Shapes are OpenWhisk's."""
+"""The activation of a trigger: its record, with one line of log for each rule. Shapes are OpenWhisk's."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _line(rule: Rule, came: dict[str, object]) -> str:
 
 
 def closed_trigger(logs: list[str]) -> Closed:
-    """What is kept of a trigger's activation, besides the payload: it has no end."""
+    """The fields to keep of a trigger's activation, besides the payload: it has no end."""
     return Closed(None, None, 0, False, None, None, logs)
 
 
 def about_trigger(trigger: Trigger) -> dict[str, object]:
-    """What its record says of the trigger itself."""
+    """The part of the record that describes the trigger itself."""
     return {"version": trigger.version, "annotations": []}

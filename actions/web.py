@@ -1,7 +1,7 @@
-"""Web actions: what a request becomes for an action, and what its result becomes for a browser.
+"""Web actions: turns requests into parameters of actions, and results into responses for browsers.
 
 The rules, texts and statuses are those of OpenWhisk's docs/webactions.md and its controller
-(WebActions.scala); docs/openwhisk.md says where they differ, and why.
+(WebActions.scala); docs/openwhisk.md lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Headers = list[tuple[str, str]]
 
 METHODS = ("OPTIONS", "GET", "DELETE", "POST", "PUT", "HEAD", "PATCH")
 RESERVED = ("__ow_method", "__ow_headers", "__ow_path", "__ow_user", "__ow_query", "__ow_body")
-SECRET_HEADER = "x-require-whisk-auth"  # noqa: S105  its name, not what is in it
+SECRET_HEADER = "x-require-whisk-auth"  # noqa: S105  the name of the header, not its value
 CORS_HEADERS = "Authorization, Origin, X-Requested-With, Content-Type, Accept, User-Agent"
 MESSAGE = "message/http"
 HTML, TEXT, SVG = "text/html", "text/plain", "image/svg+xml"
@@ -40,7 +40,7 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _STATUS = re.compile(r"[0-9]{3}")
 _JSON_WORD = re.compile(r"null|true|[0-9]+")  # JSON that looks like base64
-# The server says these itself.
+# The server sets these headers itself.
 _OURS = {
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding", "upgrade",
     "x-openwhisk-activation-id", "x-request-id",
@@ -48,12 +48,12 @@ _OURS = {
 
 
 class NotAcceptableError(RefusedError):
-    """What there is, is of no kind that the caller takes (406)."""
+    """The caller accepts none of the types that the response can have (406)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebRequest:
-    """A request as it came. `headers` by lower-case names; `user` is the namespace that asks."""
+    """An HTTP request. `headers` is by lower-case names; `user` is the namespace of the caller."""
 
     method: str
     path: str
@@ -65,19 +65,19 @@ class WebRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebResponse:
-    """What is sent back."""
+    """An HTTP response."""
 
     status: int
     headers: Headers = field(default_factory=list)
     body: bytes = b""
 
 
-# --- what is asked for -------------------------------------------------------------------------
+# --- requests ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which action a path asks for, as which medium, and what follows it, as it came."""
+    """The action that a path names, the medium, and the rest of the path as it came."""
 
     action: str
     medium: str
@@ -95,19 +95,19 @@ def target_of(path: str) -> Target:
 
 
 def check_exported(action: Action) -> None:
-    """Refuses what is not for the web.
+    """Checks that an action is a web action.
 
     Raises:
-        NotFoundError: as if it were not there.
+        NotFoundError: it is not, as if it did not exist.
     """
     if not _says(action, "web-export"):
         raise NotFoundError
 
 
 def cors_headers(action: Action, headers: Mapping[str, str]) -> Headers:
-    """What a browser is told that other sites may do: anything, with the headers that it names.
+    """The CORS headers for a browser: they allow anything, and the headers that the browser asks for.
 
-    Nothing when the action answers OPTIONS, and says so, itself.
+    Empty if the action itself answers OPTIONS.
     """
     if _says(action, "web-custom-options"):
         return []
@@ -122,10 +122,10 @@ def cors_headers(action: Action, headers: Mapping[str, str]) -> Headers:
 
 
 def check_admitted(action: Action, request: WebRequest) -> None:
-    """Lets in whoever the action's annotation `require-whisk-auth` lets in.
+    """Checks that a caller satisfies the action's annotation `require-whisk-auth`.
 
-    That is for `true` every namespace, for a text or a number whoever shows it; for anything else
-    that is not `false` nobody. A browser that asks what it may do shows nothing.
+    `true` admits every namespace; a text or a number admits callers that send it; any other value except `false`
+    admits nobody. A preflight request of a browser needs no credentials.
 
     Raises:
         UnauthorizedError: with OpenWhisk's text.
@@ -151,10 +151,10 @@ def _same(wanted: JSON, shown: str | None) -> bool:
 
 
 def web_parameters(request: WebRequest, action: Action) -> dict[str, JSON]:
-    """What an action is invoked with for a request.
+    """Makes the parameters of an action from a request.
 
     Raises:
-        InvalidError: for a body that cannot be read, and when it sets what it may not.
+        InvalidError: the body cannot be read, or the request sets a reserved or final parameter.
     """
     context: dict[str, JSON] = {
         "__ow_method": request.method.lower(),
@@ -175,12 +175,12 @@ def web_parameters(request: WebRequest, action: Action) -> dict[str, JSON]:
 
 
 def _says(action: Action, annotation: str) -> bool:
-    """Whether an annotation is `true`, and not something that only looks like it."""
+    """True if an annotation is `true`, and not another truthy value."""
     return action.annotations.get(annotation) is True
 
 
 def _content(request: WebRequest) -> tuple[dict[str, JSON], dict[str, JSON]]:
-    """The fields of a body, and a body that has none as a whole."""
+    """The fields of a body, and the whole body if it has no fields."""
     if not request.body:
         return {}, {}
     kind = _kind(request)
@@ -194,7 +194,7 @@ def _content(request: WebRequest) -> tuple[dict[str, JSON], dict[str, JSON]]:
 
 def _document(body: bytes) -> JSON:
     try:
-        document = json.loads(body)
+        document: JSON = json.loads(body)
         why = flaw(document)
     except (ValueError, RecursionError) as error:
         why = str(error)
@@ -204,18 +204,18 @@ def _document(body: bytes) -> JSON:
 
 
 def _pairs(text: str) -> dict[str, Any]:
-    """What a query or a form says; the last of equal names counts."""
+    """The fields of a query or a form; the last of equal names counts."""
     return dict(parse_qsl(text, keep_blank_values=True))
 
 
 def _raw(request: WebRequest) -> str:
-    """A body as text, or in base64 when it is binary, or JSON."""
+    """A body as text, or in base64 if it is binary or JSON."""
     kind = _kind(request)
     if kind.text and not kind.json:
         try:
             return request.body.decode()
         except UnicodeDecodeError:
-            pass  # it is not what it says
+            pass  # the body is not the text that its type claims
     return b64encode(request.body).decode()
 
 
@@ -224,22 +224,22 @@ def _kind(request: WebRequest) -> MediaType:
     return told or MediaType("application/octet-stream")
 
 
-# --- what is answered --------------------------------------------------------------------------
+# --- responses ---------------------------------------------------------------------------------
 
 
 def web_response(target: Target, result: JSON, *, failed: bool, accept: str = "") -> WebResponse:
-    """What an action's result, or the error it has failed with, becomes.
+    """Turns an action's result or error into a response.
 
     Args:
-        target: what was asked for.
-        result: of the action; for one that has failed `{"error": ...}`.
-        failed: whether it has; then what its `error` holds is the response.
-        accept: what kinds the caller takes; any when it is empty.
+        target: of the request.
+        result: of the action; `{"error": ...}` if it has failed.
+        failed: True if the action has failed; then its `error` becomes the response.
+        accept: the types that the caller accepts; "" for any.
 
     Raises:
-        NotFoundError: when the result has not what the path asks for.
-        InvalidError: when it is not what the medium must be.
-        NotAcceptableError: when it is of no kind that the caller takes.
+        NotFoundError: the result does not have the member that the path names.
+        InvalidError: the result does not fit the medium.
+        NotAcceptableError: the caller does not accept the type of the response.
     """
     medium = MEDIA[target.medium]
     names = [unquote(name) for name in target.path.split("/") if name]
@@ -255,8 +255,8 @@ def web_response(target: Target, result: JSON, *, failed: bool, accept: str = ""
 
 
 def _failure(medium: _Medium, result: Any) -> JSON:
-    """What the error of a failure holds. An object that is no response is not sent as an empty one."""
-    error = result["error"]
+    """The error of a failure. An object that is not a response is refused, and not sent as an empty response."""
+    error: JSON = result["error"]
     if medium.picks or not isinstance(error, dict):
         return error
     if not {"statusCode", "headers", "body"} & error.keys():
@@ -273,7 +273,7 @@ def _picked(result: JSON, names: list[str]) -> JSON:
 
 
 def _default(medium: _Medium, result: JSON) -> JSON:
-    """What a medium takes of an object when no path says it: its body, or what is called as it."""
+    """The part of a result that a medium sends if the path names none: its default field or the whole."""
     if medium.field is None or not isinstance(result, dict):
         return result
     for name in ("body", medium.field):
@@ -319,7 +319,7 @@ def _as_svg(result: JSON) -> WebResponse:
 
 
 def _as_http(result: JSON) -> WebResponse:
-    """A result says its own status, headers and body."""
+    """Makes a response from a result with its own status, headers and body."""
     if not isinstance(result, dict):
         raise _invalid(MESSAGE)
     all_headers = _headers(result.get("headers"))
@@ -335,7 +335,7 @@ def _as_http(result: JSON) -> WebResponse:
 
 
 def _json_body(body: JSON, told: str | None) -> tuple[str, bytes]:
-    """A body that is no text is JSON, and its type must not say otherwise."""
+    """Writes a body that is not a text as JSON. Its type must be JSON or missing."""
     kind = media_type(JSON_TYPE if told is None else told)
     if kind is None or not kind.json:
         raise _mismatched()
@@ -343,7 +343,7 @@ def _json_body(body: JSON, told: str | None) -> tuple[str, bytes]:
 
 
 def _text_body(body: str, told: str | None) -> tuple[str, bytes]:
-    """A body that is a text is sent as it is, or is base64 of what is sent: its type says which."""
+    """Sends a text as it is, or decodes it from base64, as its type says."""
     shown = HTML if told is None else told
     kind = media_type(shown)
     if kind is None:
@@ -359,7 +359,7 @@ def _text_body(body: str, told: str | None) -> tuple[str, bytes]:
 
 
 def _may_be_packed(kind: MediaType, body: str) -> bool:
-    """Whether a body may be base64; that of JSON may for the sake of actions from OpenWhisk's youth."""
+    """True if a body may be base64. JSON may, because early actions of OpenWhisk sent it so."""
     if kind.json:
         return len(body) % 4 == 0 and not _JSON_WORD.fullmatch(body)
     return not kind.text
@@ -373,7 +373,7 @@ def _unpacked(body: str) -> bytes | None:
 
 
 def _status(code: JSON) -> int | None:
-    """A status of a final response; None when none is told."""
+    """The status of a final response; None if the result has none."""
     if code is None:
         return None
     if isinstance(code, str) and _STATUS.fullmatch(code):
@@ -386,10 +386,10 @@ def _status(code: JSON) -> int | None:
 
 
 def _headers(doc: JSON) -> Headers:
-    """Headers of a result: a value, or a list of values, each a text, a number or a boolean.
+    """The headers of a result: each is a value or a list of values, of text, number or boolean.
 
     Raises:
-        InvalidError: for one that cannot be sent: nothing in a value may look like another header.
+        InvalidError: a header cannot be sent. A value must not contain what could be read as another header.
     """
     if doc is None:
         return []
@@ -442,7 +442,7 @@ def _mismatched() -> InvalidError:
 
 @dataclass(frozen=True, slots=True)
 class _Medium:
-    """How a result is written; which field of it; whether a path picks another."""
+    """A medium: the function that writes a result, the default field, and whether a path may pick another."""
 
     write: Callable[[JSON], WebResponse]
     field: str | None = None

@@ -11,7 +11,7 @@ from .egress import Egress, EgressError, Rules
 from .extras import how_to_install
 from .invoker import CloudInvoker
 from .objects import MAX_PAGE, ObjectEntry, ObjectPart, Objects, Page
-from .port import Adapter, Answer, Ask, Done, Fault, Pending, Report, Request, Response
+from .port import Adapter, Answer, Done, Fault, HttpRequest, Pending, Report, Request, Response
 from .reading import parsed as parsed_json
 from .secrets import Authorizers, Secrets
 
@@ -21,7 +21,6 @@ __all__ = [
     "MISSING",
     "Adapter",
     "Answer",
-    "Ask",
     "Authorizers",
     "AwsAnswer",
     "AwsRefused",
@@ -33,6 +32,7 @@ __all__ = [
     "Egress",
     "EgressError",
     "Fault",
+    "HttpRequest",
     "ObjectEntry",
     "ObjectPart",
     "Objects",

@@ -1,4 +1,4 @@
-"""What this server itself runs with: each SDK's usual chain, asked in a thread, for SDKs block."""
+"""The server's own credentials: each SDK's default chain, called in a thread because SDKs block."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _missing(distribution: str, extra: str) -> str:
 
 
 async def _threaded(fetch: Callable[[], tuple[str, float]], cloud: str) -> tuple[str, float]:
-    """What the SDK gives. What it raises may show what it was given, so only the kind of it is told."""
+    """Calls the SDK. An error's text may hold credentials, so only the type of the error is shown."""
     try:
         return await asyncio.to_thread(fetch)
     except Exception as error:  # noqa: BLE001  the boundary to an SDK

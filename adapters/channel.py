@@ -1,4 +1,4 @@
-"""How adapters that speak HTTP ask: with who asks, in which trace, and by when."""
+"""The channel of adapters that speak HTTP: adds credentials, the trace and the deadline to requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from ..actions import INVALID_REQUEST, PAYLOAD_TOO_LARGE, UNAVAILABLE
 from .credentials import CredentialsError
 from .egress import merged
-from .port import Ask, Fault, Report
+from .port import Fault, HttpRequest, Report
 from .reading import OK
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .port import Request, Response
 
 JSON_TYPE = "application/json"
-MAX_ID = 200  # characters of what a cloud calls a request
-SECRET_CHARS = 6  # of a header's value that is looked for in answers: shorter ones stand anywhere
+MAX_ID = 200  # characters of a cloud's id of a request
+SECRET_CHARS = 6  # of a header's value that is removed from responses: shorter ones occur by chance
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _REQUEST_IDS = (
     "x-request-id", "x-amzn-requestid", "function-execution-id", "x-ms-request-id", "x-cloud-trace-context",
@@ -33,10 +33,10 @@ _REQUEST_IDS = (
 
 
 class Channel:
-    """Sends an adapter's requests, and reads nothing into their answers.
+    """Sends an adapter's requests, and does not interpret their responses.
 
     Args:
-        egress: the guarded way out.
+        egress: the guarded HTTP client.
         clock: the time.
         result_bytes: of a result.
     """
@@ -48,39 +48,41 @@ class Channel:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
-    async def send(self, request: Request, ask: Ask) -> Response | Fault:
-        """Sends what an adapter asks for, with what proves who asks."""
+    async def send(self, request: Request, outgoing: HttpRequest) -> Response | Fault:
+        """Sends a request with its credentials."""
         known = {"Accept": JSON_TYPE, "traceparent": request.traceparent}
-        ask = replace(ask, headers=merged(known, ask.headers))
-        secrets = await self._proof(request, ask)
+        outgoing = replace(outgoing, headers=merged(known, outgoing.headers))
+        secrets = await self._proof(request, outgoing)
         if isinstance(secrets, Fault):
             return secrets
-        ask = replace(ask, secrets=merged(_completing(request), secrets, ask.secrets))
-        response = await self._egress.send(ask, request.deadline_ms, self._most)
+        outgoing = replace(
+            outgoing, secrets=merged(_completing(request), secrets, outgoing.secrets)
+        )
+        response = await self._egress.send(outgoing, request.deadline_ms, self._most)
         if isinstance(response, Fault) or response.status in OK:
             return response
-        told = dict(ask.secrets)
-        if ask.private:
-            query = parse_qsl(urlsplit(ask.url).query, keep_blank_values=True)
+        told = dict(outgoing.secrets)
+        if outgoing.private:
+            query = parse_qsl(urlsplit(outgoing.url).query, keep_blank_values=True)
             told |= {f"?{name}": value for name, value in query}
         return replace(response, body=_without(response.body, told))
 
-    async def _proof(self, request: Request, ask: Ask) -> dict[str, str] | Fault:
-        """The headers that prove who asks, when they can be had by the deadline."""
+    async def _proof(self, request: Request, outgoing: HttpRequest) -> dict[str, str] | Fault:
+        """The headers with the credentials, if they can be had by the deadline."""
         if request.authorizer is None:
             return {}
         try:
             async with asyncio.timeout(max(0, request.deadline_ms - self.now_ms) / 1000):
-                return await request.authorizer.headers(ask, self.now_ms)
+                return await request.authorizer.headers(outgoing, self.now_ms)
         except CredentialsError as error:
             return error.fault
         except TimeoutError:
-            text = "no credentials could be had by the deadline"
+            text = "no credentials were available by the deadline"
             return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
     async def reach(self, request: Request, url: str) -> Fault | str:
-        """Connects, and gets what proves who asks, but asks for nothing."""
-        secrets = await self._proof(request, Ask(method="GET", url=url))
+        """Connects and gets credentials, but sends no request."""
+        secrets = await self._proof(request, HttpRequest(method="GET", url=url))
         if isinstance(secrets, Fault):
             return secrets
         fault = await self._egress.reach(url, request.deadline_ms, secret=bool(secrets))
@@ -91,13 +93,13 @@ class Channel:
 
 
 def run_headers(request: Request, *, body: bool = True) -> dict[str, str]:
-    """What tells a function which run it is."""
+    """The headers that identify the run for a function."""
     kind = {"Content-Type": JSON_TYPE} if body else {}
     return {"Idempotency-Key": request.key, **kind}
 
 
 def _completing(request: Request) -> dict[str, str]:
-    """What tells a function how to complete a run later; whoever has it can, so it is a secret."""
+    """The headers by which a function completes a run later. They are secret: their holder can do so."""
     headers = {"X-Completion-Token": request.token, "X-Callback-Url": request.callback}
     return {name: text for name, text in headers.items() if text}
 
@@ -108,7 +110,7 @@ def written(value: JSON) -> bytes:
 
 
 def with_query(url: str, params: dict[str, JSON]) -> str:
-    """A URL with parameters in its query: a text as it is, all else as JSON."""
+    """A URL with parameters in its query: a text as it is, any other value as JSON."""
     query = urlencode(
         {name: v if isinstance(v, str) else written(v).decode() for name, v in params.items()}
     )
@@ -117,7 +119,7 @@ def with_query(url: str, params: dict[str, JSON]) -> str:
 
 
 def encoded(value: JSON, most_bytes: int) -> bytes | Fault:
-    """A body, when it is not too large for the cloud."""
+    """A body, or a Fault if it is too large for the cloud."""
     body = written(value)
     if len(body) > most_bytes:
         text = f"the cloud takes at most {most_bytes} bytes, and these are {len(body)}"
@@ -126,9 +128,9 @@ def encoded(value: JSON, most_bytes: int) -> bytes | Fault:
 
 
 def filled(text: str, params: dict[str, JSON], *, url: bool) -> tuple[str, set[str]] | Fault:
-    """A text with `{name}` replaced by parameters, percent-encoded in a URL; and which were.
+    """Replaces `{name}` in a text by parameters, percent-encoded in a URL. Returns the text and the used names.
 
-    RFC 6570, level 1, but what is missing is an error.
+    As RFC 6570, level 1, but a missing parameter is an error.
     """
     names = set(_PLACE.findall(text))
     values: dict[str, str] = {}
@@ -149,12 +151,12 @@ def filled(text: str, params: dict[str, JSON], *, url: bool) -> tuple[str, set[s
 
 
 def _climbs(url: str) -> bool:
-    """Whether a path leads elsewhere than it says."""
+    """True if a path contains `.` or `..` segments."""
     return any(part in (".", "..") for part in re.split(r"[/?#]", url))
 
 
 def _without(body: bytes, secrets: dict[str, str]) -> bytes:
-    """What a host says about a request that failed, without the secrets that it may repeat."""
+    """A response about a failed request, without the secrets that the host may repeat."""
     for text in secrets.values():
         scheme, _, last = text.rpartition(" ")
         told = {text, last}
@@ -167,11 +169,11 @@ def _without(body: bytes, secrets: dict[str, str]) -> bytes:
 
 
 def report_of(response: Response) -> Report:
-    """What headers tell: what the cloud calls the request."""
+    """The report in a response's headers: the cloud's id of the request."""
     found = (response.headers.get(name) for name in _REQUEST_IDS)
     return Report(next((id[:MAX_ID] for id in found if id), None))
 
 
 def invalid(failure: Failure) -> Fault:
-    """A request that cannot be made of these parameters."""
+    """The Fault for a request that cannot be made of these parameters."""
     return Fault(INVALID_REQUEST, failure.error, "no")

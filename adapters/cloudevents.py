@@ -1,4 +1,4 @@
-"""`cloudevents`: an event by HTTP, and the event or the body that answers it.
+"""`cloudevents`: sends an event by HTTP, and reads the event or the body of the response.
 
 https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md
 """
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ..actions import BAD_RESPONSE
 from ..composer import Failure
 from .channel import run_headers, written
-from .http import Dialect
-from .port import Ask, Done, Fault
+from .http import Codec
+from .port import Done, Fault, HttpRequest
 from .reading import done, parsed
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ STRUCTURED = "application/cloudevents+json"
 SOURCE = "/xingqiao"
 
 
-def _asked(request: Request, now_ms: int) -> Ask:
-    """The event whose data are the parameters, and whose id is the idempotency key."""
+def _write(request: Request, now_ms: int) -> HttpRequest:
+    """An event with the parameters as its data, and the idempotency key as its id."""
     target = request.target
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     event: dict[str, JSON] = {
@@ -41,7 +41,7 @@ def _asked(request: Request, now_ms: int) -> Ask:
         body = {**event, "datacontenttype": "application/json", "data": request.params}
     else:
         headers |= {f"ce-{name}": _escaped(str(value)) for name, value in event.items()}
-    return Ask(method="POST", url=target.function, headers=headers, body=written(body))
+    return HttpRequest(method="POST", url=target.function, headers=headers, body=written(body))
 
 
 def _read(_request: Request, response: Response, report: Report) -> Done | Fault:
@@ -49,13 +49,13 @@ def _read(_request: Request, response: Response, report: Report) -> Done | Fault
         return done(response, report)
     event = parsed(response.body)
     if isinstance(event, Failure) or not isinstance(event, dict) or "specversion" not in event:
-        text = "the answer says that it is an event, and is none"
+        text = "the response claims to be an event, and is not a valid one"
         return Fault.saying(BAD_RESPONSE, text, "unknown", report=report)
     return Done(event.get("data", event.get("data_base64")), report)
 
 
 def _escaped(text: str) -> str:
-    """An attribute in a header: what is not printable ASCII percent-encoded, as the binding has it."""
+    """An attribute in a header, with all but printable ASCII percent-encoded, as in the binding."""
     return "".join(
         char if "!" <= char <= "~" and char not in '"%' else _percent(char) for char in text
     )
@@ -65,4 +65,4 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode())
 
 
-EVENTS = Dialect(_asked, _read)
+EVENTS = Codec(_write, _read)

@@ -1,4 +1,4 @@
-"""Which adapter runs which kind of action."""
+"""The table of adapters by kind of action."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 MISSING = f"this server has no botocore: {how_to_install('aws')}"  # for kinds of AWS
-QUOTED = 4  # AWS' JSON texts inside of JSON, beside the input: so many times a result
+QUOTED = 4  # the size of AWS' JSON in JSON, with the input, in results
 BESIDE = 1 << 20
 
 
 def adapters(egress: Egress, clock: Clock, result_bytes: int) -> dict[str, Adapter]:
-    """The adapters that can work here, by kind of action."""
+    """The adapters that this server can use, by kind of action."""
     channel = Channel(egress, clock, result_bytes)
     azure = AzureAdapter(channel, ambient.azure(clock))
     found: dict[str, Adapter] = {
@@ -61,10 +61,10 @@ def adapters(egress: Egress, clock: Clock, result_bytes: int) -> dict[str, Adapt
 def queued_completions(
     egress: Egress, clock: Clock, queue: str, complete: Callable[[str, Outcome], Awaitable[None]]
 ) -> Completions:
-    """What listens to a queue on SQS for completions.
+    """Makes a listener for completions from a queue on SQS.
 
     Raises:
-        SecretError: when it cannot work here.
+        SecretError: this server has no botocore.
     """
     if find_spec("botocore") is None:
         raise SecretError(MISSING)
@@ -74,9 +74,9 @@ def queued_completions(
 def objects_on_s3(
     egress: Egress, clock: Clock, most_bytes: int, url: str
 ) -> Callable[[Request], Objects] | None:
-    """Makes objects on S3, as those see them who ask; None when it cannot work here.
+    """Makes objects on S3 as a request's credentials see them; None if this server has no botocore.
 
-    They are at a `url` that speaks as S3 does, if it is not "".
+    `url` is the address of an S3-compatible host, or "" for AWS.
     """
     if find_spec("botocore") is None:
         return None
@@ -85,7 +85,7 @@ def objects_on_s3(
 
 
 def aws_services(egress: Egress, clock: Clock, result_bytes: int) -> AwsServices | None:
-    """What asks any service of AWS; None when it cannot work here."""
+    """Makes a client of all services of AWS; None if this server has no botocore."""
     if find_spec("botocore") is None:
         return None
     return AwsServices(Aws(Channel(egress, clock, result_bytes), located, result_bytes))

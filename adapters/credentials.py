@@ -1,6 +1,6 @@
-"""Who asks: secrets, and the tokens that are got for them. None of it is ever shown or logged.
+"""Credentials: secrets, and the tokens that are fetched with them. They are never shown or logged.
 
-A secret is a text, or an object whose `type` says what it is:
+A secret is a text, or an object whose `type` names its kind:
 
     "uuid:key"                                              Basic, as OpenWhisk's
     {"type": "basic", "username", "password"}
@@ -13,7 +13,7 @@ A secret is a text, or an object whose `type` says what it is:
     {"type": "hmac", "secret"}                              signs the body (Standard Webhooks)
     {"type": "aws", "access_key_id", "secret_access_key", "session_token"?}
 
-The name `ambient` stands for what the server itself runs with: each SDK's usual chain.
+The name `ambient` stands for the server's own credentials: each SDK's default chain.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from ..actions import BAD_RESPONSE, HEADER, PERMISSION, RESERVED, UNAVAILABLE
 from ..composer import Error
 from .extras import how_to_install
-from .port import Ask, Fault
+from .port import Fault, HttpRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 AMBIENT = "ambient"
 IAM = "https://iam.cloud.ibm.com/identity/token"
 ENTRA = "https://login.microsoftonline.com"
-FRESH = 0.8  # of its life after which a token is got anew
-FAILED_MS = 1_000  # that nobody asks again for a token that could not be had
+FRESH = 0.8  # of its life after which a token is renewed
+FAILED_MS = 1_000  # without another attempt after a token could not be fetched
 TOKEN_WAIT_MS = 20_000
 TOKEN_BYTES = 1 << 16
 _TOKEN = re.compile(r"[!-~]+")
 
 
 class SecretError(Error):
-    """A secret that cannot be used; the text says why, and shows nothing of it."""
+    """A secret cannot be used. The text says why, and shows nothing of the secret."""
 
 
 class CredentialsError(Error):
-    """No token can be had for a secret. `fault` says it as an adapter does."""
+    """A secret gives no credentials. `fault` is the answer of the adapter."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(str(fault.error))
@@ -69,7 +69,7 @@ class Fixed:
 
     fixed: dict[str, str] = field(repr=False)
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
         return self.fixed
 
     def refused(self) -> bool:
@@ -78,14 +78,14 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Signs each body, as https://www.standardwebhooks.com has it."""
+    """Signs each body as described on https://www.standardwebhooks.com."""
 
     secret: bytes = field(repr=False)
 
-    async def headers(self, ask: Ask, now_ms: int) -> dict[str, str]:
-        named = {name.lower(): text for name, text in ask.headers.items()}
+    async def headers(self, outgoing: HttpRequest, now_ms: int) -> dict[str, str]:
+        named = {name.lower(): text for name, text in outgoing.headers.items()}
         id, at = named.get("idempotency-key", ""), str(now_ms // 1000)
-        signed = hmac.digest(self.secret, f"{id}.{at}.".encode() + ask.body, "sha256")
+        signed = hmac.digest(self.secret, f"{id}.{at}.".encode() + outgoing.body, "sha256")
         signature = f"v1,{base64.b64encode(signed).decode()}"
         return {"webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature}
 
@@ -94,10 +94,10 @@ class Signed:
 
 
 class Expiring:
-    """A bearer token that is got anew before it expires, once for all who wait for it.
+    """A bearer token that is renewed before it expires, once for all requests that wait for it.
 
     Args:
-        fetch: gets one: the token, and how many seconds it lives.
+        fetch: fetches a token. Returns the token and the seconds that it lives.
         clock: the time.
     """
 
@@ -109,12 +109,12 @@ class Expiring:
         self._failure: CredentialsError | None = None
         self._failed_until_ms = 0
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
         async with self._fetching:
             now_ms = self._clock.now_ms()
             if now_ms >= self._fresh_until_ms:
                 if self._failure is not None and now_ms < self._failed_until_ms:
-                    raise self._failure  # those who waited for the same do not ask one after the other
+                    raise self._failure  # requests that waited for the same token do not fetch it one after the other
                 await self._renew(now_ms)
         return {"Authorization": f"Bearer {self._token}"}
 
@@ -136,20 +136,20 @@ class Expiring:
         return Lease(self)
 
     def lapse(self, headers: dict[str, str]) -> None:
-        """What these headers hold was refused; what has been got since then is still good."""
+        """Notes that these headers were refused. A token that was fetched since is still valid."""
         if headers == {"Authorization": f"Bearer {self._token}"}:
             self._fresh_until_ms = 0
 
 
 class Lease:
-    """Tokens that many runs share, as one of them knows them: only what it was given can be refused to it."""
+    """Shared tokens, as one run sees them: only a token that this run was given counts as refused to it."""
 
     def __init__(self, tokens: Expiring) -> None:
         self._tokens = tokens
         self._given: dict[str, str] = {}
 
-    async def headers(self, ask: Ask, now_ms: int) -> dict[str, str]:
-        self._given = await self._tokens.headers(ask, now_ms)
+    async def headers(self, outgoing: HttpRequest, now_ms: int) -> dict[str, str]:
+        self._given = await self._tokens.headers(outgoing, now_ms)
         return self._given
 
     def refused(self) -> bool:
@@ -159,7 +159,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class AwsKeys:
-    """Keys that requests to AWS are signed with; see `aws.signing`."""
+    """Keys that sign requests to AWS; see `aws.signing`."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -168,28 +168,28 @@ class AwsKeys:
     async def keys(self) -> AwsKeys:
         return self
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
-        raise CredentialsError(_refusal("an AWS key is no credential for other clouds"))
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
+        raise CredentialsError(_refusal("an AWS key is not valid for other clouds"))
 
     def refused(self) -> bool:
         return False
 
 
 class Tokens:
-    """Makes authorizers of secrets, and gets their tokens through the guarded way out."""
+    """Makes authorizers from secrets, and fetches their tokens through the guarded HTTP client."""
 
     def __init__(self, egress: Egress, clock: Clock) -> None:
         self._egress, self._clock = egress, clock
 
     def authorizer(self, secret: JSON, audience: str) -> Authorizer:
-        """The authorizer that a secret makes.
+        """The authorizer of a secret.
 
         Args:
             secret: see the module.
-            audience: whom an identity token is for: a URL.
+            audience: the URL for which an identity token is issued.
 
         Raises:
-            SecretError: when it is malformed; what is missing is named.
+            SecretError: the secret is malformed. The message names the missing part.
         """
         if isinstance(secret, str):
             if ":" not in secret or not _shows(secret):
@@ -197,7 +197,7 @@ class Tokens:
             return Fixed({"Authorization": _basic(secret)})
         kind = secret.get("type") if isinstance(secret, dict) else None
         make = _SECRETS.get(kind) if isinstance(kind, str) else None
-        if make is None:
+        if make is None or not isinstance(secret, dict):
             raise SecretError(
                 f"a secret is a text 'id:key', or has a 'type' of {', '.join(_SECRETS)}"
             )
@@ -240,8 +240,8 @@ class Tokens:
         return Expiring(fetch, self._clock)
 
     async def _granted(self, url: str, form: dict[str, str], field: str) -> tuple[str, float]:
-        """Asks for a token. Returns it, and how many seconds it lives."""
-        ask = Ask(
+        """Fetches a token. Returns it, and the seconds that it lives."""
+        outgoing = HttpRequest(
             method="POST",
             url=url,
             headers={
@@ -251,11 +251,13 @@ class Tokens:
             body=urlencode(form).encode(),
             private=True,
         )
-        answer = await self._egress.send(ask, self._clock.now_ms() + TOKEN_WAIT_MS, TOKEN_BYTES)
+        answer = await self._egress.send(
+            outgoing, self._clock.now_ms() + TOKEN_WAIT_MS, TOKEN_BYTES
+        )
         host = urlsplit(url).hostname
         if isinstance(answer, Fault):
             told = dict(answer.error) if isinstance(answer.error, dict) else {}
-            error = {**told, "message": f"no token can be had: {told.get('message', '')}"}
+            error = {**told, "message": f"no token is available: {told.get('message', '')}"}
             raise CredentialsError(Fault(answer.code, error, "no", transient=answer.transient))
         if answer.status != 200:  # noqa: PLR2004
             refused = 400 <= answer.status < 500 and answer.status != 429  # noqa: PLR2004
@@ -285,12 +287,12 @@ def _text(secret: dict[str, JSON], name: str, default: str | None = None) -> str
 
 
 def _shows(text: str) -> bool:
-    """Whether it is one line: what a file ends with, the end of its line, is no part of a secret."""
+    """True if a text is one line. A file's last line ends in a newline that is not part of the secret."""
     return text.isprintable() and text == text.strip()
 
 
 def _word(secret: dict[str, JSON], name: str) -> str:
-    """A text that stands in a header as it is."""
+    """A text that can be a part of a header."""
     value = _text(secret, name)
     if not _TOKEN.fullmatch(value):
         raise SecretError(

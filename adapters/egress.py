@@ -1,10 +1,10 @@
-"""The way out: HTTP requests to addresses that a user has named, guarded.
+"""The guarded HTTP client for addresses that a user has named.
 
-Whoever may deploy an action may name any URL, and this server stands inside a network where some of them are
-nobody's business. So each connection is checked when it is made, by the address that it goes to, not by the
-name: what a name meant a moment ago, and where a redirect leads, makes no difference. Addresses that are not
-public are refused unless the operator allows them. Only what he himself has said where to send, as AWS' endpoints,
-goes there unasked; a redirect from there to elsewhere does not.
+Every user who may deploy an action may name any URL, and this server may be inside a network with internal addresses.
+So each connection is checked when it is made, by the address that it goes to, not by the
+name: earlier resolutions of the name and redirects make no difference. Addresses that are not
+public are refused unless the operator allows them. Only requests to addresses that the operator has set, such as AWS'
+endpoints, are not checked; a redirect from there is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..actions import (
     UNAVAILABLE,
 )
 from ..composer import TIMEOUT, Error
-from .port import Ask, Fault, Response
+from .port import Fault, HttpRequest, Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from ..actions import Clock
 
-MAX_HOST_CONNECTIONS = 500  # so that a host that is slow leaves some to the others
+MAX_HOST_CONNECTIONS = 500  # so that a slow host leaves some to others
 MAX_CONNECTIONS = 1000
 KEEP_ALIVE_S = (
     4.0  # less than servers' usual five: a connection that is about to be cut is not used
@@ -65,7 +65,7 @@ FRAMING = (
 )
 OURS = {"Accept-Encoding": "identity", "User-Agent": f"xingqiao/{version('xingqiao')}"}
 OK = range(200, 300)
-PIECE_BYTES = 1 << 16  # what is larger is sent in pieces, so that others have their turn
+PIECE_BYTES = 1 << 16  # a larger body is sent in pieces, so that other requests have their turn
 _KEPT = ("accept", "content-type", "traceparent", "idempotency-key")  # for another origin
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, a token
 _NAT64 = ip_network("64:ff9b::/96")
@@ -76,17 +76,17 @@ _GLOBAL_IPV6 = ip_network("2000::/3")  # all that has been assigned to be reache
 
 
 class EgressError(Error):
-    """A rule for outgoing requests that is none; the text says what it must be."""
+    """A rule for outgoing requests is malformed. The text says what it must be."""
 
 
 class Rules:
-    """Which addresses may be asked. Public ones may; others by what the operator says.
+    """The rules for addresses: public ones are allowed, and those that the operator allows.
 
     Args:
         allowed: networks (`10.0.0.0/8`), addresses or names of hosts.
 
     Raises:
-        EgressError: naming what is none of these.
+        EgressError: an entry is none of these. The message names it.
     """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
@@ -103,18 +103,18 @@ class Rules:
                 self._hosts.add(rule.lower())
 
     def allow(self, host: str, address: str) -> bool:
-        """Whether a host that has this address may be asked."""
+        """True if a host with this address may be reached."""
         return self.named(host, address) or all(_public(real) for real in _meant(address))
 
     def named(self, host: str, address: str) -> bool:
-        """Whether the operator himself allows it."""
+        """True if the operator allows it by name or address."""
         if host.lower() in self._hosts:
             return True
         return all(any(real in network for network in self._networks) for real in _meant(address))
 
 
 def _meant(address: str) -> list[IPv4Address | IPv6Address]:
-    """The addresses that one stands for: an IPv6 address may carry one of IPv4."""
+    """The addresses that an address stands for: an IPv6 address may embed one of IPv4."""
     real = ip_address(address.partition("%")[0])
     if isinstance(real, IPv4Address):
         return [real]
@@ -128,7 +128,7 @@ def _meant(address: str) -> list[IPv4Address | IPv6Address]:
 
 
 def _public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether it belongs to one host that all the world may ask; `is_global` takes groups for that, too."""
+    """True for the public address of one host. `is_global` is also true for groups (multicast)."""
     if isinstance(address, IPv6Address) and address not in _GLOBAL_IPV6:
         return False
     if any(address in network for network in _CLOUDS_OWN):
@@ -137,11 +137,11 @@ def _public(address: IPv4Address | IPv6Address) -> bool:
 
 
 class _RefusedError(OSError):
-    """The rules refuse where a connection would go."""
+    """The rules refuse the address of a connection."""
 
 
 class _UnspeakableError(Exception):
-    """What a request would have to hold cannot be sent. It may be a secret, so it is not shown."""
+    """A request cannot be sent because of a part that may be a secret, and is not shown."""
 
 
 class _AgainError(aiohttp.ClientError):
@@ -149,7 +149,7 @@ class _AgainError(aiohttp.ClientError):
 
 
 class _Resolver(AbstractResolver):
-    """Resolves names to the addresses that a rule allows: where a connection goes, and nowhere else.
+    """Resolves names to the addresses that a rule allows: a connection goes nowhere else.
 
     With `inside` those are the ones that the operator has named.
     """
@@ -164,7 +164,7 @@ class _Resolver(AbstractResolver):
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family)
         except UnicodeError as error:
-            raise OSError(f"{host} is no name of a host") from error
+            raise OSError(f"{host} is not the name of a host") from error
         addresses = list(dict.fromkeys((str(info[4][0]), info[0]) for info in found))
         allowed = [pair for pair in addresses if self.allows(host, pair[0])]
         if not allowed:
@@ -178,7 +178,7 @@ class _Resolver(AbstractResolver):
         ]  # fmt: skip
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
     def allows(self, host: str, address: str) -> bool:
         rule = self._rules.named if self._inside else self._rules.allow
@@ -188,40 +188,40 @@ class _Resolver(AbstractResolver):
         if self._inside and any(self._rules.allow(host, address) for address in addresses):
             return _RefusedError(f"{host} is not sent credentials without TLS: use https://")
         return _RefusedError(
-            f"{host} is no public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
+            f"{host} is not a public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
         )
 
     def check(self, url: URL) -> None:
-        """Looks at an address that stands in a URL itself, which the library does not have resolved.
+        """Checks an address in a URL, which the library does not have resolved.
 
-        What looks to it like an address may be another spelling of one (`2130706433`, `127.1`): the
-        system knows those, so they are refused.
+        A host may be another spelling of an address (`2130706433`, `127.1`). The system understands those
+        spellings, so they are refused.
 
         Raises:
-            _RefusedError: when the rules refuse it.
+            _RefusedError: the rules refuse it.
         """
         host = url.host or ""
         try:
             ip_address(host.partition("%")[0])
         except ValueError:
             if ":" in host or host.replace(".", "").isdigit():
-                raise _RefusedError(f"{host} is an address in no spelling that is known") from None
+                raise _RefusedError(f"{host} is an address in an unknown spelling") from None
             return
         if not self.allows(host, host):
             raise self.refusal(host, [host])
 
 
 class _Unasked(_Resolver):
-    """Resolves names to wherever they lead: for what the operator himself has named."""
+    """Resolves names without checks: for addresses that the operator has set."""
 
     def allows(self, _host: str, _address: str) -> bool:
         return True
 
 
 class _Sending:
-    """One request on its way: whether it has been sent, and that it is sent once.
+    """One request: whether it has been sent, and that it is sent once.
 
-    A request is written when its head is; a library that repeats what it thinks safe is stopped.
+    A request is written when its head is; a library that repeats requests it thinks safe is stopped.
     """
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ class _Sending:
 
 
 def _lasting(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A socket whose silence is broken before a gateway takes it for an end."""
+    """A socket with keep-alive, so that a gateway does not take its silence for an end."""
     made = socket.socket(*address[:3])
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
@@ -252,7 +252,7 @@ async def _note(_: aiohttp.ClientSession, context: Any, __: Any) -> None:
 
 
 class _Line:
-    """Connections that go where one rule allows."""
+    """Connections to addresses that one rule allows."""
 
     def __init__(self, resolver: _Resolver) -> None:
         self.resolver = resolver
@@ -293,31 +293,33 @@ class Egress:
         for line in (self._open, self._inside, self._unasked):
             await line.session.close()
 
-    async def send(self, ask: Ask, deadline_ms: int, most_bytes: int) -> Response | Fault:
-        """Sends a request, and follows where it is sent on to.
+    async def send(
+        self, outgoing: HttpRequest, deadline_ms: int, most_bytes: int
+    ) -> Response | Fault:
+        """Sends a request, and follows redirects.
 
         Args:
-            ask: the request.
-            deadline_ms: the instant by which the response must be here.
+            outgoing: the request.
+            deadline_ms: the instant by which the response must have come.
             most_bytes: of its body.
         """
         ran = False
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await self._once(ask, deadline_ms, most_bytes)
+            answer = await self._once(outgoing, deadline_ms, most_bytes)
             if isinstance(answer, Fault):
                 doubted = ran and answer.may_have_run == "no"
                 return replace(answer, may_have_run="unknown") if doubted else answer
-            onward = _redirected(ask, answer)
+            onward = _redirected(outgoing, answer)
             if onward is None:
                 return answer
             if isinstance(onward, Fault):
                 return onward
-            ran, ask = ran or answer.status == SEE_OTHER, onward
-        return _bad(f"it is redirected more than {MAX_REDIRECTS} times", ask)
+            ran, outgoing = ran or answer.status == SEE_OTHER, onward
+        return _bad(f"it is redirected more than {MAX_REDIRECTS} times", outgoing)
 
     async def reach(self, url: str, deadline_ms: int, *, secret: bool = False) -> Fault | None:
-        """Connects and asks for nothing: whether somebody is there, and may be asked, with secrets or without."""
-        ask, place = Ask(method="GET", url=url), URL(url, encoded=True)
+        """Connects without a request: checks that the host answers and that the rules allow it."""
+        outgoing, place = HttpRequest(method="GET", url=url), URL(url, encoded=True)
         tls = ssl.create_default_context() if place.scheme == "https" else None
         left_s = max(0.001, min(CONNECT_S, (deadline_ms - self._clock.now_ms()) / 1000))
         resolver = (self._inside if secret and tls is None else self._open).resolver
@@ -333,44 +335,50 @@ class Egress:
                 )
                 writer.close()
         except TimeoutError:
-            return _late(ask, sent=False)
+            return _late(outgoing, sent=False)
         except OSError as error:
-            return _unsent(ask, error)
+            return _unsent(outgoing, error)
         return None
 
-    async def _once(self, ask: Ask, deadline_ms: int, most_bytes: int) -> Response | Fault:
+    async def _once(
+        self, outgoing: HttpRequest, deadline_ms: int, most_bytes: int
+    ) -> Response | Fault:
         sending = _Sending()
         left_s = (deadline_ms - self._clock.now_ms()) / 1000
         if left_s <= 0:
-            return _late(ask, sent=False)
+            return _late(outgoing, sent=False)
         try:
             async with asyncio.timeout(left_s):
-                return await self._sent(ask, most_bytes, sending)
+                return await self._sent(outgoing, most_bytes, sending)
         except TimeoutError:
-            return _late(ask, sent=sending.sent)
+            return _late(outgoing, sent=sending.sent)
         except _UnspeakableError as error:
-            return Fault.saying(INVALID_REQUEST, f"{_origin(ask)}: {error}", "no")
+            return Fault.saying(INVALID_REQUEST, f"{_origin(outgoing)}: {error}", "no")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _failed(ask, error, sent=sending.sent)
+            return _failed(outgoing, error, sent=sending.sent)
 
-    async def _sent(self, ask: Ask, most_bytes: int, sending: _Sending) -> Response | Fault:
-        url = URL(ask.url, encoded=True)
-        headers = merged(OURS, ask.headers, ask.secrets)
+    async def _sent(
+        self, outgoing: HttpRequest, most_bytes: int, sending: _Sending
+    ) -> Response | Fault:
+        url = URL(outgoing.url, encoded=True)
+        headers = merged(OURS, outgoing.headers, outgoing.secrets)
         if not all(_speakable(text) for text in headers.values()):
             raise _UnspeakableError("a header holds what HTTP does not allow, such as a line's end")
         for name in headers:
             if not _NAME.fullmatch(name) or name.lower() in FRAMING:
-                raise _UnspeakableError(f"{name!r:.100} is no header that may be given")
-        bare = (ask.secrets or ask.private) and url.scheme == "http"
+                raise _UnspeakableError(f"{name!r:.100} is not an allowed header")
+        bare = (outgoing.secrets or outgoing.private) and url.scheme == "http"
         if url.scheme not in ("http", "https") or not url.host:
-            return _bad("its address is none that can be asked", ask, sent=False)
-        line = self._unasked if ask.by_operator else self._inside if bare else self._open
+            return _bad("its address is none that can be asked", outgoing, sent=False)
+        line = self._unasked if outgoing.by_operator else self._inside if bare else self._open
         line.resolver.check(url)
         async with line.session.request(
-            ask.method,
+            outgoing.method,
             url,
             headers=headers,
-            data=io.BytesIO(ask.body) if len(ask.body) > PIECE_BYTES else ask.body or None,
+            data=io.BytesIO(outgoing.body)
+            if len(outgoing.body) > PIECE_BYTES
+            else outgoing.body or None,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S),
             middlewares=(sending,),
@@ -382,27 +390,27 @@ class Egress:
                 if len(body) > most_bytes:
                     if response.status not in OK:  # its status says enough
                         break
-                    text = f"{_origin(ask)} answers with more than {most_bytes} bytes"
+                    text = f"{_origin(outgoing)} answers with more than {most_bytes} bytes"
                     return Fault.saying(PAYLOAD_TOO_LARGE, text, "unknown")
             told = {name.lower(): _readable(value) for name, value in response.headers.items()}
             return Response(response.status, told, bytes(body))
 
 
-def _failed(ask: Ask, error: Exception, *, sent: bool) -> Fault:
-    """What a request has come to that had no response."""
+def _failed(outgoing: HttpRequest, error: Exception, *, sent: bool) -> Fault:
+    """The Fault of a request that got no response."""
     if isinstance(error, (aiohttp.InvalidURL, ValueError)) and not sent:
-        return _bad("its address is none that can be asked", ask, sent=False)
+        return _bad("its address is none that can be asked", outgoing, sent=False)
     if not sent:
         cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-        return _unsent(ask, cause)
+        return _unsent(outgoing, cause)
     if isinstance(error, aiohttp.ClientResponseError):
-        return _bad("its answer is no HTTP", ask)
-    text = f"{_origin(ask)} cut the connection before it had answered"
+        return _bad("the response is not valid HTTP", outgoing)
+    text = f"{_origin(outgoing)} cut the connection before it had answered"
     return Fault.saying(LOST, text, "unknown", transient=True)
 
 
 def merged(*headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers of which the later ones replace the earlier, however their names are written."""
+    """Merges headers; later ones replace earlier ones regardless of the case of their names."""
     found = {name.lower(): (name, text) for some in headers for name, text in some.items()}
     return dict(found.values())
 
@@ -411,63 +419,63 @@ def _speakable(text: str) -> bool:
     return text.isprintable() and text == text.strip()
 
 
-def _redirected(ask: Ask, response: Response) -> Ask | Fault | None:
-    """Where a request is sent on to; a Fault when it must not be."""
+def _redirected(outgoing: HttpRequest, response: Response) -> HttpRequest | Fault | None:
+    """The next request of a redirect; a Fault if it must not be followed."""
     location = response.headers.get("location")
     if location is None or response.status not in (*SAME_METHOD, *MOVED, SEE_OTHER):
         return None
     try:
-        url = urljoin(ask.url, location)
+        url = urljoin(outgoing.url, location)
     except ValueError:
-        return _bad("it is redirected to what is no address", ask)
-    if response.status in MOVED and ask.method not in SAFE:
-        return _bad(f"it has moved to {_shown(url)}: change the action's URL", ask)
-    before, after = urlsplit(ask.url), urlsplit(url)
+        return _bad("it is redirected to something that is not a URL", outgoing)
+    if response.status in MOVED and outgoing.method not in SAFE:
+        return _bad(f"it has moved to {_shown(url)}: change the action's URL", outgoing)
+    before, after = urlsplit(outgoing.url), urlsplit(url)
     if before.scheme == "https" and after.scheme == "http":
-        return _bad(f"it is redirected to {_shown(url)}, which has no TLS", ask)
-    onward = replace(ask, url=url)
-    if response.status == SEE_OTHER and ask.method not in SAFE:
+        return _bad(f"it is redirected to {_shown(url)}, which has no TLS", outgoing)
+    onward = replace(outgoing, url=url)
+    if response.status == SEE_OTHER and outgoing.method not in SAFE:
         onward = replace(onward, method="GET", body=b"")
-    if ask.private and onward.body and before[:2] != after[:2]:
-        return _bad(f"it is redirected to {_shown(url)}, which must not know its secrets", ask)
+    if outgoing.private and onward.body and before[:2] != after[:2]:
+        return _bad(f"it is redirected to {_shown(url)}, which must not know its secrets", outgoing)
     if before[:2] != after[:2]:
-        headers = {name: text for name, text in ask.headers.items() if name.lower() in _KEPT}
+        headers = {name: text for name, text in outgoing.headers.items() if name.lower() in _KEPT}
         onward = replace(onward, headers=headers, secrets={}, by_operator=False)
     return onward
 
 
 def _readable(text: str) -> str:
-    """A header's text as it can be written down: aiohttp hands on bytes that are no UTF-8 as half characters."""
+    """The text of a header: aiohttp passes on bytes that are not UTF-8 as half surrogate pairs."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _late(ask: Ask, *, sent: bool) -> Fault:
+def _late(outgoing: HttpRequest, *, sent: bool) -> Fault:
     if sent:
-        text = f"{_origin(ask)} had not answered by the deadline; the function may still run"
+        text = f"{_origin(outgoing)} had not answered by the deadline; the function may still run"
         return Fault.saying(TIMEOUT, text, "unknown", transient=True)
-    text = f"{_origin(ask)} could not be reached in time"
+    text = f"{_origin(outgoing)} could not be reached in time"
     return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
 
-def _unsent(ask: Ask, error: Exception) -> Fault:
+def _unsent(outgoing: HttpRequest, error: Exception) -> Fault:
     if isinstance(error, _RefusedError):
         return Fault.saying(PERMISSION, str(error), "no")
     why = str(error) or type(error).__name__
-    text = f"{_origin(ask)} cannot be reached: {why}"
+    text = f"{_origin(outgoing)} cannot be reached: {why}"
     return Fault.saying(UNAVAILABLE, text, "no", transient=True)
 
 
-def _bad(why: str, ask: Ask, *, sent: bool = True) -> Fault:
+def _bad(why: str, outgoing: HttpRequest, *, sent: bool = True) -> Fault:
     may_have_run = "unknown" if sent else "no"
-    return Fault.saying(BAD_RESPONSE, f"{_origin(ask)}: {why}", may_have_run)  # type: ignore[arg-type]
+    return Fault.saying(BAD_RESPONSE, f"{_origin(outgoing)}: {why}", may_have_run)  # type: ignore[arg-type]
 
 
-def _origin(ask: Ask) -> str:
-    parts = urlsplit(ask.url)
+def _origin(outgoing: HttpRequest) -> str:
+    parts = urlsplit(outgoing.url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _shown(url: str) -> str:
-    """A URL as it may be shown: without what is secret in many."""
+    """A URL as it may be shown, without parts that are often secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

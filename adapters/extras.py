@@ -1,4 +1,4 @@
-"""How to install an optional dependency: the one text of all errors that name one."""
+"""The commands that install an optional dependency, for all errors that name one."""
 
 from __future__ import annotations
 

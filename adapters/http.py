@@ -1,7 +1,7 @@
 """`http`: any URL. `gcp:function`: the same with Google's identity token.
 
-The URL, and headers, may hold `{parameter}`; the body is a template, or all parameters; what GET and its like have
-no body for stands in the query.
+The URL and headers may contain `{parameter}`; the body is a template, or all parameters. GET and other methods
+without a body have the parameters in the query.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..actions import GCP
 from ..composer import Failure, Scope, Template
 from .channel import filled, invalid, report_of, run_headers, with_query, written
 from .egress import merged
-from .port import Ask, Done, Fault
+from .port import Done, Fault, HttpRequest
 from .reading import OK, done, fault_of
 
 if TYPE_CHECKING:
@@ -22,34 +22,32 @@ if TYPE_CHECKING:
     from ..actions import Remote
     from ..composer import JSON
     from .channel import Channel
-    from .port import Answer, Authorizer, Report, Request, Response
+    from .port import Answer, Authorizer, Receipt, Report, Request, Response
 
 BODILESS = ("GET", "HEAD", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """How parameters become a request (it is given the time, too), and a success a value."""
+class Codec:
+    """Makes a request from parameters (`write`, which is given the time) and a value from a success (`read`)."""
 
-    asked: Callable[[Request, int], Ask | Fault]
+    write: Callable[[Request, int], HttpRequest | Fault]
     read: Callable[[Request, Response, Report], Done | Fault]
 
 
 class HttpAdapter:
-    """Asks a URL, and takes its answer for the result.
+    """Sends the parameters to a URL. The response is the result.
 
     Args:
         channel: sends requests.
-        dialect: what they say.
-        cloud: what it is called in histories.
-        identity: makes an authorizer of what this server runs with, for an audience; None if nothing does.
+        codec: of requests and responses.
+        cloud: its name in histories.
+        identity: makes an authorizer for an audience with the server's own credentials; None if it has none.
     """
 
-    def __init__(
-        self, channel: Channel, dialect: Dialect, cloud: str, identity: Any = None
-    ) -> None:
+    def __init__(self, channel: Channel, codec: Codec, cloud: str, identity: Any = None) -> None:
         self.cloud, self._channel = cloud, channel
-        self._dialect, self._identity = dialect, identity
+        self._codec, self._identity = codec, identity
 
     def ambient(self, target: Remote) -> Authorizer | None:
         made: Authorizer | None = None
@@ -58,27 +56,29 @@ class HttpAdapter:
         return made
 
     async def invoke(self, request: Request) -> Answer:
-        ask = self._dialect.asked(request, self._channel.now_ms)
-        response = ask if isinstance(ask, Fault) else await self._channel.send(request, ask)
+        outgoing = self._codec.write(request, self._channel.now_ms)
+        response = (
+            outgoing if isinstance(outgoing, Fault) else await self._channel.send(request, outgoing)
+        )
         if isinstance(response, Fault):
             return response
         report = report_of(response)
         if response.status not in OK:
             return fault_of(response, self._channel.now_ms, report)
-        return self._dialect.read(request, response, report)
+        return self._codec.read(request, response, report)
 
-    async def poll(self, _request: Request, ticket: dict[str, JSON]) -> Answer:
-        raise AssertionError(f"it takes nothing in: {ticket}")
+    async def poll(self, _request: Request, receipt: Receipt) -> Answer:
+        raise AssertionError(f"this adapter gives no receipts: {receipt}")
 
-    async def stop(self, _request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        raise AssertionError(f"it takes nothing in: {ticket}")
+    async def stop(self, _request: Request, receipt: Receipt) -> Fault | None:
+        raise AssertionError(f"this adapter gives no receipts: {receipt}")
 
     async def check(self, request: Request) -> Fault | str:
         return await self._channel.reach(request, request.target.function)
 
 
-def _asked(request: Request, _now_ms: int) -> Ask | Fault:
-    """The request that an action's options make of its parameters."""
+def _write(request: Request, _now_ms: int) -> HttpRequest | Fault:
+    """Makes a request from an action's options and its parameters."""
     target, params = request.target, request.params
     method = target.option("method", "POST")
     url = filled(target.function, params, url=True)
@@ -94,22 +94,22 @@ def _asked(request: Request, _now_ms: int) -> Ask | Fault:
     if method in BODILESS and "body" not in target.options:
         left = {name: value for name, value in params.items() if name not in used}
         headers = merged(run_headers(request, body=False), given)
-        return Ask(method=method, url=with_query(address, left), headers=headers)
+        return HttpRequest(method=method, url=with_query(address, left), headers=headers)
     body: JSON | Failure = params
     if "body" in target.options:
         body = Template.from_json(target.options["body"]).fill(Scope(params, {}))
     if isinstance(body, Failure):
         return invalid(body)
     headers = merged(run_headers(request), given)
-    return Ask(method=method, url=address, headers=headers, body=written(body))
+    return HttpRequest(method=method, url=address, headers=headers, body=written(body))
 
 
 def _read(request: Request, response: Response, report: Report) -> Done | Fault:
     answer = done(response, report)
     if isinstance(answer, Fault) or request.target.option("result") != "response":
         return answer
-    whole = {"status": response.status, "headers": response.headers, "body": answer.value}
-    return Done(whole, report)
+    headers: dict[str, JSON] = {**response.headers}
+    return Done({"status": response.status, "headers": headers, "body": answer.value}, report)
 
 
-PLAIN = Dialect(_asked, _read)
+PLAIN = Codec(_write, _read)

@@ -1,4 +1,4 @@
-"""Objects in buckets: what may be asked of where they are, S3 or a directory, and what comes back."""
+"""The port of objects in buckets, on S3 or in a directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_PAGE = 1000  # S3's most
 
 @frozen
 class ObjectEntry:
-    """An object as a listing tells of it; `modified` is in seconds since the epoch."""
+    """An object in a listing; `modified` is in seconds since the epoch."""
 
     key: str
     etag: str
@@ -25,7 +25,7 @@ class ObjectEntry:
 
 @frozen
 class ObjectPart:
-    """A part of an object, and how large it is as a whole; `etag` tells this object from what it is later."""
+    """A part of an object, and the size of the whole; `etag` identifies this version of the object."""
 
     body: bytes
     size: int
@@ -41,23 +41,23 @@ class Page:
 
 
 class Objects(Protocol):
-    """Where objects are, as one namespace may see them, until a deadline.
+    """Objects as one namespace may see them, until a deadline.
 
-    Laws: nothing is raised for what is not there, or may not be seen, but told as a Fault whose message says
-    which; an object is written as a whole or not at all, and what was written is read; a listing is in the
+    Laws: a missing or forbidden object is not an exception, but a Fault whose message says
+    which; an object is written as a whole or not at all, and later reads see it; a listing is in the
     order of the keys' UTF-8.
     """
 
     async def read(
         self, bucket: str, key: str, version: str | None, span: tuple[int, int], etag: str
     ) -> ObjectPart | Fault:
-        """Bytes of an object, from the first of `span` on and before the second, as far as there are any.
+        """Bytes of an object, from the first position of `span` up to but not including the second, or to the end.
 
-        With `etag` it must still be the object that had that.
+        With `etag` it must still be the version of that etag.
         """
 
     async def page(self, bucket: str, prefix: str, after: str, most: int) -> Page | Fault:
-        """Objects whose keys begin with `prefix`, at most so many; `after` is of the page before, or ""."""
+        """At most so many objects whose keys begin with `prefix`; `after` is of the page before, or ""."""
 
     async def write(self, bucket: str, key: str, body: bytes) -> Fault | None:
-        """Puts an object in place of what it was."""
+        """Puts an object in place of the one of the same key."""

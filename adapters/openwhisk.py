@@ -1,26 +1,25 @@
 """`openwhisk:action`: actions of any OpenWhisk host: Apache's, DigitalOcean's, Adobe's, another server of ours.
 
-IBM Cloud Functions, where this began, has been retired; Code Engine's functions are `http` with a secret of type
-`iam`. A blocking call that takes too long is answered 202 with an activation's id, and asked after by that; the record
-comes a moment after the end, so "not found" means "not yet". https://github.com/apache/openwhisk/blob/master/docs/rest_api.md
+IBM Cloud Functions has been retired; Code Engine's functions are `http` with a secret of type `iam`. A blocking call
+that takes too long is answered 202 with an activation's id, by which the adapter polls; the record appears a moment
+after the end, so "not found" means "not yet". https://github.com/apache/openwhisk/blob/master/docs/rest_api.md
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..actions import BAD_RESPONSE, CRASHED, LOST
 from ..composer import APPLICATION_ERROR, TIMEOUT, Name
 from .channel import report_of, run_headers, written
-from .port import Ask, Done, Fault, Pending, Report
+from .port import Done, Fault, HttpRequest, Pending, Report
 from .reading import fault_of, parsed, retry_after_ms, unheard
 
 if TYPE_CHECKING:
     from ..actions import Remote
-    from ..composer import JSON
     from .channel import Channel
-    from .port import Answer, Request, Response
+    from .port import Answer, Receipt, Request, Response
 
 OK, ACCEPTED, MISSING = 200, 202, 404
 ENDED = (200, 500, 502)  # answers to a blocking call that hold a record
@@ -41,10 +40,10 @@ class WhiskAdapter:
     async def invoke(self, request: Request) -> Answer:
         blocking = "true" if request.target.option("wait", "blocking") == "blocking" else "false"
         url = f"{_action(request.target)}?blocking={blocking}&result=false"
-        ask = Ask(
+        outgoing = HttpRequest(
             method="POST", url=url, headers=run_headers(request), body=written(request.params)
         )
-        response = await self._channel.send(request, ask)
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         record = _object(response)
@@ -55,13 +54,13 @@ class WhiskAdapter:
         if response.status in ENDED and isinstance(record.get("response"), dict):
             return _ended(record)
         if response.status == OK:
-            text = "the host answers with no activation record"
+            text = "the response of the host has no activation record"
             return Fault.saying(BAD_RESPONSE, text, "unknown")
         return fault_of(response, self._channel.now_ms, report_of(response))
 
-    async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
-        ask = Ask(method="GET", url=_activation(request.target, ticket))
-        response = await self._channel.send(request, ask)
+    async def poll(self, request: Request, receipt: Receipt) -> Answer:
+        outgoing = HttpRequest(method="GET", url=_activation(request.target, receipt))
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         record = _object(response)
@@ -69,19 +68,19 @@ class WhiskAdapter:
             return _ended(record)
         if response.status in (OK, ACCEPTED, MISSING):
             later = retry_after_ms(response, self._channel.now_ms) or 0
-            return Pending(ticket, later, Report(ticket["activation"]))
-        fault = fault_of(response, self._channel.now_ms, Report(ticket["activation"]))
+            return Pending(receipt, later, Report(receipt["activation"]))
+        fault = fault_of(response, self._channel.now_ms, Report(receipt["activation"]))
         return unheard(fault, response.status)
 
-    async def stop(self, request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        """Hosts of ours cancel; others answer that they cannot, and it comes to its own end."""
-        ask = Ask(method="DELETE", url=_activation(request.target, ticket))
-        response = await self._channel.send(request, ask)
+    async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
+        """Asks the host to cancel. Our servers do; others answer that they cannot, and the run goes on."""
+        outgoing = HttpRequest(method="DELETE", url=_activation(request.target, receipt))
+        response = await self._channel.send(request, outgoing)
         return response if isinstance(response, Fault) else None
 
     async def check(self, request: Request) -> Fault | str:
-        ask = Ask(method="GET", url=f"{_action(request.target)}?code=false")
-        response = await self._channel.send(request, ask)
+        outgoing = HttpRequest(method="GET", url=f"{_action(request.target)}?code=false")
+        response = await self._channel.send(request, outgoing)
         if isinstance(response, Fault):
             return response
         if response.status != OK:
@@ -99,18 +98,19 @@ def _action(target: Remote) -> str:
     return f"{_base(target, name.namespace)}/actions/{quote(name.path)}"
 
 
-def _activation(target: Remote, ticket: dict[str, JSON]) -> str:
-    id = quote(ticket["activation"], safe="")
+def _activation(target: Remote, receipt: Receipt) -> str:
+    id = quote(receipt["activation"], safe="")
     return f"{_base(target, Name.parse(target.function).namespace)}/activations/{id}"
 
 
-def _object(response: Response) -> dict[str, JSON]:
+def _object(response: Response) -> dict[str, Any]:
+    """The JSON object of a response, whose members its reader checks; {} for any other response."""
     value = parsed(response.body) if response.body else None
     return value if isinstance(value, dict) else {}
 
 
-def _ended(record: dict[str, JSON]) -> Done | Fault:
-    """What a record tells of how it ended."""
+def _ended(record: dict[str, Any]) -> Done | Fault:
+    """The result or the failure that a record holds."""
     answer, report = record["response"], _report(record)
     result, status = answer.get("result"), answer.get("statusCode")
     if answer.get("success"):
@@ -124,7 +124,7 @@ def _ended(record: dict[str, JSON]) -> Done | Fault:
     return Fault(LOST, error, "unknown", transient=True, report=report)
 
 
-def _report(record: dict[str, JSON]) -> Report:
+def _report(record: dict[str, Any]) -> Report:
     notes, duration = _notes(record), record.get("duration")
     ran_ms = float(duration) if isinstance(duration, (int, float)) else None
     cold_ms = notes.get("initTime")
@@ -138,7 +138,7 @@ def _report(record: dict[str, JSON]) -> Report:
     )
 
 
-def _notes(record: dict[str, JSON]) -> dict[str, JSON]:
+def _notes(record: dict[str, Any]) -> dict[str, Any]:
     notes = record.get("annotations")
     if not isinstance(notes, list):
         return {}

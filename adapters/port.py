@@ -1,24 +1,28 @@
-"""What an adapter is asked, and what it answers: the same for every cloud."""
+"""The port of clouds: the requests to an adapter and its answers, the same for every cloud."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ..composer import failure, frozen
+from ..composer import frozen
 
 if TYPE_CHECKING:
     from ..actions import MayHaveRun, Remote
     from ..composer import JSON
 
+# Identifies an accepted run on its cloud. It is stored, and only the adapter that wrote it reads it.
+# Secrets in it are under the key `secret`, and are never shown.
+Receipt: TypeAlias = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class HttpRequest:
     """An HTTP request.
 
-    `secrets` are headers that go to this origin only. When it is `private`, its address or its body holds a
-    secret, which goes to no other origin, either. Neither goes anywhere without TLS. Where the operator himself
-    has said where it goes, `by_operator`, none of that is asked, and its address need not be public.
+    `secrets` are headers for this origin only. A `private` request has a secret in its address or its body,
+    which must not go to another origin, either. Neither goes anywhere without TLS. For an address that the operator
+    has set, `by_operator`, none of this is checked, and the address need not be public.
     """
 
     method: str
@@ -32,7 +36,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An HTTP response. Names of headers are in lower case."""
+    """An HTTP response. The names of its headers are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -40,17 +44,17 @@ class Response:
 
 
 class Authorizer(Protocol):
-    """Proves who asks.
+    """Adds credentials to requests.
 
-    Laws: `headers` raises CredentialsError when it cannot; after `refused` it does not give again what was
-    refused, if it can get anything else.
+    Laws: `headers` raises CredentialsError if it has none; after `refused` it does not return the refused
+    credentials again if it can get others.
     """
 
-    async def headers(self, ask: Ask, now_ms: int) -> dict[str, str]:
-        """What goes with a request to prove it."""
+    async def headers(self, outgoing: HttpRequest, now_ms: int) -> dict[str, str]:
+        """The headers with the credentials for a request."""
 
     def refused(self) -> bool:
-        """They were not accepted. Whether others can be got now."""
+        """Notes that the credentials were refused. True if others can be had now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +62,14 @@ class Request:
     """One run of one function elsewhere.
 
     Args:
-        target: which function, and how it is reached.
+        target: the function and its options.
         params: its input.
-        deadline_ms: the instant by which its answer must be here.
-        key: the idempotency key: the same whenever the same thing is asked for again.
+        deadline_ms: the instant by which the answer must have come.
+        key: the idempotency key: the same for every repetition of the request.
         traceparent: the W3C trace context.
-        authorizer: proves who asks; None when nobody need know.
-        token: with which a completion trigger is fired; "" when the answer is waited for.
-        callback: the URL that fires it, if this server has one that clouds can reach.
+        authorizer: adds credentials; None if the function needs none.
+        token: fires the completion trigger; "" if the server waits for the answer.
+        callback: the URL that fires it, if clouds can reach this server.
     """
 
     target: Remote
@@ -80,7 +84,7 @@ class Request:
 
 @frozen
 class Report:
-    """What a cloud tells about a run. Times are in milliseconds; None is for what it does not tell."""
+    """A cloud's report about a run. Times are in milliseconds; None if the cloud does not tell."""
 
     request: str | None = None
     logs: list[str] = field(default_factory=list)
@@ -93,15 +97,14 @@ class Report:
 NOTHING_TOLD = Report()
 
 
-def told(code: str, message: str) -> dict[str, JSON]:
-    """An error as actions' callers are told it."""
-    error: dict[str, JSON] = failure(code, message).error
-    return error
+def error_document(code: str, message: str) -> dict[str, JSON]:
+    """An error in the form in which callers of an action see it."""
+    return {"code": code, "message": message}
 
 
 @frozen
 class Done:
-    """It ended with this value."""
+    """The run has ended with this value."""
 
     value: JSON
     report: Report = NOTHING_TOLD
@@ -109,14 +112,15 @@ class Done:
 
 @frozen
 class Fault:
-    """It failed, or never ran.
+    """The run has failed, or has never begun.
 
     Args:
         code: of `actions.FAILURES`.
-        error: what the caller of the action is told; never a secret.
-        ran: whether it may have had an effect.
-        retry_after_ms: before which the cloud wants no further request.
-        transient: whether asking again may help.
+        error: for the caller of the action; it never holds a secret.
+        may_have_run: "no" if the run certainly had no effect.
+        retry_after_ms: the delay that the cloud demands before the next request.
+        transient: True if a retry may help.
+        report: the cloud's report about the run.
     """
 
     code: str
@@ -136,18 +140,18 @@ class Fault:
         transient: bool = False,
         report: Report = NOTHING_TOLD,
     ) -> Fault:
-        """One whose error is its code and a message of ours."""
-        return cls(code, told(code, message), may_have_run, None, transient, report)
+        """A fault whose error is an object with its code and a message."""
+        return cls(code, error_document(code, message), may_have_run, None, transient, report)
 
 
 @frozen
 class Pending:
-    """It was taken in, and is to be asked after with this ticket, not before `after_ms`.
+    """The cloud has accepted the run, and can be polled for it with this receipt after `after_ms`.
 
-    `most_ms` is the longest wait between two polls, for a cloud that names an interval which is no lower bound. A ticket is stored. What is secret in it stands under `secret`, and is shown nowhere.
+    `most_ms` is the longest wait between two polls, for a cloud whose interval is not a lower bound.
     """
 
-    ticket: dict[str, JSON] = field(repr=False)
+    receipt: Receipt = field(repr=False)
     after_ms: int = 0
     report: Report = NOTHING_TOLD
     most_ms: int | None = None
@@ -159,24 +163,28 @@ Answer: TypeAlias = Done | Fault | Pending
 class Adapter(Protocol):
     """Runs functions of some kinds on one cloud.
 
-    Laws: nothing is raised for what the cloud or the function does, but told as a Fault that says
-    whether the function may have run; nothing is sent twice in one call, except after a refusal of expired
-    credentials; it is given up at the deadline; no error shows a secret.
+    Laws: a failure of the cloud or the function is never raised, but returned as a Fault that says whether
+    the function may have run; a call sends nothing twice, except after a refusal of expired credentials; a call
+    ends at the deadline; no error shows a secret.
     """
 
     cloud: str
 
     def ambient(self, target: Remote) -> Authorizer | None:
-        """Who asks with what this server itself runs with; None if nothing proves that here."""
+        """Returns the credentials of this server itself; None if it has none for this cloud."""
 
     async def invoke(self, request: Request) -> Answer:
-        """Runs it."""
+        """Runs the function."""
 
-    async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
-        """Asks after what was taken in; `request.params` are not there any more."""
+    async def poll(self, request: Request, receipt: Receipt) -> Answer:
+        """Polls for the result of an accepted run. `request.params` are empty."""
 
-    async def stop(self, request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        """Nobody waits for it any more: stops it, if the cloud can do that."""
+    async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
+        """Stops a run that nothing waits for any more, if the cloud can do that."""
 
     async def check(self, request: Request) -> Fault | str:
-        """Whether it can be reached and would let us in, without running it. A line that says how."""
+        """Checks that the function can be reached and accepts our credentials; does not run it.
+
+        Returns:
+            A line that says what was found, or a Fault.
+        """

@@ -1,4 +1,4 @@
-"""What HTTP answers mean: statuses, values, dates. One table for all clouds that speak HTTP."""
+"""Reads HTTP responses: statuses, values, dates. One table for all clouds that speak HTTP."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ..actions import (
     THROTTLED,
 )
 from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, failure, flaw
-from .port import Done, Fault, told
+from .port import Done, Fault, error_document
 
 if TYPE_CHECKING:
     from ..actions import MayHaveRun
     from ..composer import JSON
     from .port import Report, Response
 
-LONGEST_WAIT_MS = 366 * 24 * 3_600_000  # longer than anything is waited for
-MAX_SHOWN = 1000  # characters of an answer that is shown as an error
+LONGEST_WAIT_MS = 366 * 24 * 3_600_000  # longer than any wait
+MAX_SHOWN = 1000  # characters of a response that are shown as an error
 OK = range(200, 300)
 
-# What a status says when it is no answer of the function's own: code, whether it ran, whether it may pass.
+# Statuses that are not the function's own: code, `may_have_run`, whether transient.
 _STATUSES: dict[int, tuple[str, MayHaveRun, bool]] = {
     401: (PERMISSION, "no", False),
     403: (PERMISSION, "no", False),
@@ -51,22 +51,24 @@ _STATUSES: dict[int, tuple[str, MayHaveRun, bool]] = {
 
 
 def fault_of(response: Response, now_ms: int, report: Report) -> Fault:
-    """What a status that is no success says. A function's own error has its body as the error."""
+    """The Fault of an unsuccessful response. If the function itself answered, the body is the error."""
     code, may_have_run, transient = _STATUSES.get(
         response.status, (APPLICATION_ERROR, "yes", False)
     )
-    if response.status < 400:  # noqa: PLR2004  no error, but no answer that was asked for
+    if response.status < 400:  # noqa: PLR2004  neither an error nor an expected response
         code, may_have_run = BAD_RESPONSE, "unknown"
     if response.status >= 520:  # noqa: PLR2004  gateways' own: Cloudflare's are 520 to 530
         code, may_have_run, transient = LOST, "unknown", True
-    error = error_of(response) if code == APPLICATION_ERROR else told(code, _said(response))
+    error = (
+        error_of(response) if code == APPLICATION_ERROR else error_document(code, _said(response))
+    )
     return Fault(code, error, may_have_run, retry_after_ms(response, now_ms), transient, report)
 
 
 def unheard(fault: Fault, status: int) -> Fault:
-    """What a look at a run has come to that told nothing of the run: it may end well meanwhile.
+    """The Fault of a poll that says nothing about the run, which may still end well.
 
-    Who was refused may be let in later, and whoever answers with 5xx may answer otherwise.
+    Credentials that were refused may be accepted later, and a 5xx may pass.
     """
     transient = fault.transient or status >= 500 or fault.code == PERMISSION  # noqa: PLR2004
     may_have_run = fault.may_have_run if fault.code == PERMISSION else "unknown"
@@ -79,17 +81,17 @@ def _said(response: Response) -> str:
 
 
 def error_of(response: Response) -> JSON:
-    """The error that a function's own answer holds: its JSON, its `error` if it has one, or its text."""
+    """The error in a function's own response: its JSON, its `error` if it has one, or its text."""
     value = value_of(response)
     if isinstance(value, Failure) or value is None:
-        return told(APPLICATION_ERROR, _said(response))
+        return error_document(APPLICATION_ERROR, _said(response))
     if isinstance(value, dict) and value.get("error"):
         return value["error"]
     return value
 
 
 def value_of(response: Response) -> JSON:
-    """The value of a body: JSON, text, or base64 of bytes that are neither; a Failure for broken JSON."""
+    """The value of a body: JSON, text, or base64 of other bytes; a Failure for broken JSON."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not response.body:
         return None
@@ -102,13 +104,13 @@ def value_of(response: Response) -> JSON:
 
 
 def parsed(text: bytes) -> Any:
-    """JSON as it was meant; a Failure when it is none."""
+    """Reads strict JSON; a Failure if the text is not JSON."""
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        return failure(BAD_RESPONSE, "the answer is no JSON, or was cut off")
+        return failure(BAD_RESPONSE, "the response is not JSON, or was cut off")
     if why := flaw(value):
-        return failure(BAD_RESPONSE, f"the answer is no JSON value: {why}")
+        return failure(BAD_RESPONSE, f"the response is not a JSON value: {why}")
     return value
 
 
@@ -122,10 +124,12 @@ def _guessed(body: bytes) -> JSON:
 
 
 def done(response: Response, report: Report) -> Done | Fault:
-    """What a success says: its value, or that it cannot be read."""
+    """Reads a successful response: its value, or a Fault if it cannot be read."""
     coding = response.headers.get("content-encoding", "identity")
     if coding.lower() != "identity":
-        text = f"it answers in '{coding:.100}', though it was asked not to"
+        text = (
+            f"the response is encoded as '{coding:.100}', although the request did not accept that"
+        )
         return Fault.saying(BAD_RESPONSE, text, "unknown", report=report)
     value = value_of(response)
     if isinstance(value, Failure):
@@ -134,7 +138,7 @@ def done(response: Response, report: Report) -> Done | Fault:
 
 
 def retry_after_ms(response: Response, now_ms: int) -> int | None:
-    """When a cloud wants to be asked again: `Retry-After`, as seconds or as a date (RFC 9110, 10.2.3)."""
+    """The delay that a cloud demands: `Retry-After`, as seconds or as a date (RFC 9110, 10.2.3)."""
     text = response.headers.get("retry-after", "").strip()
     if not text:
         return None

@@ -1,7 +1,7 @@
-"""Whether to ask again: the one policy, for every cloud. Not the error decides, but whether the function ran.
+"""The retry policy for all clouds. The decision depends on whether the function may have run, not on the error.
 
-What certainly did not run may be asked for again whenever that may help. What may have run is asked for again
-only when once more makes no difference: the action says so, or the cloud knows our key.
+A request that certainly had no effect is repeated whenever that may help. A request that may have had one is
+repeated only if a second run makes no difference: the action says so, or the cloud knows our key.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from .port import Fault
 
 JITTER = 0.5
-SHARE = 0.2  # of all requests to one function that may be repeats
-RESERVE = 10.0  # repeats that a function may always have had more
+SHARE = 0.2  # of all requests to one function that may be retries
+RESERVE = 10.0  # retries above the share
 
 
 POLL_MS, POLL_MOST_MS, POLL_GROWTH = 250, 30_000, 1.6
 
 
 class Budget:
-    """How many repeats one function may still have, so that asking again never makes an outage worse.
+    """The retries that one function may still use, so that retries never make an outage worse.
 
-    Each request earns a share of a repeat, up to a reserve, with which it begins.
+    Each request earns a share of a retry, up to a reserve, with which the budget begins.
     """
 
     __slots__ = ("_left",)
@@ -38,7 +38,7 @@ class Budget:
         self._left = min(RESERVE, self._left + SHARE)
 
     def spend(self) -> bool:
-        """Takes one repeat; False when there is none left."""
+        """Takes one retry; False if there is none left."""
         if self._left < 1:
             return False
         self._left -= 1
@@ -48,13 +48,13 @@ class Budget:
 def wait_before_retry(
     fault: Fault, attempt: int, retrying: Retrying, *, repeatable: bool, seed: str
 ) -> int | None:
-    """Milliseconds to wait before asking again; None to give up.
+    """Milliseconds to wait before the next attempt; None to give up.
 
     Args:
-        fault: what came of this attempt.
+        fault: of this attempt.
         attempt: its number, from 1.
         retrying: the action's own bounds.
-        repeatable: whether running it twice makes no difference.
+        repeatable: True if a second run makes no difference.
         seed: the same seed draws the same jitter.
     """
     safe = fault.may_have_run == "no" or (fault.may_have_run == "unknown" and repeatable)
@@ -76,11 +76,11 @@ def wait_before_retry(
 
 
 def wait_before_poll(backoff_ms: float, answer: Pending | Fault) -> tuple[float, float]:
-    """How long to wait before asking after a run again.
+    """The wait before the next poll for a run.
 
     Args:
         backoff_ms: the backoff before the last poll.
-        answer: what that poll was answered.
+        answer: to that poll.
 
     Returns:
         The next backoff, and the wait: the backoff, or longer if the cloud demands it (429, `Retry-After`).

@@ -1,4 +1,4 @@
-"""Which secret an action may use, and the authorizer made of it."""
+"""Secrets of namespaces, and the authorizers made from them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from .credentials import Tokens
     from .port import Adapter, Authorizer
 
-AWS_SECRET = "aws"  # noqa: S105  the name of the secret that a namespace itself asks AWS with
+AWS_SECRET = "aws"  # noqa: S105  the name of the secret with which a namespace itself calls AWS
 MAX_KEPT = 10_000  # authorizers, of all namespaces
 
 
 class Secrets(Protocol):
-    """Where named secrets are kept. Law: those of one namespace are not found in another."""
+    """The store of named secrets. Law: the secrets of one namespace are not found in another."""
 
     def find(self, namespace: str, name: str) -> JSON:
-        """The secret of this name; None when there is none."""
+        """The secret of this name; None if there is none."""
 
     def ambient(self, namespace: str) -> bool:
-        """Whether a namespace may use what the server itself runs with."""
+        """True if a namespace may use the server's own credentials."""
 
 
 class Authorizers:
@@ -38,10 +38,10 @@ class Authorizers:
         self._ambient: dict[tuple[str, str], Authorizer | None] = {}
 
     def of(self, remote: Remote, owner: str) -> Authorizer | None:
-        """Who asks for an action of a namespace; None when it need not be known.
+        """The authorizer for an action of a namespace; None if the action needs no credentials.
 
         Raises:
-            SecretError: when it names a secret that is not there, or that cannot be used.
+            SecretError: the action names a secret that does not exist or cannot be used.
         """
         name, audience = remote.option("credentials"), audience_of(remote)
         if name is None and remote.kind.startswith("aws:"):
@@ -58,7 +58,7 @@ class Authorizers:
         known = self._made.get((owner, name, audience))
         if known is None or known[0] != secret:
             if len(self._made) >= MAX_KEPT:
-                self._made.clear()  # whoever is asked next is made anew
+                self._made.clear()  # the next request makes a new authorizer
             known = self._made[owner, name, audience] = (
                 secret,
                 self._tokens.authorizer(secret, audience),
@@ -66,10 +66,10 @@ class Authorizers:
         return _leased(known[1])
 
     def on_aws(self, owner: str, *, ambient: bool = True) -> Authorizer | None:
-        """Who asks AWS for a namespace itself: its secret `aws` if it has one, else this server.
+        """The authorizer of a namespace for AWS: its secret `aws` if it has one, else this server's credentials.
 
         Raises:
-            SecretError: when the namespace has nothing to ask with, or may not ask as this server.
+            SecretError: the namespace has no such secret, and may not use this server's credentials.
         """
         has = self._secrets.find(owner, AWS_SECRET) is not None
         if not has and not ambient:
@@ -87,8 +87,8 @@ class Authorizers:
             )
         if remote.option("audience") and not _same_origin(audience, remote.function):
             raise SecretError(
-                "'audience' must be of the function's own host when the server itself asks: else the "
-                "function could show what it is given elsewhere, and be taken for this server"
+                "'audience' must be of the function's own host if the server's own credentials are used: "
+                "else the function could use the token elsewhere, in this server's name"
             )
         place = remote.kind, "" if remote.kind.startswith("aws:") else audience
         if place not in self._ambient:
@@ -107,5 +107,5 @@ def _leased(authorizer: Authorizer | None) -> Authorizer | None:
 
 
 def audience_of(remote: Remote) -> str:
-    """Whom an identity token for this function is for."""
+    """The audience of an identity token for this function."""
     return str(remote.option("audience") or remote.option("host") or remote.function)

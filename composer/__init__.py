@@ -1,4 +1,4 @@
-"""What a composition is and how it advances: the DSL, the program, the machine. No I/O.
+"""Compositions and how they advance: the DSL, the program, the machine. No I/O.
 
 Write `from xingqiao import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
@@ -61,8 +61,8 @@ from .languages import asl, forks, read_composer
 from .languages.asl.running.tokens import task_token, token_place
 from .machine.changes import Changes
 from .machine.commands import Abandon, Command, Invoke, Spawn
-from .machine.conducting import CONDUCTING
 from .machine.conductor import Transition, advance
+from .machine.conductor_action import CONDUCTING
 from .machine.cursor import Context, Limits
 from .machine.events import (
     Accepted,
@@ -79,22 +79,15 @@ from .machine.events import (
     TimerFired,
 )
 from .machine.execution import Execution
-from .machine.fiber import (
-    Fiber,
-    Invoking,
-    Joining,
-    Paused,
-    Sleeping,
-    outcome_from_json,
-    outcome_to_json,
-)
+from .machine.fiber import Fiber
 from .machine.history import EXECUTION_FAILED, PAUSED, RESOLVED, RESUMED, STUCK, Entry
 from .machine.program import Program
 from .machine.redrive import RedriveError, redrive
 from .machine.retries import RetryPolicy
-from .machine.sagas.compensations import Compensating, Doing, Undo
+from .machine.sagas.compensations import Compensating, SagaStep, Undo
 from .machine.stretches import Stretch
 from .machine.transactions.operations import decided, decision
+from .machine.waits import Invoking, Joining, Paused, Sleeping
 from .names import Name, activation_id, check_part
 from .values import (
     APPLICATION_ERROR,
@@ -112,6 +105,8 @@ from .values import (
     flaw,
     measured,
     nests_deeper,
+    outcome_from_json,
+    outcome_to_json,
     overflow,
     truthy,
 )
@@ -147,7 +142,6 @@ __all__ = [
     "CompositionError",
     "Context",
     "Continued",
-    "Doing",
     "Entry",
     "Error",
     "Event",
@@ -177,6 +171,7 @@ __all__ = [
     "Resolved",
     "Resumed",
     "RetryPolicy",
+    "SagaStep",
     "Scope",
     "Sleeping",
     "Spawn",

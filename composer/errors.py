@@ -1,15 +1,15 @@
-"""What stops a caller of this package.
+"""The errors that this project raises on purpose.
 
     Error                      anything this project raises on purpose
       CompositionError         a composition that cannot be built: names the combinator and the argument
         CaptureError           an inline function whose source cannot travel to a worker
       ExpressionError          a path, predicate or template that does not parse
       InvalidNameError         an action name that OpenWhisk's grammar refuses
-      ProgramError             a compiled program that is not one (wrong version, wrong shape)
+      ProgramError             a compiled program with a wrong version or a wrong shape
       LimitError               something larger than a configured limit
       OverlongError            an evaluation that takes more steps than the transition may take at once
 
-An action that fails is none of these: its failure is a value (`composer.Failure`) and travels as data.
+The failure of an action is not an error but a value (`composer.Failure`) and travels as data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class InvalidNameError(Error):
 
 
 class ProgramError(Error):
-    """A compiled program that is not one: wrong version or wrong shape."""
+    """A compiled program with a wrong version or a wrong shape."""
 
 
 class LimitError(Error):

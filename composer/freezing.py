@@ -1,4 +1,4 @@
-"""What events, commands and fibers are: values that are never changed."""
+"""Frozen records: the values that events, commands and fibers are."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def frozen(cls: type[T]) -> type[T]:
-    """A slotted dataclass that the type checker keeps frozen, and nothing at run time.
+    """Makes a slotted dataclass that the type checker keeps frozen; nothing does at run time.
 
-    A step makes a dozen of them, and one that is frozen at run time takes three times as long to make.
+    A step makes a dozen records, and a record that is frozen at run time takes three times as long to make.
     """
     made: Any = dataclass(slots=True, unsafe_hash=True)(cls)
     lines = [f"    new.{field.name} = old.{field.name}" for field in fields(made)]
@@ -25,7 +25,7 @@ def frozen(cls: type[T]) -> type[T]:
 
 
 def changed(value: T, /, **changes: Any) -> T:
-    """A copy with other fields: `dataclasses.replace` for those of `frozen`, in a tenth of the time."""
+    """A copy with other fields: `dataclasses.replace` for `frozen` records, in a tenth of the time."""
     made: T = value.copied()  # type: ignore[attr-defined]
     for name, field in changes.items():
         setattr(made, name, field)

@@ -12,7 +12,7 @@ from hashlib import blake2s
 
 from .errors import InvalidNameError
 
-DEFAULT_NAMESPACE = "_"  # whoever asks: resolved when the name is used
+DEFAULT_NAMESPACE = "_"  # the namespace of the caller: resolved when the name is used
 MAX_NAME = 256
 
 _PART = re.compile(r"\A(?:\w|\w[\w@ .&-]{0,254}[\w@.&-])\Z", re.ASCII)
@@ -45,7 +45,7 @@ class Name:
         """Reads `name`, `package/name`, `/namespace/name` or `/namespace/package/name`.
 
         Raises:
-            InvalidNameError: naming the part that is wrong.
+            InvalidNameError: naming the invalid part.
         """
         if not isinstance(text, str):
             raise InvalidNameError(f"an action name must be a string, not {text!r}")
@@ -71,7 +71,7 @@ class Name:
 
 
 def check_part(part: str, *, within: str | None = None) -> str:
-    """One segment of a name, as it is.
+    """Returns one segment of a name, unchanged.
 
     Raises:
         InvalidNameError: when OpenWhisk's grammar refuses it.
@@ -88,11 +88,11 @@ def check_part(part: str, *, within: str | None = None) -> str:
 def activation_id(execution: str, fiber: str, turn: int, generation: int = 0) -> str:
     """The activation id of the step that `fiber` of `execution` waits for in `turn`.
 
-    `generation` counts the redrives of the execution: a step that is done again is another one.
+    `generation` counts the redrives of the execution: a step that runs again has another id.
 
-    32 lowercase hexadecimal digits, as OpenWhisk has them. It is derived, not drawn, so that a
-    conductor that starts again asks for the same activation; and it begins with the time of its
-    execution's id, so that records written together lie together.
+    It has 32 lowercase hexadecimal digits, as in OpenWhisk. It is derived, not random, so that a conductor that
+    starts again asks for the same activation. It begins with the time of its execution's id, so that records
+    written together are stored together.
     """
     digest = blake2s(f"{execution}/{fiber}/{turn}/{generation}".encode(), digest_size=10)
     return execution[:12] + digest.hexdigest()

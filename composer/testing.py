@@ -9,8 +9,8 @@
     assert run.value == {"ok": True} and run.elapsed == 3601
 
 A week's wait takes a millisecond. `crash="every"` kills the conductor at every commit, before it and
-after it, and checks nothing but what you assert: the outcome must be the same. The machine is the very
-one that runs in production; only the store (a dict of JSON texts) and the actions are not.
+after it; your assertions must hold all the same. The machine is the one that runs in production; only the
+store (a dict of JSON texts) and the actions are replaced.
 """
 
 from __future__ import annotations
@@ -40,23 +40,25 @@ if TYPE_CHECKING:
 
     from .machine.changes import Changes
     from .machine.events import Event
-    from .machine.fiber import Frame
+    from .machine.frames import Frame
     from .machine.history import Entry
     from .machine.program import Program
     from .values import JSON
 
 
 class SimulationError(Error):
-    """The test asks for what cannot be: an action that has no fake, or a run that does not end."""
+    """The test cannot be simulated: an action has no fake, or a fake has no answer left."""
 
 
 class Fail(Exception):  # noqa: N818  an answer, which may also be raised
-    """An answer: the action fails with this code, and this error (or a text made of the code)."""
+    """An answer: the action fails with this code and this error."""
 
     def __init__(self, code: str = APPLICATION_ERROR, error: JSON = None) -> None:
         super().__init__(code)
         self.code = code
-        self.error = {"code": code, "message": "simulated"} if error is None else error
+        self.error: JSON = error
+        if error is None:
+            self.error = {"code": code, "message": "simulated"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """No answer, ever: for timeouts and cancellation."""
+    """An answer that never comes: for timeouts and cancellation."""
 
 
 Fake: TypeAlias = Any
@@ -79,7 +81,7 @@ composition, which is simulated too."""
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One time that an action was asked to run. After a crash the same activation may run again."""
+    """One invocation of an action. After a crash the same activation may run again."""
 
     action: str
     params: JSON
@@ -89,7 +91,7 @@ class Invocation:
 
 @dataclass(slots=True)
 class Run:
-    """How a simulated execution went."""
+    """The result of a simulated execution."""
 
     outcome: Outcome | None = None
     history: list[Entry] = field(default_factory=list)
@@ -104,7 +106,7 @@ class Run:
         """The result.
 
         Raises:
-            AssertionError: when there is none, with what there is instead.
+            AssertionError: if there is none; the text has the outcome.
         """
         if not isinstance(self.outcome, Success):
             raise AssertionError(f"the execution did not succeed: {self.outcome}")
@@ -115,7 +117,7 @@ class Run:
         """The error.
 
         Raises:
-            AssertionError: when there is none, with what there is instead.
+            AssertionError: if there is none; the text has the outcome.
         """
         if not isinstance(self.outcome, Failure):
             raise AssertionError(f"the execution did not fail: {self.outcome}")
@@ -143,7 +145,7 @@ def simulate(  # noqa: PLR0913  the sides of a simulated world
     cancel_at: float | None = None,
     limits: Limits | None = None,
 ) -> Run:
-    """Runs a composition to its end, or until it waits for something that no fake will bring.
+    """Runs a composition to its end, or until it waits for an event that no fake will make.
 
     Args:
         composition: what to run; or the program of a state machine, as `asl.lower` makes it.
@@ -217,7 +219,7 @@ class Simulation:
         return self._follow(None if cancel_at is None else round(cancel_at * 1000))
 
     def resume(self) -> Run:
-        """An operator's word: what is paused tries again; follows it further."""
+        """Resumes the paused fibers, as an operator would, and follows the execution further."""
         while not self._apply(self._execution.resume(self._now_ms)):
             pass
         return self._follow(None)
@@ -243,9 +245,11 @@ class Simulation:
     # --- the store, and what a crash leaves of it --------------------------------------------
 
     def _apply(self, changes: Changes) -> bool:
-        """Commits and carries out; False when the conductor died before the commit."""
+        """Commits the changes and carries them out; False if the conductor crashed before the commit."""
         while True:
-            if changes.fibers or changes.entries:  # else it only asks for what a restart asks again
+            if (
+                changes.fibers or changes.entries
+            ):  # else there are only commands, which a restart makes again
                 commit = self.result.commits
                 self.result.commits += 1
                 if self._dies(commit, "before"):
@@ -266,7 +270,10 @@ class Simulation:
     def _dies(self, commit: int, when: Literal["before", "after"]) -> bool:
         if self._crash != "every":
             return (commit, when) in self._crash
-        boundary = (len(self.result.history), when)  # each of them once, or nothing would get on
+        boundary = (
+            len(self.result.history),
+            when,
+        )  # one crash at each boundary, or the run would never end
         first = boundary not in self._died
         self._died.add(boundary)
         return first
@@ -355,7 +362,8 @@ class Simulation:
         scope: dict[str, Any] = {}
         exec(runtime["code"], scope)  # noqa: S102  the user's own function, in the user's own test
         main = scope[runtime["main"]]
-        params, variables = copied(command.params), copied(command.variables)
+        params: Any = copied(command.params)
+        variables: Any = copied(command.variables)
         given = [params, variables][: main.__code__.co_argcount]
 
         def answer(_: JSON) -> Any:
@@ -372,7 +380,7 @@ class Simulation:
     def _answer(
         self, name: str, answer: Any, command: Invoke
     ) -> tuple[int, Completed | Failed | None]:
-        """How long the answer takes, in ms, and the event that it is."""
+        """The duration of the answer in ms, and its event."""
         delay_ms = 0
         if isinstance(answer, list):
             answer = self._next(name, answer, command.activation)
@@ -408,7 +416,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """What an inline function came back with, and the variables as it left them."""
+    """The result of an inline function, and the variables that it left."""
 
     value: JSON
     variables: dict[str, JSON]
@@ -429,7 +437,7 @@ def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
     return Completed(turn, _plain(name, answer))
 
 
-def _plain(name: str, answer: Any) -> JSON:
+def _plain(name: str, answer: Any) -> Any:
     """The answer as a worker would write it: any dict as an object, any tuple as a list."""
     try:
         value = json.loads(json.dumps(answer, allow_nan=False))
@@ -437,5 +445,5 @@ def _plain(name: str, answer: Any) -> JSON:
     except (TypeError, ValueError, RecursionError) as error:
         why = str(error)
     if why:
-        raise SimulationError(f"{name} answers with what is no JSON: {why}")
+        raise SimulationError(f"{name} answers with a value that is not JSON: {why}")
     return value

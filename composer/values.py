@@ -1,18 +1,21 @@
 """JSON values, OpenWhisk's `error` convention, and the bounds on both.
 
-A value is what `json.loads` gives: None, bool, int, float, str, list, dict with string keys. Values
-are shared and never changed: whoever wants another value builds one.
+A value has the types that `json.loads` makes: None, bool, int, float, str, list, dict with string keys.
+Values are shared and never changed: code that needs another value builds one.
 """
 
 from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from .freezing import frozen
 
-JSON: TypeAlias = Any
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 MAX_DEPTH = 200  # levels of a value that is given
 MADE_DEPTH = (
@@ -37,7 +40,7 @@ TIMEOUT = "Timeout"
 @final
 @frozen
 class Success:
-    """What came back when all went well: always an object."""
+    """The outcome of an invocation that succeeded: its result, always an object."""
 
     value: dict[str, JSON]
 
@@ -45,7 +48,7 @@ class Success:
 @final
 @frozen
 class Failure:
-    """What came back when it did not: `error` is what stands in the object's `error` field."""
+    """The outcome of an invocation that failed: `error` is the `error` field of the result."""
 
     code: str
     error: JSON
@@ -56,10 +59,10 @@ class Failure:
         return {"error": self.error}
 
     def named(self, name: str) -> bool:
-        """Whether a handler or retry that asks for `name` means this failure.
+        """True if a handler or a retry for `name` covers this failure.
 
-        `*` means every one; otherwise the code, or what the error calls itself: a string, or an
-        object's `code`, `name` or `type`.
+        `*` covers every failure. Any other name is compared with the code and with the error's own name: a
+        string, or an object's `code`, `name` or `type`.
         """
         if name in ("*", self.code) or name == self.error:
             return True
@@ -69,6 +72,20 @@ class Failure:
 
 
 Outcome: TypeAlias = Success | Failure
+
+
+def outcome_to_json(outcome: Outcome, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+    """The outcome as JSON; `keep` writes its value or its error, or a reference to where that is stored."""
+    if isinstance(outcome, Success):
+        return {"value": keep(outcome.value)}
+    return {"code": outcome.code, "error": keep(outcome.error)}
+
+
+def outcome_from_json(doc: Mapping[str, Any], load: Callable[[JSON], Any]) -> Outcome:
+    """Reads an outcome that `outcome_to_json` wrote; `load` reads what `keep` wrote."""
+    if "code" in doc:
+        return Failure(doc["code"], load(doc["error"]))
+    return Success(load(doc["value"]))
 
 
 def failure(code: str, message: str, **detail: JSON) -> Failure:
@@ -86,13 +103,14 @@ def truthy(value: JSON) -> bool:
     return not (value is None or value is False or value in (0, ""))
 
 
-def copied(value: JSON) -> JSON:
-    """A copy that shares nothing mutable with `value`, with lists for tuples."""
+def copied(value: Any) -> JSON:
+    """A copy of a JSON value that shares nothing mutable with it; a tuple becomes a list."""
     if type(value) is dict:
         return {key: copied(member) for key, member in value.items()}
     if type(value) in (list, tuple):
         return [copied(member) for member in value]
-    return value
+    scalar: JSON = value
+    return scalar
 
 
 def equal(left: JSON, right: JSON) -> bool:
@@ -142,14 +160,14 @@ def measured(value: JSON, limit: int) -> int:
     return limit + 1
 
 
-def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) -> str | None:
-    """Why `value` is no JSON value, in a few words that name the place; None when it is one.
+def flaw(value: object, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) -> str | None:
+    """Returns why `value` is not a JSON value, in a few words that name the place; None if it is one.
 
-    It may nest `depth` levels; what is a `leaf` may stand in it like a scalar.
+    The value may nest `depth` levels. An instance of `leaf` counts as a scalar.
     """
     if _is_sound(value, depth):
         return None
-    left: list[tuple[JSON, str, int]] = [(value, "$", 0)]
+    left: list[tuple[Any, str, int]] = [(value, "$", 0)]
     while left:
         member, where, level = left.pop()
         if level > depth:
@@ -157,7 +175,7 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
         if type(member) is dict:
             for key, inner in member.items():
                 if not _is_text(key):
-                    return f"the key {key!r:.100} at {where} is no string of Unicode text"
+                    return f"the key {key!r:.100} at {where} is not a string of Unicode text"
                 left.append((inner, f"{where}.{key[:MAX_STEP]}", level + 1))
         elif type(member) in (list, tuple):
             left.extend((inner, f"{where}[{i}]", level + 1) for i, inner in enumerate(member))
@@ -167,13 +185,13 @@ def flaw(value: JSON, *, leaf: type[Any] | None = None, depth: int = MAX_DEPTH) 
 
 
 def nests_deeper(value: dict[str, JSON] | list[JSON], depth: int = MAX_DEPTH) -> bool:
-    """Whether what a JSON parser has made nests deeper than so many levels, as `flaw` counts them."""
+    """True if a parsed JSON value nests deeper than `depth` levels, as `flaw` counts them."""
     level: list[JSON] = [value]
     for _ in range(depth):
         level = [
             member
             for container in level
-            for member in (container.values() if type(container) is dict else container)
+            for member in _members(container)
             if (type(member) is dict or type(member) is list) and member
         ]
         if not level:
@@ -181,9 +199,14 @@ def nests_deeper(value: dict[str, JSON] | list[JSON], depth: int = MAX_DEPTH) ->
     return True
 
 
-def _is_sound(value: JSON, depth: int) -> bool:
-    """Whether it is a JSON value for sure, which is quicker to tell than what is wrong and where."""
-    left: list[tuple[JSON, int]] = [([value], -1)]
+def _members(container: Any) -> Iterable[JSON]:
+    members: Iterable[JSON] = container.values() if type(container) is dict else container
+    return members
+
+
+def _is_sound(value: object, depth: int) -> bool:
+    """True if it is certainly a JSON value. This is quicker to decide than the reason and the place."""
+    left: list[tuple[Any, int]] = [([value], -1)]
     while left:
         container, level = left.pop()
         if container and level >= depth:
@@ -205,23 +228,23 @@ def _is_sound(value: JSON, depth: int) -> bool:
     return True
 
 
-def _scalar_flaw(value: JSON, where: str) -> str | None:
+def _scalar_flaw(value: object, where: str) -> str | None:
     if type(value) is str:
-        return None if _is_text(value) else f"the string at {where} is no Unicode text"
+        return None if _is_text(value) else f"the string at {where} is not Unicode text"
     if type(value) is int:
         fits = MIN_INT <= value <= MAX_INT
         return None if fits else f"the integer at {where} takes more than 64 bits"
     if type(value) is float:
-        return None if isfinite(value) else f"{value} at {where} is no JSON number"
+        return None if isfinite(value) else f"{value} at {where} is not a JSON number"
     fits = value is None or type(value) is bool
-    return None if fits else f"{type(value).__name__} at {where} is no JSON type"
+    return None if fits else f"{type(value).__name__} at {where} is not a JSON type"
 
 
 def overflow(text: bytes | bytearray) -> str | None:
-    """Why JSON text holds more than can be kept: an integer of more than 64 bits, and where it is.
+    """Returns which integer of a JSON text has more than 64 bits, and where; None if there is none.
 
-    A quick parser makes a float of such an integer and drops its last digits. Text without that many
-    digits in a row, as nearly all is, costs one look. Text that is not JSON has no overflow.
+    A fast parser makes a float of such an integer and drops its last digits. A text without that many digits
+    in a row, as nearly all texts are, costs one scan. A text that is not JSON has no overflow.
     """
     if len(text) < WIDE_DIGITS or _WIDE not in text.translate(_DIGITS):
         return None
@@ -237,7 +260,7 @@ def _integer(text: str) -> int:
 
 
 def _is_text(value: object) -> bool:
-    """Whether UTF-8 can write it: half a surrogate pair, which JSON can spell, is no character."""
+    """True if UTF-8 can write it: JSON can spell half of a surrogate pair, which is not a character."""
     try:
         return type(value) is str and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:

@@ -43,7 +43,7 @@ PLANTED = [
     ("4. no circles", "composer.machine.fiber", "composer.machine.cursor"),
     ("4. no circles", "composer.machine.dialect", "composer.machine.plain"),
     ("4. no circles", "composer.machine.sagas.compensations", "composer.machine.execution"),
-    ("4. no circles", "composer.languages.asl.running.reacting",
+    ("4. no circles", "composer.languages.asl.running.branches",
      "composer.languages.asl.running.dialect"),
     ("4. no circles", "infra.engine.tick", "infra.engine.engine"),
     ("5. the front door of composer", "infra.engine.tick", "composer.machine.conductor"),
@@ -91,12 +91,12 @@ PLANTED = [
     ("8. the engine knows ports, not stores", "infra.engine.tick", "infra.stores"),
     ("8. the engine knows ports, not stores", "infra.http.api", "infra.stores"),
     ("9. what runs in a cloud stands alone: composer, the standard library, that cloud's own library",
-     "infra.deploy.hosted.conducting", "actions"),
+     "infra.deploy.hosted.conductor", "actions"),
     ("9. what runs in a cloud stands alone: composer, the standard library, that cloud's own library",
-     "infra.deploy.hosted.serving", "orjson"),
-    ("10. the hosted conductor knows ports, not clouds", "infra.deploy.hosted.conducting",
+     "infra.deploy.hosted.endpoints", "orjson"),
+    ("10. the hosted conductor knows ports, not clouds", "infra.deploy.hosted.conductor",
      "infra.deploy.hosted.aws_table"),
-    ("11. clouds stand apart", "infra.deploy.hosted.conducting", "boto3"),
+    ("11. clouds stand apart", "infra.deploy.hosted.conductor", "boto3"),
 ]  # fmt: skip
 # Contracts that must list every module of a package, except the modules that they allow: the name
 # up to its first blank, the list, the package, and the modules that are allowed.

@@ -70,6 +70,8 @@ def _isorted(member):
 def test_imports_name_the_one_package():
     """The five folders are no packages by themselves: users may have folders of the same names."""
     for path in (*ALL_CODE, *(ROOT / "examples").rglob("*.py")):
+        if path.is_relative_to(ROOT / "tests" / "data"):  # these run with an older version
+            continue
         named = set(imported(path))
         assert path not in MODULES or "xingqiao" not in named, f"{name(path)}: use relative imports"
         assert not named & set(PACKAGES), f"{name(path)}: import from xingqiao"

@@ -1,4 +1,4 @@
-"""What runs actions on this machine: in-process functions and Python workers."""
+"""Invokers for actions on this machine: functions of this process, and workers for Python and Node.js."""
 
 from .cgroups import open_groups
 from .confinement import Confinement, SandboxError, Users

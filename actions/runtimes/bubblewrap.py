@@ -1,4 +1,4 @@
-"""The command line of bubblewrap: which paths a worker sees, and which are hidden from it."""
+"""The command line of bubblewrap: the paths that a worker sees, and those that are hidden from it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TO_BECOME = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 def wrapping(
     program: str, home: Home, needs: Iterable[Path], hidden: Iterable[Path]
 ) -> Sequence[str]:
-    """The command line that a worker's own comes after.
+    """The command line that precedes a worker's own.
 
     Args:
         program: bubblewrap.
         home: the worker's directory.
-        needs: what must be seen although it lies in what is hidden.
+        needs: paths that must be visible although they are in hidden directories.
         hidden: directories that seem to be empty.
     """
     command = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
@@ -35,7 +35,7 @@ def wrapping(
     for directory in covering:
         command += ["--tmpfs", str(directory)]
     covered = [*covering, *map(Path, home.private)]
-    # What the interpreter needs may lie in a home directory: it is put back, read-only.
+    # The interpreter's files may be in a home directory: they are put back, read-only.
     for needed in sorted({path.resolve() for path in (*needs, *_resolver())}):
         command += [*_way(needed, covered), "--ro-bind", str(needed), str(needed)]
     work = home.work.resolve()
@@ -46,12 +46,12 @@ def wrapping(
 
 
 def _resolver() -> Sequence[Path]:
-    """Where the name servers are said, when that lies among the sockets."""
+    """The file that names the name servers, if it is among the sockets."""
     found = Path(os.path.realpath("/etc/resolv.conf"))
     return [found] if found.is_relative_to(SOCKETS) and found.exists() else []
 
 
 def _way(path: Path, covered: Sequence[Path]) -> list[str]:
-    """Makes the directories on the way to a path, so that every user may pass: they lie in what covers."""
+    """Makes the directories on the way to a path, in the covering file system, so that every user may pass."""
     above = [place for place in path.parents if any(c in place.parents for c in covered)]
     return [text for place in reversed(above) for text in ("--dir", str(place))]

@@ -15,7 +15,7 @@ MARKS = ("user.delegate", "trusted.delegate")  # systemd's, on a group that it l
 
 
 class CgroupError(Error):
-    """No groups can be made here; the text says why."""
+    """Groups cannot be made here. The text says why."""
 
 
 class Tree(Protocol):
@@ -46,7 +46,7 @@ class Tree(Protocol):
         """Returns when a group has no processes, or after so many seconds."""
 
     def is_delegated(self, group: Path) -> bool:
-        """Whether systemd leaves the groups below this one to a service."""
+        """True if systemd leaves the groups below this one to a service."""
 
 
 class KernelTree:
@@ -92,20 +92,20 @@ class KernelTree:
                 if os.getxattr(group, mark) == b"1":
                     return True
             except OSError:
-                continue  # it has none, or another user may not see it
+                continue  # it has none, or this user must not see it
         return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """This process among the groups.
+    """The place of this process among the groups.
 
     Args:
         tree: the groups' files.
-        own: the group that this process is in.
+        own: the group of this process.
         pid: of this process.
-        is_root: whether `own` is the root, of the machine or of a container's namespace.
-        is_privileged: whether this process may write to groups that nobody has left to it.
+        is_root: True if `own` is the root, of the machine or of a container's namespace.
+        is_privileged: True if this process may write to groups that are not delegated to it.
     """
 
     tree: Tree

@@ -44,15 +44,15 @@ def open_groups(
     find: Callable[[], Place] = find_place,
     trial: Callable[[Group], None] | None = None,
 ) -> Iterator[Groups]:
-    """Groups for the workers whose directories are in `homes`, which no other server may use now.
+    """Groups for the workers with directories in `homes`, which no other server may use now.
 
-    Groups that a killed server has left for the same directory are ended. Nothing is raised when groups
-    cannot be made: `kept` of the result says so.
+    Groups that a killed server has left for the same directory are ended. No exception is raised if groups
+    cannot be made: `kept` of the result has the reason.
 
     Args:
         homes: directory of the workers' directories.
         find: finds the place of this process.
-        trial: raises OSError when a process cannot join a group and be killed by it; a real one when None.
+        trial: raises OSError if a process cannot join a group and be killed by it; None for a real trial.
     """
     with contextlib.ExitStack() as undone:
         try:
@@ -72,7 +72,7 @@ class _Opening:
         self._workers = self._base / name_of(homes)
         self._leaf = self._base / f"{self._workers.name}-server"
         self._why: list[str] = []
-        self._busy = False  # whether processes in the base are in the way
+        self._busy = False  # True if processes in the base block it
         self._has_moved = False
 
     def groups(self, trial: Callable[[Group], None]) -> Groups:
@@ -117,7 +117,7 @@ class _Opening:
         self._why.append(f"{what}: {error.strerror}")
 
     def _passed(self) -> Sequence[str]:
-        """The controllers that the base has, and passes on to groups below."""
+        """The controllers that the base has and passes on to groups below."""
         there = self._tree.read(self._base / "cgroup.controllers").split()
         missing = [name for name in CONTROLLERS if name not in there]
         if missing:
@@ -130,7 +130,7 @@ class _Opening:
         return passed
 
     def _pass_on(self, group: Path, name: str) -> bool:
-        """Has a group pass a controller on to the groups below it; whether it does."""
+        """Makes a group pass a controller on to the groups below. True on success."""
         control = group / "cgroup.subtree_control"
         try:
             if name not in self._tree.read(control).split():
@@ -144,7 +144,7 @@ class _Opening:
         return True
 
     def _may_move(self) -> bool:
-        """Whether this process may leave the base: it is alone there, and the base is left to it."""
+        """Checks that this process may leave the base: it is alone there, and the base is delegated to it."""
         others = [pid for pid in pids(self._tree, self._base) if pid != self._place.pid]
         if others or self._place.own != self._base:
             self._why.append(f"other processes are in {self._base}")
@@ -156,7 +156,7 @@ class _Opening:
         return False
 
     def _moved(self, wanted: Sequence[str]) -> list[str]:
-        """Moves this process down, and says which controllers the base passes on then."""
+        """Moves this process down, and returns the controllers that the base passes on then."""
         with contextlib.ExitStack() as back:
             try:
                 self._make(self._leaf)
@@ -185,18 +185,18 @@ class _Opening:
 
 
 def name_of(homes: Path) -> str:
-    """The name of the group for the workers of a directory: no other directory of this machine has it."""
+    """The name of the group for the workers of a directory, unique on this machine."""
     found = homes.stat()
     text = f"{homes.resolve()}:{found.st_dev}:{found.st_ino}"
     return OURS + hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:TAG_DIGITS]
 
 
 def tried(group: Group) -> None:
-    """Has a process join a group, and kills it by the group.
+    """Makes a process join a group, and kills the process by the group.
 
     Raises:
-        CgroupError: when it cannot join.
-        OSError: when it cannot be started.
+        CgroupError: the process cannot join.
+        OSError: the process cannot be started.
     """
     with group.joining() as opened:
         if opened is None:

@@ -42,17 +42,17 @@ _BOOT = (
 
 
 class SandboxError(Error):
-    """The isolation that is asked for cannot be had here."""
+    """The requested isolation is not available here."""
 
 
 class Users:
-    """User ids for workers: each has one of its own for as long as it lives, on all of this machine.
+    """User ids for workers: each living worker has its own, unique on this machine.
 
     Args:
         text: the first and the last, such as `60706-61183`.
 
     Raises:
-        SandboxError: when the text is not a range.
+        SandboxError: the text is not a range.
     """
 
     def __init__(self, text: str) -> None:
@@ -64,10 +64,10 @@ class Users:
         self._locks: dict[int, int] = {}
 
     def take(self) -> int:
-        """An id that no worker has, nor one of another server: who ends kills all that has its id.
+        """An id that no worker has, also of another server: killing a worker kills all processes of its id.
 
         Raises:
-            OSError: when no user id is left.
+            OSError: no user id is left.
         """
         for _ in range(len(self._free)):
             uid = self._free.popleft()
@@ -76,7 +76,7 @@ class Users:
                 self._locks[uid] = lock
                 return uid
             self._free.append(uid)
-        text = "every user id of XINGQIAO_WORKER_UIDS is in use: give more of them"
+        text = "every user id of XINGQIAO_WORKER_UIDS is in use: configure a longer range"
         raise OSError(errno.EAGAIN, text)
 
     def give_back(self, uid: int) -> None:
@@ -86,7 +86,7 @@ class Users:
 
 
 def _user_lock(uid: int) -> int | None:
-    """A lock on a user id, until it is closed or this process ends; None when another has it."""
+    """A lock on a user id, until it is closed or this process ends; None if another process has it."""
     directory = Path("/run") if os.access("/run", os.W_OK) else Path(tempfile.gettempdir())
     directory /= "xingqiao-users"
     directory.mkdir(mode=0o700, exist_ok=True)
@@ -103,14 +103,14 @@ def _user_lock(uid: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """What is taken from a worker besides what bubblewrap takes.
+    """The restrictions of workers besides those of bubblewrap.
 
     Args:
-        users: whom workers run as; None for the server's own user.
-        mounts: whether each has a view of the file system of its own.
+        users: the users that workers run as; None for the server's own user.
+        mounts: True if each worker has its own view of the file system.
         landlock: the edition of Landlock; 0 for none.
-        seccomp: the machine that system calls are filtered for; None for no filter.
-        lacking: why workers run as the server's own user, although that is root.
+        seccomp: the machine for which system calls are filtered; None for no filter.
+        lacking: the reason why workers run as the server's own user, although that is root.
     """
 
     users: Users | None = None
@@ -157,17 +157,17 @@ class Confinement:
 def launching(plan: dict[str, Any], command: Sequence[str]) -> list[str]:
     """The command line of a launcher.
 
-    The plan is written as Python, which needs no library to be read; where Python does not stay, its
-    sites are left out: both would be waited for.
+    The plan is written as Python, which needs no library to be read; if Python does not stay, its
+    sites are left out: both would make the start slower.
     """
     alone = ["-I"] if plan["inside"] else ["-I", "-S"]
     return [sys.executable, *alone, "-c", _BOOT, str(HERE), repr(plan), *command]
 
 
 def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Confinement | None:
-    """The most that works here: for plain processes, or within bubblewrap.
+    """The strongest confinement that works here: for plain processes, or within bubblewrap.
 
-    None when bubblewrap itself does not work.
+    None if bubblewrap itself does not work.
     """
     bare, why = Confinement(landlock=landlock.edition(), seccomp=seccomp.machine()), ""
     tried = [bare, replace(bare, seccomp=None), replace(bare, landlock=0), Confinement()]
@@ -188,7 +188,7 @@ def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Conf
 def _tried(
     confinement: Confinement, uid: int | None, bubblewrap: str | None, hidden: tuple[Path, ...]
 ) -> str | None:
-    """Why a worker cannot be started so; None when it can."""
+    """The reason why a worker cannot be started with it; None if it can."""
     try:
         home = make_home(None, uid, private=bubblewrap is not None or confinement.mounts)
     except OSError as error:  # it may not give directories to other users

@@ -1,4 +1,4 @@
-"""Groups of workers in cgroup v2: their limits, and their end with everything that is in them."""
+"""Groups of workers in cgroup v2: their limits, and the end of all processes in them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MOMENT_S = 0.1  # that a round lasts at most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """The limits of workers that cgroups keep here; the others are measured from outside.
+    """The limits of workers that cgroups enforce here; the others are measured from outside.
 
     Args:
-        survivors: whether processes that a worker leaves behind are ended by its group.
-        memory: whether the group bounds memory.
-        processes: whether the group bounds processes.
-        why: the reason when one of these is False.
+        survivors: True if the group ends processes that a worker leaves behind.
+        memory: True if the group bounds memory.
+        processes: True if the group bounds processes.
+        why: the reason if one of these is False.
     """
 
     survivors: bool = False
@@ -59,7 +59,7 @@ class Group:
         self._set: dict[str, int] = {}
 
     def limit_memory(self, most: int) -> None:
-        """Lets it have so many bytes of memory. When it wants more, all of its processes are killed."""
+        """Limits memory to so many bytes. Above that the kernel kills all its processes."""
         if MEMORY not in self._limits or self._set.get(MEMORY) == most:
             return
 
@@ -72,7 +72,7 @@ class Group:
         self._limit(MEMORY, most, written)
 
     def limit_processes(self, most: int) -> None:
-        """Lets it have so many processes and threads. When it has them, none can be started."""
+        """Limits processes and threads. Above that none can be started."""
         if PROCESSES in self._limits:
             self._limit(PROCESSES, most, lambda: self._write("pids.max", most))
 
@@ -95,12 +95,12 @@ class Group:
 
     @property
     def holding(self) -> frozenset[str]:
-        """The limits that it holds: none while no process is in it."""
+        """The limits that it enforces: none while no process is in it."""
         return self.limited if pids(self._tree, self.path) else frozenset()
 
     @property
     def ran_out(self) -> bool:
-        """Whether the kernel has killed its processes because they had reached its limit of memory."""
+        """True if the kernel has killed its processes because they reached the group's limit of memory."""
         try:
             lines = self._tree.read(self.path / "memory.events").splitlines()
         except OSError:
@@ -111,7 +111,7 @@ class Group:
 
     @contextlib.contextmanager
     def joining(self) -> Iterator[int | None]:
-        """A file descriptor through which a process joins: it writes `0` there. None when it cannot."""
+        """A file descriptor through which a process joins by writing `0` to it; None if it cannot be opened."""
         try:
             opened = os.open(self.path / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -124,11 +124,11 @@ class Group:
             os.close(opened)
 
     def kill(self) -> None:
-        """Kills all that is in it."""
+        """Kills all processes in it."""
         kill(self._tree, self.path)
 
     def end(self) -> None:
-        """Kills all that is in it, waits until that is gone, and removes it. It may be called again."""
+        """Kills all processes in it, waits for their end, and removes it. It may be called again."""
         end(self._tree, self.path)
 
 
@@ -136,9 +136,9 @@ class Groups:
     """The groups of a server's workers.
 
     Args:
-        tree: the groups' files; None when no groups can be made.
-        path: of the group that they are in.
-        kept: the limits that they keep.
+        tree: the groups' files; None if groups cannot be made.
+        path: of the group that holds them.
+        kept: the limits that they enforce.
     """
 
     def __init__(self, tree: Tree | None, path: Path | None, kept: Kept) -> None:
@@ -148,7 +148,7 @@ class Groups:
         self._told: set[str] = set()
 
     def make(self, processes: int) -> Group | None:
-        """A group for a worker and so many processes; None when there can be none."""
+        """A group for a worker and so many processes; None if it cannot be made."""
         if self._tree is None or self.path is None:
             return None
         while True:
@@ -168,7 +168,7 @@ class Groups:
         return group
 
     def _failed(self, what: str, error: OSError) -> None:
-        """Logs a failure once: every worker would have it again."""
+        """Logs a failure once: every worker would have the same one."""
         if what not in self._told:
             self._told.add(what)
             log.warning("cgroups: %s, so it is measured from outside: %s", what, error)
@@ -184,7 +184,7 @@ def pids(tree: Tree, path: Path) -> list[int]:
 
 
 def kill(tree: Tree, path: Path) -> None:
-    """Kills all that is in a group, and in those below where the kernel can do that (5.14)."""
+    """Kills all processes in a group and, where the kernel can do that (5.14), in those below."""
     try:
         tree.write(path / "cgroup.kill", "1")
     except OSError:
@@ -198,7 +198,7 @@ def kill(tree: Tree, path: Path) -> None:
 
 
 def end(tree: Tree, path: Path) -> bool:
-    """Kills all that is in a group and in those below, and removes them; whether they are gone."""
+    """Kills all processes in a group and in those below, and removes them. True if they are gone."""
     for _ in range(ROUNDS):
         try:
             for below in tree.below(path):

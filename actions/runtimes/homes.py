@@ -1,4 +1,4 @@
-"""Where workers have their directories: one each, gone with the worker, or swept at the next start."""
+"""The directories of workers: removed with the worker, or swept at the next start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 FOLDER = "workers"  # in the data directory
 PREFIX = "worker-"
 PRIVATE = "xingqiao-workers-"  # before the user's number, in the system's temporary directory
-PASSED = 0o711  # others may go through, but not look around
+PASSED = 0o711  # other users may pass, but not list it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Home:
     Args:
         work: its current directory, HOME and TMPDIR.
         uid: of the user who owns them; None for the server's own.
-        group: the cgroup that holds it; None when it has none.
+        group: the cgroup that holds it; None if it has none.
     """
 
     work: Path
@@ -43,17 +43,17 @@ class Home:
 
     @property
     def private(self) -> dict[str, Path]:
-        """What stands for directories that everybody shares, where mounts can be had."""
+        """The directories to mount over those that all users share, if mounts are available."""
         tmp, shm = (self.work.with_name(f"{self.work.name}.{end}") for end in ("tmp", "shm"))
         return {"/tmp": tmp, "/var/tmp": tmp, "/dev/shm": shm}  # noqa: S108  in place of them
 
     @property
     def directories(self) -> list[Path]:
-        """All of them."""
+        """All its directories."""
         return [self.work, *sorted({*self.private.values()})]
 
     def discard(self) -> None:
-        """Ends what is in the group, and removes all of them."""
+        """Ends all processes in the group, and removes all directories."""
         if self.group is not None:
             self.group.end()
         for directory in self.directories:
@@ -61,7 +61,7 @@ class Home:
 
 
 def users_homes() -> tuple[Path, ...]:
-    """The home directories of this server's user: what the environment says, and what the system does."""
+    """The home directories of this server's user, by the environment and by the system."""
     said = {Path.home()}
     with contextlib.suppress(KeyError):  # a user id without a name
         said.add(Path(pwd.getpwuid(os.geteuid()).pw_dir))
@@ -72,7 +72,7 @@ def make_home(parent: Path | None, uid: int | None, *, private: bool) -> Home:
     """Makes a worker's directories below `parent`, or in the system's temporary directory.
 
     Raises:
-        OSError: when they cannot be made.
+        OSError: they cannot be made.
     """
     home = Home(Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)), uid)
     try:
@@ -101,10 +101,10 @@ def discard(path: Path) -> None:
 
 @contextlib.contextmanager
 def open_homes(data: Path | None) -> Iterator[Path]:
-    """A directory for workers' directories, this server's alone while it is open.
+    """A directory for workers' directories, used by this server alone while it is open.
 
-    It lies in the data directory or, when there is none, in the system's temporary directory. What a
-    server that was killed has left there is removed: a lock says whether one is still alive.
+    It is in the data directory or, if there is none, in the system's temporary directory. Directories that a killed
+    server has left there are removed: a lock says whether that server is still alive.
     """
     parent = None if data is None else _made(data)
     if parent is not None:
@@ -114,7 +114,7 @@ def open_homes(data: Path | None) -> Iterator[Path]:
                 _sweep(parent)
                 yield parent
             return
-        log.warning("another server has its workers in %s: ours get another directory", parent)
+        log.warning("Another server has its workers in %s: ours get another directory.", parent)
     temporary = Path(tempfile.gettempdir())
     for left in temporary.glob(f"{PRIVATE}{os.getuid()}-*"):
         _sweep_whole(left)
@@ -134,13 +134,13 @@ def _made(data: Path) -> Path | None:
         parent.mkdir(exist_ok=True)
         parent.chmod(PASSED)
     except OSError as error:
-        log.warning("workers have their directories elsewhere: %s", error)
+        log.warning("Workers have their directories elsewhere: %s", error)
         return None
     return parent
 
 
 def _locked(directory: Path) -> contextlib.closing[_Lock] | None:
-    """A lock on a directory, which ends with this process at the latest; None when another has it."""
+    """A lock on a directory, which ends with this process at the latest; None if another process has it."""
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -164,7 +164,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _sweep_whole(left: Path) -> None:
-    """Removes the directory of a server that is no more, if it is one of our user's."""
+    """Removes the directory of a server that has ended, if our user owns it."""
     with contextlib.suppress(OSError):
         found = left.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():

@@ -1,4 +1,4 @@
-"""Actions that are functions of the embedding program: trusted, called here, no worker between.
+"""Functions of the embedding program as actions: trusted, and called in this process, without a worker.
 
 A plain function is called in the event loop, so it must not block; a coroutine function runs as a task,
 within the action's time limit.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..ports import Clock
 
 
-# As the worker's: no type that only orjson knows.
+# As in the worker: no types that only orjson knows.
 _AS_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
@@ -127,17 +127,17 @@ def _outcome(result: Any) -> Success | Failure:
 
 
 def _plain(result: Any) -> Any:
-    """The result as JSON: a copy, and what `json` writes of it, as a worker would.
+    """The result as JSON: a copy that `json` has written and read, as for a worker.
 
     Raises:
-        TypeError, ValueError, RecursionError: when it is none.
+        TypeError, ValueError, RecursionError: the result is not JSON.
     """
     try:
         text = orjson.dumps(result, option=_AS_JSON)
     except TypeError:
         text = json.dumps(result, allow_nan=False).encode()
     if b"null" in text:
-        json.dumps(result, allow_nan=False)  # what orjson writes for what is no number
+        json.dumps(result, allow_nan=False)  # orjson writes NaN as null
     made = orjson.loads(text)
     if why := overflow(text):
         raise ValueError(why)

@@ -1,4 +1,4 @@
-"""The languages that this machine can run: what program a worker is, and what it needs to see."""
+"""The languages that this machine can run: the program of a worker, and the files that it needs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ HERE = Path(__file__).resolve().parent
 PYTHON_NEEDS = (Path(sys.prefix), Path(sys.base_prefix), HERE)
 OLDEST_NODE = 18
 MARGIN_MB = 192  # of a Node.js process besides its heap
-SHARED_MB = 16  # of a Python process, that its own limit of data does not count
+SHARED_MB = 16  # of a Python process, not counted by its limit of data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """How workers of one kind of code are started.
+    """A language: how its workers are started.
 
     Args:
         kind: of the code.
-        program: what to run; the file descriptors to speak over, and to say that user code begins,
-            come after it.
-        needs: files and directories that it must see, wherever they are.
-        heap: the option that bounds its memory in megabytes, when that must be said at the start.
+        program: the command; the file descriptors of the socket and of the flag are appended.
+        needs: files and directories that a worker must see, wherever they are.
+        heap: the option that bounds its memory in megabytes, for a language that needs it at the start.
     """
 
     kind: str
@@ -38,7 +37,7 @@ class Language:
 
     @property
     def inside(self) -> bool:
-        """Whether it is a program in Python, to be run by the launcher's own interpreter."""
+        """True if the worker is a program in Python, which the launcher's own interpreter runs."""
         return self.kind == PYTHON
 
     def command(self, fds: tuple[int, int], memory_mb: int) -> list[str]:
@@ -50,16 +49,16 @@ class Language:
         return [interpreter, self.heap.format(memory_mb), *rest, *inherited]
 
     def limits(self, memory_mb: int) -> dict[str, int]:
-        """What must be limited before it starts: a Python worker limits its own memory when it has code."""
+        """The limits to set before the start. A Python worker limits its own memory once it has code."""
         return {} if self.heap is None else {"RLIMIT_DATA": self.most_mb(memory_mb) << 20}
 
     def most_mb(self, memory_mb: int) -> int:
-        """The memory that a worker and all that it has started may take together, whatever kind it is."""
+        """The most memory that a worker and all its processes may use together."""
         return memory_mb + (SHARED_MB if self.heap is None else MARGIN_MB)
 
 
 def find_languages() -> dict[str, Language]:
-    """The languages that this machine can run, by kind: Python always, Node.js when it is there."""
+    """The languages that this machine can run, by kind: always Python, and Node.js if it is installed."""
     python = Language(
         kind=PYTHON,
         program=(str(HERE / "worker.py"),),

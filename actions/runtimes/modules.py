@@ -23,10 +23,10 @@ _CI = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--log
 
 
 class NodeModules:
-    """A directory of modules, the same for all workers.
+    """A directory of modules for all workers.
 
     Args:
-        home: where it is made, under a name that changes with the lock file.
+        home: its parent. Its name changes with the lock file.
     """
 
     def __init__(self, home: Path) -> None:
@@ -36,7 +36,7 @@ class NodeModules:
         self._failed = False
 
     async def ready(self) -> Path | None:
-        """Installs them if they are not there. Where they are; None when they cannot be had."""
+        """Installs the modules if they are missing. Returns their directory; None if the installation failed."""
         async with self._ready:
             if not self.directory.is_dir() and not self._failed:
                 why = await self._install()
@@ -50,7 +50,7 @@ class NodeModules:
         return None if self._failed else self.directory / "node_modules"
 
     async def _install(self) -> str | None:
-        """Installs into a directory beside, and moves that. Why it could not, if so."""
+        """Installs into another directory, and moves that. Returns the reason if that failed."""
         npm = shutil.which("npm")
         if npm is None:
             return "npm is not found: install it"
@@ -73,7 +73,7 @@ class NodeModules:
 
 
 async def _run(command: list[str], directory: Path) -> str | None:
-    """Why the command failed, if it has."""
+    """Runs a command. Returns the reason if it failed."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=directory,

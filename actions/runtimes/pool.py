@@ -1,12 +1,12 @@
-"""Warm workers: which one runs what, when another is started, and when one has to go.
+"""The pool of warm workers: assigns activations, starts workers, and ends them.
 
-Some of them wait for code: they have been started ahead, in each language that was asked for before, so
-that what is new need not wait for a process.
+Some workers are started ahead, in each language that was used before, so that new code need not wait for
+a process.
 
-A worker belongs to a namespace and a piece of code. It is given one activation at a time, and kept
-warm for the next until it has been idle for long, or other code needs its place. An activation that
-finds no idle worker of its code waits; if it waits for more than a moment, or there is no worker at
-all, another is started, up to the size of the pool.
+A worker belongs to a namespace and a piece of code. It runs one activation at a time, and is kept
+warm for the next one until it has been idle for long, or other code needs its place. An activation that
+finds no idle worker of its code waits; if it waits for more than a moment, or its code has no worker at
+all, another worker is started, up to the size of the pool.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...composer import CANCELLED, Failure
 from ..limits import Limits
 from ..outcome import LOST, UNAVAILABLE
 from .languages import find_languages
-from .workers import Job, Worker, completion
+from .workers import Assignment, Worker, completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DEFAULT_MEMORY_MB = Limits().memory_mb
-PATIENCE_S = 0.005  # that an activation waits for a busy worker before another is started
+PATIENCE_S = 0.005  # an activation waits so long for a busy worker before another is started
 FAIR_S = 0.1  # after which code without a worker may take the place of code with a queue
 AGAIN_S = 0.5  # between attempts to start a worker, when the disk is full
 FULL = (ENOSPC, EDQUOT)
@@ -48,12 +48,12 @@ _STOPPING = Failure(UNAVAILABLE, "the server is stopping")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How many workers there are.
+    """The number of workers.
 
     Args:
-        size: at most, all namespaces together.
-        idle_s: seconds after which an idle one ends.
-        prewarmed: that wait for code, in each language that is used.
+        size: the most workers, for all namespaces together.
+        idle_s: seconds after which an idle worker ends.
+        prewarmed: workers started ahead, for each language that is used.
     """
 
     size: int = 16
@@ -68,11 +68,11 @@ class WorkerPool:
     """Runs actions with code, and inline functions, in worker processes. An `Invoker`.
 
     Args:
-        sandbox: how workers are started.
+        sandbox: starts workers.
         clock: the time.
         settings: of the workers.
-        bounds: how many workers there are.
-        languages: by kind, what this machine can run; what it finds when None.
+        bounds: of the number of workers.
+        languages: by kind; None for those that this machine has.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class WorkerPool:
         self.kinds = frozenset(self._languages)
         self._size, self._idle_s = bounds.size, bounds.idle_s
         self._ahead = bounds.prewarmed
-        self._workers: dict[Key, set[Worker]] = {}  # all that live or are being started
-        self._idle: dict[Key, list[Worker]] = {}  # the one used last stands last
-        self._stems: dict[str, list[Worker]] = {}  # those that have taken no code in, by kind
-        self._waiting: dict[Key, deque[Job]] = {}
-        self._jobs: dict[str, Job] = {}
-        self._full = False  # whether the last worker had no place on the disk
+        self._workers: dict[Key, set[Worker]] = {}  # living or being started
+        self._idle: dict[Key, list[Worker]] = {}  # the most recently used is last
+        self._stems: dict[str, list[Worker]] = {}  # started ahead, without code, by kind
+        self._waiting: dict[Key, deque[Assignment]] = {}
+        self._assignments: dict[str, Assignment] = {}
+        self._full = False  # the disk had no room for the last worker
         self._tasks = asyncio.TaskGroup()
         self.resent = 0  # invocations whose worker died before their code had begun
 
@@ -104,8 +104,10 @@ class WorkerPool:
     async def __aexit__(self, *exc: object) -> None:
         self._size = 0
         waiting, self._waiting = self._waiting, {}
-        for job in [job for jobs in waiting.values() for job in jobs]:
-            self.finished(job, _STOPPING, None)
+        for assignment in [
+            assignment for assignments in waiting.values() for assignment in assignments
+        ]:
+            self.finished(assignment, _STOPPING, None)
         for workers in [*self._workers.values(), *self._stems.values()]:
             for worker in list(workers):
                 worker.end(Failure(LOST, "the server stopped while the action ran"))
@@ -113,12 +115,12 @@ class WorkerPool:
 
     @property
     def size(self) -> int:
-        """How many workers there are."""
+        """The number of workers."""
         return sum(map(len, self._workers.values())) + sum(map(len, self._stems.values()))
 
     @property
     def waiting(self) -> int:
-        """How many activations wait for a worker."""
+        """The number of activations that wait for a worker."""
         return sum(map(len, self._waiting.values()))
 
     # --- the port ----------------------------------------------------------------------------
@@ -126,50 +128,54 @@ class WorkerPool:
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
         code = invocation.code
         assert code is not None  # noqa: S101  the kind says so
-        job = Job(invocation, code, done)
-        self._jobs[invocation.activation] = job
-        idle = self._idle.get(job.key)
+        assignment = Assignment(invocation, code, done)
+        self._assignments[invocation.activation] = assignment
+        idle = self._idle.get(assignment.key)
         if idle:
-            idle.pop().run(job)
+            idle.pop().run(assignment)
             return
         loop = asyncio.get_running_loop()
         if not self._size:
-            loop.call_soon(self.finished, job, _STOPPING, None)
+            loop.call_soon(self.finished, assignment, _STOPPING, None)
             return
-        job.asked = loop.time()
-        self._waiting.setdefault(job.key, deque()).append(job)
-        if self._workers.get(job.key):
-            loop.call_later(PATIENCE_S, self._grow, job)
+        assignment.queued_s = loop.time()
+        self._waiting.setdefault(assignment.key, deque()).append(assignment)
+        if self._workers.get(assignment.key):
+            loop.call_later(PATIENCE_S, self._grow, assignment)
         else:
-            self._start(job.key)
+            self._start(assignment.key)
 
     def cancel(self, activation: str) -> None:
-        job = self._jobs.get(activation)
-        if job is None:
+        assignment = self._assignments.get(activation)
+        if assignment is None:
             return
         cancelled = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
-        for worker in self._workers.get(job.key, ()):
-            if worker.job is job:
+        for worker in self._workers.get(assignment.key, ()):
+            if worker.assignment is assignment:
                 worker.end(cancelled)
                 return
-        self._waiting[job.key].remove(job)
-        self.finished(job, cancelled, None)
+        self._waiting[assignment.key].remove(assignment)
+        self.finished(assignment, cancelled, None)
 
-    # --- which worker ------------------------------------------------------------------------
+    # --- the choice of workers ---------------------------------------------------------------
 
-    def _grow(self, job: Job) -> None:
-        """Starts one more worker for code whose job, or an older one, still waits."""
-        waiting = self._waiting.get(job.key)
-        if not waiting or waiting[0].asked > job.asked or self._starting(job.key) >= len(waiting):
+    def _grow(self, assignment: Assignment) -> None:
+        """Starts one more worker for code if the assignment, or an older one, still waits."""
+        waiting = self._waiting.get(assignment.key)
+        if (
+            not waiting
+            or waiting[0].queued_s > assignment.queued_s
+            or self._starting(assignment.key) >= len(waiting)
+        ):
             return
-        if self.size < self._size or job.key not in self._workers or self._late(waiting[0]):
-            self._start(job.key)
-        else:  # others would have to go, and come back: that costs more than a moment
-            asyncio.get_running_loop().call_later(FAIR_S, self._grow, job)
+        if self.size < self._size or assignment.key not in self._workers or self._late(waiting[0]):
+            self._start(assignment.key)
+        else:  # ending and restarting other workers takes longer than waiting
+            asyncio.get_running_loop().call_later(FAIR_S, self._grow, assignment)
 
     @staticmethod
-    def _late(job: Job) -> bool:
-        return asyncio.get_running_loop().time() - job.asked > FAIR_S
+    def _late(assignment: Assignment) -> bool:
+        return asyncio.get_running_loop().time() - assignment.queued_s > FAIR_S
 
     def _starting(self, key: Key) -> int:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
@@ -198,13 +204,13 @@ class WorkerPool:
         return Worker(self._languages[kind], self._settings, self._clock, self)
 
     def _stem(self, kind: str, memory_mb: int) -> Worker | None:
-        """A worker that was started ahead, if there is one and it may use so much memory."""
+        """A worker that was started ahead, if there is one that may use so much memory."""
         stems = self._stems.get(kind)
         fits = memory_mb == DEFAULT_MEMORY_MB or self._languages[kind].heap is None
         return stems.pop() if stems and fits else None
 
     def _refill(self, kind: str) -> None:
-        """Starts workers ahead, as long as there is room that nobody else needs."""
+        """Starts workers ahead, as long as there is room that no waiting activation needs."""
         stems = self._stems.setdefault(kind, [])
         if len(stems) < self._ahead and self.size < self._size and not self._starved():
             self._tasks.create_task(self._start_ahead(kind))
@@ -214,7 +220,7 @@ class WorkerPool:
         try:
             await worker.start(self._sandbox, DEFAULT_MEMORY_MB)
         except OSError:
-            return  # whoever needs one hears why
+            return  # an activation that needs a worker gets the reason
         if self.size < self._size and len(self._stems[kind]) < self._ahead:
             self._stems[kind].append(worker)
         else:
@@ -238,7 +244,7 @@ class WorkerPool:
         except OSError as error:
             if error.errno in FULL:
                 await self._pause(error)
-                self.ended(worker)  # and another is started for what waits
+                self.ended(worker)  # and another is started for waiting activations
                 return
             waiting = self._waiting.get(worker.key)
             if waiting:
@@ -253,14 +259,14 @@ class WorkerPool:
             worker.end()  # the pool was closed meanwhile
 
     async def _pause(self, error: OSError) -> None:
-        """No worker has a place on the disk: nothing fails by that, but waits until there is room."""
+        """Waits until the disk has room for a worker's directory. No activation fails meanwhile."""
         if not self._full:
             log.error("no worker can be started, activations wait: %s", error)
         self._full = True
-        await asyncio.sleep(AGAIN_S)  # noqa: TID251  nobody tells when there is room again
+        await asyncio.sleep(AGAIN_S)  # noqa: TID251  nothing signals that there is room again
 
     def idle(self, worker: Worker) -> None:
-        """Finds work for a worker that has none; else keeps it, or lets other code have its place."""
+        """Gives an idle worker its next assignment; else keeps the worker, or gives its place to other code."""
         assert worker.key is not None  # noqa: S101  it has run, or is about to
         waiting, starved = self._waiting.get(worker.key), self._starved()
         if waiting and (starved is None or not self._unfair(starved, waiting[0])):
@@ -295,42 +301,44 @@ class WorkerPool:
             self._start(starved)
 
     def _starved(self) -> Key | None:
-        """The code that waits for a worker in vain; of several, what has waited for longest.
+        """The code that waits for a worker without having one; of several, the one that has waited longest.
 
-        All of its workers may be busy for long, perhaps with what waits for this very job.
+        All workers of some code may be busy for long, perhaps with activations that wait for this very assignment.
         """
         starved = [
             key
-            for key, jobs in self._waiting.items()
-            if jobs and (key not in self._workers or self._late(jobs[0]))
+            for key, assignments in self._waiting.items()
+            if assignments and (key not in self._workers or self._late(assignments[0]))
             if not self._starting(key)
         ]
-        return min(starved, key=lambda key: self._waiting[key][0].asked, default=None)
+        return min(starved, key=lambda key: self._waiting[key][0].queued_s, default=None)
 
-    def _unfair(self, starved: Key, job: Job) -> bool:
-        """Whether a job would be run before one of other code that has waited for too long."""
+    def _unfair(self, starved: Key, assignment: Assignment) -> bool:
+        """True if other code has waited too long, and longer than this assignment."""
         oldest = self._waiting[starved][0]
-        return oldest.asked < job.asked and self._late(oldest)
+        return oldest.queued_s < assignment.queued_s and self._late(oldest)
 
     def _reap(self, worker: Worker, uses: int) -> None:
         if worker.uses == uses and worker.key and worker in self._idle.get(worker.key, ()):
             worker.end()
 
-    def again(self, job: Job) -> None:
-        """Has a job run by a worker that is new: those that are idle may have died, too."""
+    def again(self, assignment: Assignment) -> None:
+        """Has a new worker run an assignment: the idle ones may have died, too."""
         self.resent += 1
         if not self._size:
-            self.finished(job, _STOPPING, None)
+            self.finished(assignment, _STOPPING, None)
             return
-        job.asked = asyncio.get_running_loop().time()
-        self._waiting.setdefault(job.key, deque()).appendleft(job)
-        self._start(job.key)
+        assignment.queued_s = asyncio.get_running_loop().time()
+        self._waiting.setdefault(assignment.key, deque()).appendleft(assignment)
+        self._start(assignment.key)
 
-    def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
-        """Hands a job's completion in."""
-        waiting = self._waiting.get(job.key)
+    def finished(
+        self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
+    ) -> None:
+        """Passes on the completion of an assignment."""
+        waiting = self._waiting.get(assignment.key)
         if waiting is not None and not waiting:
-            del self._waiting[job.key]
-        if self._jobs.get(job.invocation.activation) is job:
-            del self._jobs[job.invocation.activation]
-        job.done(completion(job, outcome, variables, self._clock.now_ms()))
+            del self._waiting[assignment.key]
+        if self._assignments.get(assignment.invocation.activation) is assignment:
+            del self._assignments[assignment.invocation.activation]
+        assignment.done(completion(assignment, outcome, variables, self._clock.now_ms()))

@@ -1,4 +1,4 @@
-"""A process on the other side of a socket: starts it, talks to it, hears it, ends it."""
+"""A process on the other side of a socket: starts it, exchanges messages with it, and ends it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from .sandbox import Program, Sandbox
     from .watch import Use
 
-SLACK_BYTES = 1 << 20  # of a line from a worker, over the longest result and log line it may send
-GARBLED_BYTES = 1 << 10  # shown of a line that is no JSON
-OUTPUT_BYTES = 64 << 10  # read at once of what a worker's children print
+SLACK_BYTES = 1 << 20  # of a line from a worker, above the longest result and log line
+GARBLED_BYTES = 1 << 10  # shown of a line that is not JSON
+OUTPUT_BYTES = 64 << 10  # of a worker's children's output, read at once
 COUNT_BYTES = 8  # of the number that a worker writes when user code begins
 DEPTH = MAX_DEPTH + 1  # of a document that holds a value
-LINE_BYTES = 32 << 10  # a longer line of theirs is taken in pieces
+LINE_BYTES = 32 << 10  # a longer line is split
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Started:
     sandbox: Sandbox
 
     def bury(self) -> None:
-        """Waits for the end of what was stopped, and removes its directory."""
+        """Waits for the end of a stopped process, and removes its directory."""
         self.sandbox.wait(self.process)
         self.sandbox.discard(self.home)
 
@@ -51,10 +51,10 @@ class Process(asyncio.Protocol):
     """A process and the socket to it.
 
     Args:
-        limit: bytes of its longest line, but for some slack.
-        heard: is told what it says, a JSON document at a time; None when the process has ended.
-        printed: is told which lines have been printed past Python, by a child or an extension, and
-            on which stream.
+        limit: bytes of its longest line, without some slack.
+        heard: gets each JSON document that it sends; None when the process has ended.
+        printed: gets the lines that a child or an extension has printed past Python, and the name of
+            the stream.
     """
 
     def __init__(
@@ -100,25 +100,25 @@ class Process(asyncio.Protocol):
         await loop.connect_accepted_socket(lambda: self, connection)
 
     def watch(self, busy: Callable[[], bool], seen: Callable[[Use], None]) -> None:
-        """Looks at what it takes from now on, as `Watch` does."""
+        """Measures its resources from now on, as `Watch` does."""
         if self._started is not None:
             self._watch = Watch(self._started.process.pid, self._started.home, busy, seen)
 
     def limit_memory(self, most: int) -> None:
-        """Lets it, and all that it has started, have so many bytes, where it has a group for that."""
+        """Limits the memory of the process and all its descendants, if it has a group for that."""
         if self._group is not None:
             self._group.limit_memory(most)
 
     @property
     def ran_out(self) -> bool:
-        """Whether the kernel has killed it for its limit of memory; it is asked when the process has died."""
+        """True if the kernel has killed it at its limit of memory. For a process that has died."""
         return self._group is not None and self._group.ran_out
 
     @property
     def _group(self) -> Group | None:
         return None if self._started is None else self._started.home.group
 
-    # --- saying and hearing ------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------
 
     def say(self, line: bytes) -> None:
         """Sends one JSON document, without its newline."""
@@ -158,19 +158,19 @@ class Process(asyncio.Protocol):
 
     @property
     def has_begun(self) -> bool:
-        """Whether user code has begun on what was said last; it is asked when the process has died.
+        """True if user code has begun on the last message. For a process that has died.
 
-        User code can write there, too: then what is told of its own run is wrong, and nobody else's.
+        User code can write there, too: then the answer is wrong for its own run only.
         """
         if self._flag is None:
-            return True  # it was ended from here, for what it had said
+            return True  # the server ended it because of a message
         written = os.pread(self._flag, COUNT_BYTES, 0)
         return int.from_bytes(written, "little") >= self._said
 
-    # --- what its children print -------------------------------------------------------------
+    # --- output of its children --------------------------------------------------------------
 
     def drain(self) -> None:
-        """Hears what has been printed so far past Python, by children or extensions."""
+        """Reads all lines that children or extensions have printed so far past Python."""
         for read in list(self._outputs):
             self._readable(read)
         for stream, partial in self._outputs.values():
@@ -206,7 +206,7 @@ class Process(asyncio.Protocol):
     # --- the end -----------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Kills the process and all that it has started. It may be called again."""
+        """Kills the process and all its descendants. It may be called again."""
         if self._started is None:
             return
         started, self._started = self._started, None
@@ -224,7 +224,7 @@ class Process(asyncio.Protocol):
 
 
 def _nameless_file() -> int:
-    """A file of no name that a worker inherits: in memory where the system has such."""
+    """A file without a name that a worker inherits: in memory if the system has such files."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("begun")
     with tempfile.TemporaryFile() as file:

@@ -1,19 +1,19 @@
-"""How a worker process is started, and what it can reach.
+"""Sandboxes: how a worker process is started and confined.
 
-A process of its own in a session of its own, with an environment of nothing but what is named here, in a
-directory of its own, under limits, without privileges, and without the system calls that attacks begin
-with. What else is taken from it is what works here:
+A worker is a process of its own in a session of its own. Its environment holds only named variables; it has a
+directory of its own, limits, no privileges, and none of the system calls with which attacks begin. It is confined
+further as far as this machine allows:
 
-- with bubblewrap, namespaces: the file system is read-only but for its directory, what is hidden seems
+- with bubblewrap, namespaces: the file system is read-only except for its directory, hidden directories seem
   empty, `/tmp` is its own, and it sees no other process;
-- without, Landlock: it can read no directory of the server's and write none but its own; and a parent
-  that ends whatever it leaves behind;
-- where the server is root, a user of its own;
-- where the server may make cgroups, one of its own, which bounds its memory and processes and is killed
+- without, Landlock: it can read no directory of the server and write only its own; and a parent
+  that ends all processes it leaves behind;
+- if the server is root, a user of its own;
+- if the server may make cgroups, one of its own, which bounds its memory and processes and is killed
   as a whole.
 
-All have the network. Whoever trusts all code asks for `none`, by name: then it can do what the server's
-user can, within its limits.
+All workers have the network. An operator who trusts all code chooses `none`: then a worker can do all that the
+server's user can, within its limits.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 OPEN_FILES = 1024
 FILE_BYTES = 1 << 30
 BARE = Confinement()
-END_S = 5.0  # that what supervises a worker has to end it
+END_S = 5.0  # that a worker's supervisor has to end it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What a worker and all that it has started may use together, besides memory.
+    """The resources that a worker and all its descendants may use together, besides memory.
 
     Args:
-        processes: at most, threads included.
+        processes: the most, with threads.
         disk_mb: of all files in its directories.
     """
 
@@ -69,10 +69,10 @@ class Program:
     """A worker's program.
 
     Args:
-        language: that it is of.
-        memory_mb: that it may use.
+        language: of the program.
+        memory_mb: the memory that it may use.
         environment: variables that it must have before it starts.
-        modules: a directory that it must see, besides what its language needs.
+        modules: a directory that it must see, besides the needs of its language.
     """
 
     language: Language
@@ -86,7 +86,7 @@ class Program:
 
     @property
     def most_bytes(self) -> int:
-        """The memory that a worker and all that it has started may take together."""
+        """The most memory that a worker and all its descendants may use together."""
         return self.language.most_mb(self.memory_mb) << 20
 
     def command(self, fds: tuple[int, int]) -> Sequence[str]:
@@ -95,13 +95,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How workers are started.
+    """Starts workers.
 
     Args:
         bubblewrap: the program, or None for plain processes.
-        hidden: directories that no worker may see.
-        confinement: what the kernel takes from a worker besides.
-        room: what each may use.
+        hidden: directories that workers must not see.
+        confinement: further restrictions by the kernel.
+        room: the resources of each worker.
         groups: cgroups that hold workers; None for none.
     """
 
@@ -118,10 +118,10 @@ class Sandbox:
         return "none" if self.confinement == BARE else "process"
 
     def home(self, parent: Path | None) -> Home:
-        """Makes a worker's directories and group, for a user of its own where there is one.
+        """Makes a worker's directories and group, and chooses its user if it gets one of its own.
 
         Raises:
-            OSError: when it cannot be made, or no user is left.
+            OSError: they cannot be made, or no user id is left.
         """
         users = self.confinement.users
         uid = None if users is None else users.take()
@@ -146,7 +146,7 @@ class Sandbox:
     ) -> subprocess.Popen[bytes]:
         """Starts a worker that works in `home` and prints to `outputs`.
 
-        Of `fds` it speaks over the first, and writes into the second when user code begins.
+        It exchanges messages over the first of `fds`, and writes to the second when user code begins.
         """
         if home.uid is not None:
             for fd in outputs:  # so that the worker's user may open /dev/stdout
@@ -168,19 +168,19 @@ class Sandbox:
             )
 
     def stop(self, process: subprocess.Popen[bytes], home: Home) -> None:
-        """Kills a worker and all that it has started. What it takes is over when the process has ended."""
+        """Kills a worker and all its descendants. Its resources are free when the process has ended."""
         if home.group is not None:
             home.group.kill()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if self.bubblewrap is None:
-                os.kill(process.pid, signal.SIGTERM)  # its supervisor kills all that stems from it
+                os.kill(process.pid, signal.SIGTERM)  # its supervisor kills all its descendants
             else:
                 os.killpg(
                     process.pid, signal.SIGKILL
                 )  # nothing outlives the first of its namespace
 
     def wait(self, process: subprocess.Popen[bytes]) -> None:
-        """Waits until a worker that was stopped has ended, whatever its supervisor does."""
+        """Waits until a stopped worker has ended, regardless of its supervisor."""
         try:
             process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -227,10 +227,10 @@ def find_sandbox(
     users: Users | None = None,
     room: Room = Room(),
 ) -> Sandbox:
-    """The strongest sandbox there is, or the one that is asked for.
+    """The strongest sandbox of this machine, or the requested one.
 
     Raises:
-        SandboxError: when bubblewrap is asked for and is not there, or may not make namespaces.
+        SandboxError: bubblewrap is requested and is not installed, or may not make namespaces.
     """
     if isolation == "none":
         return Sandbox(None, (), BARE, room)
@@ -254,7 +254,7 @@ def _kernel() -> tuple[int, ...]:
 
 
 def few_files() -> str | None:
-    """Why workers may open fewer files than they should, if that is so."""
+    """The reason why workers may open fewer files than they should; None if they may open enough."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or hard >= OPEN_FILES:
         return None

@@ -1,7 +1,7 @@
-"""The resources that a worker and everything it has started use together, measured at intervals from outside.
+"""The resources that a worker and all its processes use together, measured at intervals from outside.
 
-Most limits that the kernel holds are by process: what is shared between processes, what several take
-together, and the disk are seen here. Memory and processes are not where the worker's cgroup holds them.
+The kernel holds most limits for each process only. The memory that processes share, their sum, and the disk are
+measured here. Memory and processes are not measured if the worker's cgroup limits them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .homes import Home
 
 EVERY_S = 0.25
-REST = 8  # turns that one with nothing to do is left alone for
-SHARE = 20  # times what a look takes, that there is at least between two: many files take long
+REST = 8  # turns without a measurement of an idle worker
+SHARE = 20  # times the duration of a measurement between two: many files take long
 BLOCK_BYTES = 512  # as `st_blocks` counts, whatever the file system does
 _MEMORY_FILE = "/memfd:"
 _DELETED = " (deleted)"
@@ -32,7 +32,7 @@ _DELETED = " (deleted)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What a worker takes: bytes of memory that nothing else needs, bytes on disk, processes and threads."""
+    """The resources of a worker: bytes of unshared memory, bytes on disk, processes and threads."""
 
     memory: int = 0
     disk: int = 0
@@ -40,13 +40,13 @@ class Use:
 
 
 class Watch:
-    """Looks at a worker as long as it lives.
+    """Measures a worker as long as it lives.
 
     Args:
-        pid: of the process that it stems from.
+        pid: of its first process.
         home: its directories.
-        busy: whether it has something to do.
-        seen: is told what it takes.
+        busy: True while it has an assignment.
+        seen: gets each measurement.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Watch:
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(EVERY_S, self._look)
 
     def end(self) -> None:
-        """Looks no more."""
+        """Stops measuring."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -81,9 +81,9 @@ class Watch:
 
 
 def measure(pid: int, home: Home) -> Use:
-    """What all that stems from a process takes, and what lies in a worker's directories.
+    """Measures a process with all its descendants, and the files in a worker's directories.
 
-    What the worker's group holds is not measured, and 0.
+    Resources that the worker's group limits are not measured, and 0.
     """
     pids = descendants(pid)
     held = home.group.holding if home.group is not None else ()
@@ -101,12 +101,12 @@ def _memory(pids: Iterable[int], in_memory: int) -> int:
         found = _fields(f"/proc/{each}/smaps_rollup") or _fields(f"/proc/{each}/status")
         private += found.get("Pss_Anon", found.get("RssAnon", 0)) + found.get("SwapPss", 0)
         shared += found.get("Pss_Shmem", found.get("RssShmem", 0))
-    # What lies in memory as a file may be mapped, too, and is then counted already.
+    # A file in memory may be mapped, too, and is then counted already.
     return private + max(shared, in_memory)
 
 
 def _fields(path: str) -> dict[str, int]:
-    """What a file of /proc says in kB, in bytes."""
+    """The fields of a file of /proc that are in kB, in bytes."""
     found = {}
     with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123  it is called often
         for line in file:
@@ -125,7 +125,7 @@ def _threads(pid: int) -> int:
 
 
 def _open_files(pids: Iterable[int]) -> tuple[int, int]:
-    """Bytes of files that have no name but are kept open: in memory, and on disk."""
+    """Bytes of files without a name that are kept open: in memory, and on disk."""
     memory: dict[tuple[int, int], int] = {}
     disk: dict[tuple[int, int], int] = {}
     for pid in pids:
@@ -173,7 +173,7 @@ def _entries(directory: str) -> list[os.DirEntry[str]]:
 
 
 def _insisted(directory: str) -> list[os.DirEntry[str]]:
-    """Entries of a directory that user code has locked: it is our user's, so it can be opened."""
+    """The entries of a directory that user code has locked: our user owns it, so it can be opened."""
     try:
         os.chmod(directory, 0o700)  # noqa: PTH101
         with os.scandir(directory) as found:

@@ -108,18 +108,18 @@ class Log(io.TextIOBase):
 
 
 class Budget:
-    """How many bytes of log an activation may still write; below zero when it had more to say."""
+    """The bytes of log that an activation may still write; below zero if it had more to write."""
 
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit
 
 
 class NoResultError(Exception):
-    """What came back is no result of an action."""
+    """The returned value is not a result of an action."""
 
 
 def confine(memory_bytes: int) -> None:
-    """Limits the memory of this process and of all that it starts, each by itself."""
+    """Limits the memory of this process and of each of its descendants."""
     try:
         import resource
     except ImportError:  # not on this platform
@@ -132,11 +132,11 @@ def confine(memory_bytes: int) -> None:
     resource.setrlimit(kind, (limit, limit))
 
 
-# --- taking code in ----------------------------------------------------------------------------
+# --- loading code ------------------------------------------------------------------------------
 
 
 def load(init: dict[str, Any]) -> dict[str | None, Any]:
-    """What to call, by the hash of an inline function; None stands for the action itself."""
+    """Loads code. Returns the functions to call by the hash of an inline function; None is the action itself."""
     if init["functions"]:
         return {
             name: define(f"function-{name[:8]}", function["code"], function["main"])
@@ -148,7 +148,7 @@ def load(init: dict[str, Any]) -> dict[str | None, Any]:
 
 
 class Source:
-    """Lets tracebacks quote lines of code that stands in no file."""
+    """Lets tracebacks quote lines of code that is not in a file."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -236,7 +236,7 @@ class Runner:
         return answer
 
     def settled(self, result: Any) -> Any:
-        """What a coroutine comes to; anything else as it is."""
+        """The value of a coroutine; any other value as it is."""
         if not isinstance(result, types.CoroutineType):
             return result
         if self.loop is None:
@@ -247,7 +247,7 @@ class Runner:
 
 
 def answer(runner: Runner, request: dict[str, Any], limit: int) -> bytes:
-    """The line that answers a request, whatever user code does short of ending the process."""
+    """The line that answers a request, for anything that user code does except ending the process."""
     try:
         result = runner.run(request)
     except NoResultError as error:
@@ -299,7 +299,7 @@ def failure(text: str, code: str, variables: Any = None) -> bytes:
 
 
 def said(error: BaseException) -> str:
-    """The text of an error, when it has one that can be written."""
+    """The text of an error, if it has one that can be written."""
     try:
         return str(error).encode("utf-8", "backslashreplace").decode()
     except Exception:  # noqa: BLE001  it is the user's, too
@@ -319,7 +319,7 @@ def show(error: BaseException) -> None:
 
 
 def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budget: Budget) -> None:
-    """Takes code in, then answers requests until there are no more."""
+    """Loads code, then answers requests until there are no more."""
     process = os.getpid()
     channel.begin()
     try:
@@ -345,7 +345,7 @@ def serve(channel: Channel, init: dict[str, Any], streams: tuple[Log, Log], budg
 
 
 def prepare() -> None:
-    """Does what takes time before it is asked for anything: it may have been started ahead."""
+    """Does slow preparations before the first request: the worker may have been started ahead."""
     try:  # noqa: SIM105  contextlib would have to be imported
         import resource  # noqa: F401
     except ImportError:
@@ -371,7 +371,7 @@ def main() -> None:
         for stream in streams:
             stream.end()
     finally:
-        os._exit(1)  # whatever threads user code has left
+        os._exit(1)  # user code may have left threads
 
 
 if __name__ == "__main__":

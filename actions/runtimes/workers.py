@@ -1,4 +1,4 @@
-"""One worker, seen from the server: it takes code in, then runs one activation at a time."""
+"""A worker, seen from the server: the process loads code, then runs one activation at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 
 from ...composer import TIMEOUT, Failure, Success
 from ..kinds import NODE
-from ..lambdas import answered, asked, cut_off, function_of
+from ..lambdas import function_of, handler_outcome, handler_request, lambda_failure
 from ..outcome import (
     BAD_RESPONSE,
     CRASHED,
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
-    """What a worker is good for: namespace, code, and the memory and log limits it has taken in."""
+    """The work that a worker can do: a namespace, a piece of code, and the memory and log limits that it has loaded."""
 
     namespace: str
     code: str
@@ -51,24 +51,24 @@ class Key(NamedTuple):
     logs_mb: int
 
 
-INIT_S = 10.0  # that Lambda gives a function to get ready
+INIT_S = 10.0  # Lambda's time limit for loading a function
 OUT_OF_MEMORY = "The action exhausted its memory and was aborted."
-OUT_OF_HEAP = "JavaScript heap out of memory"  # what Node.js says last
-MOST_SENT = 3  # workers that an invocation is given to, when each dies before its code has begun
-LAST_LINES = 40  # of a log, in which it does
+OUT_OF_HEAP = "JavaScript heap out of memory"  # Node.js' last line
+MOST_SENT = 3  # attempts, if each worker dies before the code of the invocation has begun
+LAST_LINES = 40  # of a log, which may hold `OUT_OF_HEAP`
 TRUNCATED = "Logs were truncated because the total bytes size exceeds the limit of {limit} bytes."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What is the same for all workers.
+    """The settings that all workers share.
 
     Args:
         result_bytes: the longest result.
-        directory: where workers have theirs; the system's temporary one when None.
+        directory: the parent of the workers' directories; None for the system's temporary one.
         environment: variables such as the API host.
-        modules: for Node.js; None when there are none.
-        action_key: makes credentials of a namespace that are good until an instant, in ms.
+        modules: for Node.js; None if there are none.
+        action_key: makes credentials of a namespace that are valid until an instant, in ms.
     """
 
     result_bytes: int = 1 << 20
@@ -78,11 +78,11 @@ class WorkerSettings:
     action_key: Callable[[str, int], str] | None = None
 
 
-class Job:
+class Assignment:
     """An invocation on its way through a worker."""
 
-    __slots__ = ("asked", "code", "done", "function", "init_ms", "invocation", "key", "log_left",
-                 "logs", "sent", "started_ms")  # fmt: skip
+    __slots__ = ("code", "done", "function", "init_ms", "invocation", "key", "log_left",
+                 "logs", "queued_s", "sent", "started_ms")  # fmt: skip
 
     def __init__(
         self, invocation: Invocation, code: Code, done: Callable[[Completion], None]
@@ -92,8 +92,8 @@ class Job:
         self.key = Key(invocation.namespace, code.hash, limits.memory_mb, limits.logs_mb)
         inline = invocation.function is not None
         self.function = None if inline else function_of(invocation.action)
-        self.asked = 0.0  # on the event loop's clock
-        self.sent = 0  # to how many workers
+        self.queued_s = 0.0  # by the event loop's clock
+        self.sent = 0  # the number of workers that have got it
         self.started_ms = 0
         self.init_ms: int | None = None
         self.logs: list[str] = []
@@ -101,25 +101,27 @@ class Job:
 
 
 class Owner(Protocol):
-    """Who is told what becomes of a worker."""
+    """Learns about the events of a worker."""
 
     def idle(self, worker: Worker) -> None:
-        """It has nothing to do."""
+        """The worker has nothing to do."""
 
     def ended(self, worker: Worker) -> None:
-        """It is no more."""
+        """The worker has ended."""
 
-    def finished(self, job: Job, outcome: Success | Failure, variables: JSON) -> None:
-        """A job is done, well or not."""
+    def finished(
+        self, assignment: Assignment, outcome: Success | Failure, variables: dict[str, JSON] | None
+    ) -> None:
+        """An assignment has ended, with success or failure."""
 
-    def again(self, job: Job) -> None:
-        """A job's worker has died before any of its code had begun: another is to have it."""
+    def again(self, assignment: Assignment) -> None:
+        """An assignment's worker died before any of its code had begun: another worker must run it."""
 
 
 class Worker:
-    """A worker process and what it is doing.
+    """A worker process and its current assignment.
 
-    `key` says what it is good for; before it has taken code in, only its `language` does.
+    `key` is the work that it can do; before it has loaded code, only its `language` is set.
     """
 
     def __init__(
@@ -128,7 +130,7 @@ class Worker:
         self.language = language
         self.key: Key | None = None
         self.uses = 0
-        self.job: Job | None = None
+        self.assignment: Assignment | None = None
         self._settings, self._clock, self._owner = settings, clock, owner
         # A result and the variables, each as long as a result may be.
         self._process = Process(2 * settings.result_bytes, self._heard, self._printed)
@@ -140,7 +142,7 @@ class Worker:
         """Starts the process.
 
         Raises:
-            OSError: when there can be none.
+            OSError: it cannot be started.
         """
         environment, modules = {}, None
         if self.language.kind == NODE and self._settings.modules is not None:
@@ -155,36 +157,40 @@ class Worker:
         )
         await self._process.start(sandbox, program, self._settings.directory)
         self._room = sandbox.room
-        self._process.watch(lambda: self.job is not None, self._measured)
+        self._process.watch(lambda: self.assignment is not None, self._measured)
 
-    def run(self, job: Job) -> None:
-        """Runs a job. It must be for this worker's key, and the worker must be idle or new."""
-        self.job, self.uses = job, self.uses + 1
-        job.sent += 1
-        job.started_ms = self._clock.now_ms()
-        self._limit(job, 0 if job.function is None or self._initialized else INIT_S)
+    def run(self, assignment: Assignment) -> None:
+        """Runs an assignment, which must have this worker's key. The worker must be idle or new."""
+        self.assignment, self.uses = assignment, self.uses + 1
+        assignment.sent += 1
+        assignment.started_ms = self._clock.now_ms()
+        self._limit(assignment, 0 if assignment.function is None or self._initialized else INIT_S)
         if self._initialized:
-            self._process.say(orjson.dumps(self._request(job)))
+            self._process.say(orjson.dumps(self._request(assignment)))
         else:
-            # One that was started ahead has had another action's limit until now.
-            self._process.limit_memory(self.language.most_mb(job.key.memory_mb) << 20)
-            self._process.say(orjson.dumps({"init": self._init(job)}))
+            # A worker that was started ahead had another limit until now.
+            self._process.limit_memory(self.language.most_mb(assignment.key.memory_mb) << 20)
+            self._process.say(orjson.dumps({"init": self._init(assignment)}))
 
     def end(self, failure: Failure | None = None) -> None:
-        """Kills it; the job that it was on fails with this."""
+        """Kills the process. Its assignment fails with `failure`."""
         self._process.drain()
-        job, self.job = self.job, None
+        assignment, self.assignment = self.assignment, None
         self._quiet()
         self._process.end()
         self._owner.ended(self)
-        if job is not None and failure is not None:
-            told = failure if job.function is None else cut_off(failure, job.invocation)
-            self._owner.finished(job, told, None)
+        if assignment is not None and failure is not None:
+            told = (
+                failure
+                if assignment.function is None
+                else lambda_failure(failure, assignment.invocation)
+            )
+            self._owner.finished(assignment, told, None)
 
-    # --- what it is told ---------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------
 
-    def _init(self, job: Job) -> dict[str, JSON]:
-        action, code = job.invocation.action, job.code
+    def _init(self, assignment: Assignment) -> dict[str, Any]:
+        action, code = assignment.invocation.action, assignment.code
         return {
             "name": action.name.name,
             "code": code.text,
@@ -196,25 +202,25 @@ class Worker:
             "result_bytes": self._settings.result_bytes,
             "env": {
                 **self._settings.environment,
-                "__OW_NAMESPACE": job.invocation.namespace,
+                "__OW_NAMESPACE": assignment.invocation.namespace,
                 **_named(action),
             },
         }
 
-    def _request(self, job: Job) -> dict[str, JSON]:
-        invocation, make_key = job.invocation, self._settings.action_key
-        began_ms = job.started_ms if job.function is None else self._clock.now_ms()
+    def _request(self, assignment: Assignment) -> dict[str, JSON]:
+        invocation, make_key = assignment.invocation, self._settings.action_key
+        began_ms = assignment.started_ms if assignment.function is None else self._clock.now_ms()
         deadline_ms = began_ms + invocation.action.limits.timeout_ms
-        key = None  # what another run of the same code was given must not be left
+        key = None  # also if None: the key of an earlier run of the same code must not stay
         if make_key is not None and invocation.action.marked("provide-api-key"):
             key = make_key(invocation.namespace, deadline_ms)
         params: JSON = invocation.params
-        if job.function is not None:
-            params = asked(invocation, job.function, deadline_ms)
+        if assignment.function is not None:
+            params = handler_request(invocation, assignment.function, deadline_ms)
         request: dict[str, JSON] = {
             "params": params,
             "env": {
-                **_named(invocation.action),  # another may have the same code
+                **_named(invocation.action),  # several actions may have the same code
                 "__OW_ACTIVATION_ID": invocation.activation,
                 "__OW_TRANSACTION_ID": invocation.transaction,
                 "__OW_API_KEY": key,
@@ -228,28 +234,30 @@ class Worker:
             request["variables"] = invocation.variables
         return request
 
-    # --- what it says ------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------
 
-    def _heard(self, document: JSON) -> None:
-        """Takes in what the worker says: user code can say anything in its name."""
-        job = self.job
+    def _heard(self, document: Any) -> None:
+        """Handles a message of the worker. User code can send anything in the worker's name."""
+        assignment = self.assignment
         if document is None:
             self._died()
             return
-        if job is None:
-            return  # nobody has asked
+        if assignment is None:
+            return  # a message without a request
         match document:
-            case {"value": value, **rest} if _fits(job, value, rest):
-                outcome = outcome_of(value) if job.function is None else answered(value)
-                self._finish(outcome, rest.get("variables"))
+            case {"value": value, **rest} if _fits(assignment, value, rest):
+                outcome = (
+                    outcome_of(value) if assignment.function is None else handler_outcome(value)
+                )
+                self._finish(outcome, document.get("variables"))
             case {"log": str(line)}:
-                self._log(job, line)
+                self._log(assignment, line)
             case {"ready": True} if not self._initialized:
                 self._initialized = True
-                job.init_ms = max(0, self._clock.now_ms() - job.started_ms)
-                if job.function is not None:
-                    self._limit(job)
-                self._process.say(orjson.dumps(self._request(job)))
+                assignment.init_ms = max(0, self._clock.now_ms() - assignment.started_ms)
+                if assignment.function is not None:
+                    self._limit(assignment)
+                self._process.say(orjson.dumps(self._request(assignment)))
             case {"error": error, "code": str(code), **rest} if code in FAILURES:
                 variables = rest.get("variables")
                 self._finish(
@@ -265,36 +273,36 @@ class Worker:
                 self.end(Failure(BAD_RESPONSE, text))
 
     def _printed(self, stream: str, lines: list[bytes]) -> None:
-        job = self.job
-        if job is None:
+        assignment = self.assignment
+        if assignment is None:
             return
         at = _timestamp(self._clock.now_ms())
         for line in lines:
-            self._log(job, f"{at} {stream}: {line.decode('utf-8', 'replace')}")
-            if job.log_left < 0:
+            self._log(assignment, f"{at} {stream}: {line.decode('utf-8', 'replace')}")
+            if assignment.log_left < 0:
                 return
 
-    def _finish(self, outcome: Success | Failure, variables: JSON) -> None:
-        self._process.drain()  # what is printed last still belongs to it
-        job, self.job = self.job, None
-        assert job is not None  # noqa: S101  `_heard` has seen it
+    def _finish(self, outcome: Success | Failure, variables: dict[str, JSON] | None) -> None:
+        self._process.drain()  # the last lines that it printed belong to the assignment
+        assignment, self.assignment = self.assignment, None
+        assert assignment is not None  # noqa: S101  `_heard` has seen it
         self._quiet()
         if isinstance(outcome, Failure) and outcome.code == CRASHED:
             self.end()
         else:
             self._owner.idle(self)
-        self._owner.finished(job, outcome, variables)
+        self._owner.finished(assignment, outcome, variables)
 
     def _died(self) -> None:
-        job = self.job
+        assignment = self.assignment
         self._process.drain()
         ran_out = self._process.ran_out
-        if job is not None and not self._process.has_begun and not ran_out:
-            self.job = None
+        if assignment is not None and not self._process.has_begun and not ran_out:
+            self.assignment = None
             self.end()
-            self._unbegun(job)
+            self._unbegun(assignment)
             return
-        last = job.logs[-LAST_LINES:] if job is not None else []
+        last = assignment.logs[-LAST_LINES:] if assignment is not None else []
         text = EXITED
         if ran_out or any(OUT_OF_HEAP in line for line in last):
             text = OUT_OF_MEMORY
@@ -302,27 +310,31 @@ class Worker:
             text = "The action did not initialize and exited unexpectedly."
         self.end(Failure(CRASHED, text))
 
-    def _unbegun(self, job: Job) -> None:
-        """Of a job that no code has seen: it can be sent again without doing anything twice."""
-        if job.sent < MOST_SENT:
-            self._owner.again(job)
+    def _unbegun(self, assignment: Assignment) -> None:
+        """Handles the death of a worker before the code of its assignment began: a retry repeats no side effect."""
+        if assignment.sent < MOST_SENT:
+            self._owner.again(assignment)
             return
-        text = f"{job.sent} workers in a row died before the action had begun; it has not run."
+        text = (
+            f"{assignment.sent} workers in a row died before the action had begun; it has not run."
+        )
         told = Failure(UNAVAILABLE, text)
         self._owner.finished(
-            job, told if job.function is None else cut_off(told, job.invocation), None
+            assignment,
+            told if assignment.function is None else lambda_failure(told, assignment.invocation),
+            None,
         )
 
     def _expire(self) -> None:
-        job = self.job
-        assert job is not None  # noqa: S101  the timer is cancelled with the job
-        limit_ms = job.invocation.action.limits.timeout_ms
+        assignment = self.assignment
+        assert assignment is not None  # noqa: S101  the timer is cancelled with the assignment
+        limit_ms = assignment.invocation.action.limits.timeout_ms
         during = "" if self._initialized else " during initialization"
         text = f"The action exceeded its time limits of {limit_ms} milliseconds{during}."
         self.end(Failure(TIMEOUT, text))
 
     def _measured(self, use: Use) -> None:
-        """Ends it when it takes more than it may: what the kernel limits, it limits by process."""
+        """Ends the worker if it exceeds a limit. The kernel limits each process only, not all of them together."""
         room, text = self._room, None
         if self.key is not None and use.memory > self.language.most_mb(self.key.memory_mb) << 20:
             text = OUT_OF_MEMORY
@@ -334,23 +346,23 @@ class Worker:
             text = f"The action exceeded its limit of {room.processes} processes and was aborted."
         if text is None:
             return
-        if self.job is None:
+        if self.assignment is None:
             log.warning("%s between runs: %s", self.key and self.key.namespace, text)
         self.end(Failure(CRASHED, text))
 
-    def _log(self, job: Job, line: str) -> None:
-        if job.log_left < 0:
+    def _log(self, assignment: Assignment, line: str) -> None:
+        if assignment.log_left < 0:
             return
-        job.log_left -= len(line.encode()) + 1
-        if job.log_left < 0:
-            limit = job.invocation.action.limits.logs_mb << 20
+        assignment.log_left -= len(line.encode()) + 1
+        if assignment.log_left < 0:
+            limit = assignment.invocation.action.limits.logs_mb << 20
             line = f"{_timestamp(self._clock.now_ms())} stderr: {TRUNCATED.format(limit=limit)}"
-        job.logs.append(line)
+        assignment.logs.append(line)
 
-    def _limit(self, job: Job, more_s: float = 0) -> None:
-        """Its time begins now. To get a function ready does not count, as on Lambda."""
+    def _limit(self, assignment: Assignment, more_s: float = 0) -> None:
+        """Starts the time limit. The time to load a function does not count, as on Lambda."""
         self._quiet()
-        delay = job.invocation.action.limits.timeout_ms / 1000 + more_s
+        delay = assignment.invocation.action.limits.timeout_ms / 1000 + more_s
         self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
 
     def _quiet(self) -> None:
@@ -359,9 +371,9 @@ class Worker:
             self._timer = None
 
 
-def _fits(job: Job, value: JSON, rest: dict[Any, JSON]) -> bool:
-    """Whether a worker may answer so: only an inline function returns what is no object or array."""
-    inline = job.invocation.function is not None
+def _fits(assignment: Assignment, value: Any, rest: dict[Any, Any]) -> bool:
+    """True if a worker may give this answer: only an inline function returns something else than an object or array."""
+    inline = assignment.invocation.function is not None
     variables = isinstance(rest.get("variables", {}), dict)
     return variables and (inline or isinstance(value, (dict, list)))
 
@@ -375,7 +387,12 @@ def _timestamp(now_ms: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03}000000Z"
 
 
-def completion(job: Job, outcome: Success | Failure, variables: JSON, now_ms: int) -> Completion:
-    """What is told of a job that is done."""
-    started_ms = job.started_ms or now_ms
-    return Completion(outcome, started_ms, now_ms, job.logs, job.init_ms, variables)
+def completion(
+    assignment: Assignment,
+    outcome: Success | Failure,
+    variables: dict[str, JSON] | None,
+    now_ms: int,
+) -> Completion:
+    """The completion of an assignment that has ended."""
+    started_ms = assignment.started_ms or now_ms
+    return Completion(outcome, started_ms, now_ms, assignment.logs, assignment.init_ms, variables)

@@ -1,12 +1,12 @@
-"""What functions on Lambda that nobody waits for have to say: completions, by a queue on SQS.
+"""Completions from functions on Lambda that run asynchronously, by a queue on SQS.
 
 An action of `aws:lambda` whose mode is `event` gives its function a token in its parameters, `__ow_completion_token`. A
-destination of the function sends a record of each end to the queue, parameters and token with it, so that the
-function itself need know nothing; or it sends `{"__ow_completion_token": token, "result": value}` there by
+destination of the function sends a record of each end to the queue, with parameters and token, so that the
+function itself needs no change; or it sends `{"__ow_completion_token": token, "result": value}` there by
 itself, with `"error"` in place of `"result"` if it has failed. A queue belongs to one service.
 
-What is received is deleted when it has been taken in for good, and what cannot be taken in at once, so that each
-completes its step once, however often it comes and whenever this server dies.
+A message is deleted once its completion is durable, or at once if it is not a completion, so that each completion
+ends its step once, however often the message is delivered and whenever this server crashes.
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
 """
 
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from ...actions import THROTTLED, ConflictError, NotFoundError, Remote
 from ...composer import APPLICATION_ERROR, TIMEOUT, Failure
-from ..invoker import outcome_told
+from ..invoker import outcome_of_answer
 from ..port import Done, Fault, Request
 from ..reading import parsed
 from .results import function_fault
@@ -43,7 +43,7 @@ SUCCEEDED, AGED = "Success", "EventAgeExceeded"
 WAIT_S, BATCH = 20, 10  # SQS' own limits
 MARGIN_MS = 10_000
 DELETE_MS = 5_000
-WORKERS = 4  # batches that are taken in at a time
+WORKERS = 4  # batches that are handled at a time
 FIRST_PAUSE_MS, MOST_PAUSE_MS = 500, 30_000
 UNTRACED = f"00-{'0' * 31}1-{'0' * 15}1-00"
 _REGION = re.compile(r"(?:^|\.)([a-z]{2,4}(?:-[a-z]+)+-\d)\.")
@@ -51,7 +51,7 @@ _REGION = re.compile(r"(?:^|\.)([a-z]{2,4}(?:-[a-z]+)+-\d)\.")
 
 @dataclass(slots=True)
 class Tally:
-    """What has become of messages: taken in; late, or come before; no completions at all."""
+    """Counts messages: completions; late or early ones; messages that are not completions."""
 
     taken: int = 0
     late: int = 0
@@ -59,13 +59,13 @@ class Tally:
 
 
 class Completions:
-    """Listens to a queue. Use it with `async with`, inside of the engine that it tells.
+    """Receives completions from a queue. Use it with `async with`, inside of the engine's.
 
     Args:
-        aws: the way there.
-        keys: who asks.
+        aws: the client of AWS.
+        keys: sign the requests.
         queue: its URL.
-        complete: hands an outcome to the step of a token; it is durable when that returns.
+        complete: ends the step of a token with an outcome; the step is durable when it returns.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Completions:
     ) -> None:
         self._aws, self._keys, self._queue, self._complete = aws, keys, queue, complete
         self.tally = Tally()
-        self._taking: set[str] = set()  # tokens of what is not durable yet
+        self._completing: set[str] = set()  # tokens whose completions are not durable yet
         self._tasks = asyncio.TaskGroup()
         self._free = asyncio.Semaphore(WORKERS)
         self._listening: asyncio.Task[None]
@@ -89,7 +89,7 @@ class Completions:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """What has been received is taken in; the rest waits in the queue."""
+        """Handles the messages that were received; the rest stays in the queue."""
         self._stopped.set()
         self._listening.cancel()
         await self._tasks.__aexit__(None, None, None)
@@ -102,55 +102,55 @@ class Completions:
             if isinstance(messages, Fault):
                 self._free.release()
                 if pause_ms == FIRST_PAUSE_MS:
-                    log.warning("completions cannot be received: %s", messages.error)
+                    log.warning("Completions cannot be received: %s", messages.error)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(max(pause_ms, messages.retry_after_ms or 0) / 1000):
                         await self._stopped.wait()
                 pause_ms = min(2 * pause_ms, MOST_PAUSE_MS)
                 continue
             if pause_ms != FIRST_PAUSE_MS:
-                log.info("completions are received again")
+                log.info("Completions are received again.")
             pause_ms = FIRST_PAUSE_MS
             self._tasks.create_task(self._batch(messages))
 
     async def _batch(self, messages: list[dict[str, Any]]) -> None:
         try:
-            done = await asyncio.gather(*(self._taken_in(message) for message in messages))
+            done = await asyncio.gather(*(self._complete_step(message) for message in messages))
             handles = [m["ReceiptHandle"] for m, gone in zip(messages, done, strict=True) if gone]
             if handles:
                 await self._deleted(handles)
         finally:
             self._free.release()
 
-    async def _taken_in(self, message: dict[str, Any]) -> bool:
-        """Completes the step that a message is for. Whether the message has done its duty."""
+    async def _complete_step(self, message: dict[str, Any]) -> bool:
+        """Completes the step of a message. True if the message can be deleted."""
         id = str(message.get("MessageId"))[:100]
         found = completion_of(str(message.get("Body")))
         if isinstance(found, str):
             self.tally.refused += 1
-            log.warning("message %r is no completion and is deleted: %s", id, found)
+            log.warning("Message %r is not a completion and is deleted: %s", id, found)
             return True
         token, outcome = found
-        if token in self._taking:  # this may be the only copy that is left after a crash
+        if token in self._completing:  # after a crash this may be the only copy
             return False
-        self._taking.add(token)
+        self._completing.add(token)
         try:
             await self._complete(token, outcome)
         except (ConflictError, NotFoundError):
             self.tally.late += 1
             return True
         except Exception:
-            log.exception("message %r could not be taken in; it will come again", id)
+            log.exception("Message %r could not be handled. The queue will deliver it again.", id)
             return False
         finally:
-            self._taking.discard(token)
+            self._completing.discard(token)
         self.tally.taken += 1
         return True
 
     # --- the queue ---------------------------------------------------------------------------
 
     async def _received(self) -> list[dict[str, Any]] | Fault:
-        asked = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": WAIT_S}
+        asked: dict[str, JSON] = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": WAIT_S}
         doc = await self._call("ReceiveMessage", asked, WAIT_S * 1000 + MARGIN_MS)
         if isinstance(doc, Fault):
             return doc
@@ -160,8 +160,10 @@ class Completions:
         ]
 
     async def _deleted(self, handles: list[str]) -> None:
-        """Deletes messages. Those that stay come again, and are late then."""
-        entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
+        """Deletes messages. Those that stay are delivered again, and count as late then."""
+        entries: list[JSON] = [
+            {"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)
+        ]
         doc = await self._call("DeleteMessageBatch", {"Entries": entries}, DELETE_MS)
         if isinstance(doc, Fault):
             log.warning("%d messages could not be deleted: %s", len(handles), doc.error)
@@ -187,7 +189,7 @@ class Completions:
         return self._aws.refusal(answer)
 
     async def _place(self) -> Place | Fault:
-        """Where the queue is: its URL is the operator's, and says the region."""
+        """The endpoint of the queue, whose URL the operator has set, and its region."""
         parts = urlsplit(self._queue)
         named = _REGION.search(parts.hostname or "")
         url = f"{parts.scheme}://{parts.netloc}"
@@ -197,29 +199,29 @@ class Completions:
         return place if isinstance(place, Fault) else Place(SERVICE, place.region, url)
 
 
-# --- what messages say -------------------------------------------------------------------------
+# --- messages ----------------------------------------------------------------------------------
 
 
 def completion_of(body: str) -> tuple[str, Outcome] | str:
-    """The token and the outcome that a message tells; or why it is no completion."""
+    """The token and the outcome in a message; or the reason why it is not a completion."""
     doc = parsed(body.encode(errors="replace"))
     if isinstance(doc, Failure) or not isinstance(doc, dict):
-        return "it is no JSON object"
+        return "it is not a JSON object"
     told_by = doc.get("requestPayload") if "requestContext" in doc else doc
     token = told_by.get(TOKEN) if isinstance(told_by, dict) else None
     if not isinstance(token, str):
         return f"it has no '{TOKEN}'"
     if "requestContext" in doc:
-        return token, outcome_told(_recorded(doc))
+        return token, outcome_of_answer(_recorded(doc))
     if "error" in doc:
         return token, Failure(APPLICATION_ERROR, doc["error"])
     if "result" not in doc:
         return "it has neither a 'result' nor an 'error'"
-    return token, outcome_told(Done(doc["result"]))
+    return token, outcome_of_answer(Done(doc["result"]))
 
 
 def _recorded(doc: dict[str, Any]) -> Done | Fault:
-    """What a destination's record tells."""
+    """The outcome in a destination's record."""
     context = doc["requestContext"]
     context = context if isinstance(context, dict) else {}
     if context.get("condition") == SUCCEEDED:

@@ -1,8 +1,8 @@
-"""What AWS' refusals mean: its errors' names to the one taxonomy.
+"""AWS' errors in the terms of the one taxonomy of failures.
 
-No error of AWS says whether asking again may help, so the table does: Lambda's Invoke alone has 45 of them
-(https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors). What AWS writes about a signature
-quotes what was signed, tokens included, and is not handed on.
+No error of AWS says whether a retry may help, so the table does: Lambda's Invoke alone has 45 of them
+(https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors). AWS' text about a signature
+quotes the signed request, with tokens, and is not passed on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...actions import (
     THROTTLED,
     UNAVAILABLE,
 )
-from ..port import Fault, told
+from ..port import Fault, error_document
 from ..reading import MAX_SHOWN, parsed, retry_after_ms
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ SERVER_ERRORS, ERRORS = 500, 400
 
 
 def error_name(response: Response) -> str:
-    """What an error is called, without what AWS writes around that."""
+    """The name of an error, without AWS' additions."""
     named = response.headers.get("x-amzn-errortype")
     if named is None:
         doc = _document(response)
@@ -102,11 +102,11 @@ def error_name(response: Response) -> str:
 
 
 def refusal(response: Response, now_ms: int, report: Report) -> Fault:
-    """The fault that a response which is no success is."""
+    """The Fault of an unsuccessful response."""
     name, doc = error_name(response), _document(response)
     code, may_have_run, transient = meaning(name, response.status)
     text = _text(name, doc, response) if code != PERMISSION else _refused(name, doc)
-    error = told(code, text)
+    error = error_document(code, text)
     if name:
         error["name"] = name
     if isinstance(doc.get("Reason"), str):
@@ -115,18 +115,18 @@ def refusal(response: Response, now_ms: int, report: Report) -> Fault:
 
 
 def meaning(name: str, status: int) -> tuple[str, MayHaveRun, bool]:
-    """What an error of this name, or of this status if the name says nothing, is: code, `may_have_run`, whether transient."""
+    """The code, `may_have_run` and transience of an error, by its name or, if that is unknown, by its status."""
     return _MEANT.get(name) or _by_status(status)
 
 
 def quotes_secrets(name: str) -> bool:
-    """Whether AWS' own text of an error may quote what was signed."""
+    """True if AWS' own text of an error may quote the signed request."""
     meant = _MEANT.get(name)
     return meant is not None and meant[0] == PERMISSION and name not in _FORBIDDEN
 
 
 def refused_text(name: str) -> str:
-    """What is told of credentials that were refused, in place of AWS' text."""
+    """The text about refused credentials, in place of AWS' text."""
     return _refused(name, {})
 
 

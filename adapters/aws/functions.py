@@ -1,12 +1,12 @@
-"""`aws:lambda`: functions on AWS Lambda. `mode` says how one is run.
+"""`aws:lambda`: functions on AWS Lambda. `mode` selects the way to invoke one.
 
-    request   it is waited for: the default
-    event     it is taken in, and answers by a completion trigger; see `completions`
-    durable   it is a durable function: taken in under our key, and asked after
+    request   the adapter waits for the response: the default
+    event     Lambda queues the event, and the result comes by a completion trigger; see `completions`
+    durable   a durable function: started under our key, and polled
 
-A function is told its idempotency key, its trace, and how to complete in the client context, under `custom`
-(`idempotency_key`, `traceparent`, `completion_token`, `callback_url`). AWS hands that to functions that are waited for
-only, so that one whose mode is `event` has the token in its parameters, and the key where `key_parameter` says.
+The client context has the idempotency key, the trace, and the means of completion for the function, under `custom`
+(`idempotency_key`, `traceparent`, `completion_token`, `callback_url`). AWS passes it on for the mode `request` only:
+for `event` the token is in the parameters, and the key in the one that `key_parameter` names.
 https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 """
 
@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 from ...actions import INVALID_REQUEST, LOST, NOT_FOUND
 from ...composer import CANCELLED, TIMEOUT, Failure
 from ..channel import JSON_TYPE, encoded
-from ..port import Ask, Done, Fault, Pending, Report
+from ..port import Done, Fault, HttpRequest, Pending, Report
 from ..reading import parsed
 from .completions import TOKEN
 from .faults import error_name
@@ -32,8 +32,7 @@ from .wire import OK, region_of, xray
 
 if TYPE_CHECKING:
     from ...actions import Remote
-    from ...composer import JSON
-    from ..port import Answer, Request, Response
+    from ..port import Answer, Receipt, Request, Response
     from .signing import Chain
     from .wire import Aws, Place
 
@@ -45,7 +44,7 @@ DURABLE = "durable"
 KINDS = {"request": "RequestResponse", "event": "Event", DURABLE: "Event"}
 LATEST = "$LATEST"
 RUNNING = ("RUNNING", "PAUSING", "PAUSED")
-SETTLE_MS = 30_000  # that something which was taken in may not be found yet
+SETTLE_MS = 30_000  # in which an accepted run may not be found yet
 ALREADY = "DurableExecutionAlreadyStartedException"
 
 
@@ -53,8 +52,8 @@ class LambdaAdapter:
     """Runs functions on AWS Lambda.
 
     Args:
-        aws: the way there.
-        chain: what this server itself runs with.
+        aws: the client of AWS.
+        chain: the server's own credentials.
     """
 
     cloud = "aws"
@@ -78,11 +77,11 @@ class LambdaAdapter:
         else:
             headers["X-Amz-Client-Context"] = _context(request)
             headers["X-Amz-Log-Type"] = "Tail" if mode == "request" else "None"
-        response = await self._asked(request, headers, body)
+        response = await self._invoke(request, headers, body)
         if isinstance(response, Fault):
             return response
         if mode == DURABLE:
-            return await self._begun(request, response)
+            return await self._accepted(request, response)
         if response.status == OK:
             return self._ended(response)
         if response.status == ACCEPTED:
@@ -90,22 +89,22 @@ class LambdaAdapter:
         return self._aws.refusal(response)
 
     def _ended(self, response: Response) -> Done | Fault:
-        """What a function that was waited for has answered: a failure is answered with 200, too."""
+        """The answer in a response to a waiting request. The status is 200 for failures, too."""
         report = report_of_run(response)
         if "x-amz-function-error" not in response.headers:
             return self._aws.ended(response.body, report)
         value = parsed(response.body) if response.body else None
         return function_fault(None if isinstance(value, Failure) else value, report)
 
-    async def _asked(
+    async def _invoke(
         self, request: Request, headers: dict[str, str], body: bytes
     ) -> Response | Fault:
         place = await self._place(request)
         if isinstance(place, Fault):
             return place
         path = f"{API}{quote(request.target.function, safe='')}/invocations{_query(request.target)}"
-        ask = Ask(method="POST", url=path, headers=headers, body=body)
-        return await self._aws.send(request, place, ask)
+        outgoing = HttpRequest(method="POST", url=path, headers=headers, body=body)
+        return await self._aws.send(request, place, outgoing)
 
     async def _place(self, request: Request) -> Place | Fault:
         target = request.target
@@ -114,7 +113,7 @@ class LambdaAdapter:
 
     async def check(self, request: Request) -> Fault | str:
         headers = {"X-Amz-Invocation-Type": "DryRun", "Content-Type": JSON_TYPE}
-        response = await self._asked(request, headers, b"{}")
+        response = await self._invoke(request, headers, b"{}")
         if isinstance(response, Fault):
             return response
         if response.status != CHECKED:
@@ -123,31 +122,31 @@ class LambdaAdapter:
 
     # --- durable functions -------------------------------------------------------------------
 
-    async def _begun(self, request: Request, response: Response) -> Answer:
+    async def _accepted(self, request: Request, response: Response) -> Answer:
         if response.status in (OK, ACCEPTED):
             execution = response.headers.get("x-amz-durable-execution-arn")
             if execution is None:
                 text = "the function is not durable: it was invoked as an event"
                 return Fault.saying(INVALID_REQUEST, text, "unknown")
-            return self._taken_in(execution)
-        if error_name(response) == ALREADY:  # under our key: it is this run
-            found = await self._started(request)
+            return self._pending(execution)
+        if error_name(response) == ALREADY:  # an execution under our key is this run
+            found = await self._find_started(request)
             if found is not None:
-                return found if isinstance(found, Fault) else self._taken_in(found)
+                return found if isinstance(found, Fault) else self._pending(found)
         return self._aws.refusal(response)
 
-    def _taken_in(self, execution: str) -> Pending:
-        ticket: dict[str, JSON] = {"execution": execution, "at": self._aws.now_ms}
-        return Pending(ticket, report=Report(execution))
+    def _pending(self, execution: str) -> Pending:
+        receipt: Receipt = {"execution": execution, "at": self._aws.now_ms}
+        return Pending(receipt, report=Report(execution))
 
-    async def _started(self, request: Request) -> str | Fault | None:
+    async def _find_started(self, request: Request) -> str | Fault | None:
         """The execution that was started under our key."""
         name = request.target.function
         query = urlencode(
             {"DurableExecutionName": name_of(request.key), **_qualified(request.target)}
         )
         path = f"functions/{quote(name, safe='')}/durable-executions?{query}"
-        response = await self._durable(request, Ask(method="GET", url=path))
+        response = await self._durable(request, HttpRequest(method="GET", url=path))
         if isinstance(response, Fault):
             return response
         if response.status != OK:
@@ -157,27 +156,29 @@ class LambdaAdapter:
         found = first.get("DurableExecutionArn") if isinstance(first, dict) else None
         return found if isinstance(found, str) else None
 
-    async def _durable(self, request: Request, ask: Ask) -> Response | Fault:
+    async def _durable(self, request: Request, outgoing: HttpRequest) -> Response | Fault:
         place = await self._place(request)
         if isinstance(place, Fault):
             return place
-        return await self._aws.send(request, place, replace(ask, url=DURABLE_API + ask.url))
+        return await self._aws.send(
+            request, place, replace(outgoing, url=DURABLE_API + outgoing.url)
+        )
 
-    async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
-        path = f"durable-executions/{quote(ticket['execution'], safe='')}"
+    async def poll(self, request: Request, receipt: Receipt) -> Answer:
+        path = f"durable-executions/{quote(receipt['execution'], safe='')}"
         looked = await self._durable(
-            request, Ask(method="GET", url=f"{path}?IncludeExecutionData=false")
+            request, HttpRequest(method="GET", url=f"{path}?IncludeExecutionData=false")
         )
         if isinstance(looked, Fault):
             return looked
-        report = Report(ticket["execution"])
+        report = Report(receipt["execution"])
         status = _object(looked).get("Status")
         if looked.status == OK and status in RUNNING:
-            return Pending(ticket, report=report)
+            return Pending(receipt, report=report)
         if looked.status != OK:
-            return self._unfound(self._aws.refusal(looked), ticket)
+            return self._unfound(self._aws.refusal(looked), receipt)
         whole = await self._durable(
-            request, Ask(method="GET", url=f"{path}?IncludeExecutionData=true")
+            request, HttpRequest(method="GET", url=f"{path}?IncludeExecutionData=true")
         )
         if isinstance(whole, Fault):
             return whole
@@ -188,17 +189,17 @@ class LambdaAdapter:
             return self._aws.ended(str(doc.get("Result") or "").encode(), report)
         return _unsuccessful(doc, report)
 
-    def _unfound(self, fault: Fault, ticket: dict[str, JSON]) -> Answer:
-        if fault.code == NOT_FOUND and self._aws.now_ms < ticket["at"] + SETTLE_MS:
-            return Pending(ticket, report=Report(ticket["execution"]))
+    def _unfound(self, fault: Fault, receipt: Receipt) -> Answer:
+        if fault.code == NOT_FOUND and self._aws.now_ms < receipt["at"] + SETTLE_MS:
+            return Pending(receipt, report=Report(receipt["execution"]))
         return fault
 
-    async def stop(self, request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        path = f"durable-executions/{quote(ticket['execution'], safe='')}/stop"
+    async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
+        path = f"durable-executions/{quote(receipt['execution'], safe='')}/stop"
         body = b'{"ErrorType":"Cancelled","ErrorMessage":"Nobody waits for it any more."}'
         headers = {"Content-Type": JSON_TYPE}
         response = await self._durable(
-            request, Ask(method="POST", url=path, headers=headers, body=body)
+            request, HttpRequest(method="POST", url=path, headers=headers, body=body)
         )
         if isinstance(response, Fault):
             return response
@@ -206,7 +207,7 @@ class LambdaAdapter:
 
 
 def name_of(key: str) -> str:
-    """What an execution is called: our key, or what stands for it if no name may be like it."""
+    """The name of an execution: our key, or its hash if names must not be like it."""
     if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", key):
         return key
     return hashlib.sha256(key.encode()).hexdigest()
@@ -218,7 +219,7 @@ def _mode(target: Remote) -> str:
 
 
 def _qualified(target: Remote) -> dict[str, str]:
-    """Which version or alias: durable functions must be asked for one."""
+    """The version or alias: durable functions need one."""
     given = target.option("qualifier")
     if given is not None:
         return {"Qualifier": given}
@@ -246,7 +247,7 @@ def _object(response: Response) -> dict[str, Any]:
 
 
 def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
-    """How a durable execution has ended that has not succeeded."""
+    """The failure of a durable execution."""
     status, error = doc.get("Status"), doc.get("Error")
     match status:
         case "FAILED":
@@ -264,7 +265,5 @@ def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
             text = "the durable execution was stopped"
             return Fault.saying(CANCELLED, text, "yes", report=report)
         case _:
-            text = (
-                f"the durable execution cannot be told any more: its status is {str(status)[:100]}"
-            )
+            text = f"the result of the durable execution is not available any more: its status is {str(status)[:100]}"
             return Fault.saying(LOST, text, "unknown", report=report)

@@ -1,7 +1,8 @@
-"""`aws:states`: state machines of AWS Step Functions, started under our key and asked after.
+"""`aws:states`: state machines of AWS Step Functions, started under our key and polled.
 
-Of the standard type, that is: AWS starts one of the same name and input only once. Those of the express type can be
-neither named nor asked after. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+The type must be standard: AWS starts an execution of the same name and input only once. Executions of express
+machines have no unique names and cannot be polled.
+https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...actions import BAD_RESPONSE, INVALID_REQUEST, NOT_FOUND
 from ...composer import APPLICATION_ERROR, CANCELLED, TIMEOUT
 from ..channel import encoded
-from ..port import Fault, Pending, Report, told
+from ..port import Fault, Pending, Report, error_document
 from ..reading import parsed
 from .faults import error_name
 from .functions import SETTLE_MS, name_of
@@ -21,7 +22,7 @@ from .wire import Place, region_of, xray
 if TYPE_CHECKING:
     from ...actions import Remote
     from ...composer import JSON
-    from ..port import Answer, Request, Response
+    from ..port import Answer, Receipt, Request, Response
     from .signing import Chain
     from .wire import Aws
 
@@ -29,15 +30,15 @@ SERVICE, TARGET = "stepfunctions", "AWSStepFunctions."
 MAX_BYTES = 262_144
 RUNNING = ("RUNNING", "PENDING_REDRIVE")
 ALREADY = "ExecutionAlreadyExists"
-EXPRESS = "it is of the express type, which cannot be asked after: use the standard type"
+EXPRESS = "the state machine is of the express type, which cannot be polled: use the standard type"
 
 
 class StatesAdapter:
     """Runs state machines.
 
     Args:
-        aws: the way there.
-        chain: what this server itself runs with.
+        aws: the client of AWS.
+        chain: the server's own credentials.
     """
 
     cloud = "aws"
@@ -65,44 +66,46 @@ class StatesAdapter:
         if not isinstance(started, dict):
             if error_name(started) != ALREADY:
                 return self._aws.refusal(started)
-            return await self._started(request, _execution(request.target.function, name), started)
+            return await self._find_started(
+                request, _execution(request.target.function, name), started
+            )
         execution = str(started.get("executionArn"))
         if ":express:" in execution:
             return Fault.saying(INVALID_REQUEST, EXPRESS, "yes")
-        return self._taken_in(execution)
+        return self._pending(execution)
 
-    def _taken_in(self, execution: str) -> Pending:
-        ticket: dict[str, JSON] = {"execution": execution, "at": self._aws.now_ms}
-        return Pending(ticket, report=Report(execution))
+    def _pending(self, execution: str) -> Pending:
+        receipt: Receipt = {"execution": execution, "at": self._aws.now_ms}
+        return Pending(receipt, report=Report(execution))
 
-    async def _started(self, request: Request, execution: str, refused: Response) -> Answer:
-        """What has ended under our key is this run, if it had the same input."""
+    async def _find_started(self, request: Request, execution: str, refused: Response) -> Answer:
+        """Handles a name that is in use: an ended execution with the same input is this run."""
         found = await self._call(request, "DescribeExecution", {"executionArn": execution})
         if isinstance(found, Fault):
             return found
         given = found.get("input") if isinstance(found, dict) else None
         if isinstance(given, str) and parsed(given.encode()) == request.params:
-            return self._taken_in(execution)
+            return self._pending(execution)
         return self._aws.refusal(refused)
 
-    async def poll(self, request: Request, ticket: dict[str, JSON]) -> Answer:
-        execution = ticket["execution"]
+    async def poll(self, request: Request, receipt: Receipt) -> Answer:
+        execution = receipt["execution"]
         found = await self._call(request, "DescribeExecution", {"executionArn": execution})
         if isinstance(found, Fault):
             return found
         report = Report(execution)
         if not isinstance(found, dict):
             fault = self._aws.refusal(found)
-            fresh = self._aws.now_ms < ticket["at"] + SETTLE_MS
-            return Pending(ticket, report=report) if fault.code == NOT_FOUND and fresh else fault
+            fresh = self._aws.now_ms < receipt["at"] + SETTLE_MS
+            return Pending(receipt, report=report) if fault.code == NOT_FOUND and fresh else fault
         if found.get("status") in RUNNING:
-            return Pending(ticket, report=report)
+            return Pending(receipt, report=report)
         if found.get("status") == "SUCCEEDED":
             return self._aws.ended(str(found.get("output") or "").encode(), report)
         return _unsuccessful(found, report)
 
-    async def stop(self, request: Request, ticket: dict[str, JSON]) -> Fault | None:
-        asked = {"executionArn": ticket["execution"], "error": CANCELLED}
+    async def stop(self, request: Request, receipt: Receipt) -> Fault | None:
+        asked = {"executionArn": receipt["execution"], "error": CANCELLED}
         stopped = await self._call(request, "StopExecution", asked)
         if isinstance(stopped, Fault):
             return stopped
@@ -134,12 +137,14 @@ def _execution(machine: str, name: str) -> str:
 
 
 def _unsuccessful(doc: dict[str, Any], report: Report) -> Fault:
-    """How an execution has ended that has not succeeded."""
+    """The failure of an execution."""
     status = str(doc.get("status"))[:100]
     match status:
         case "FAILED":
             code, cause = doc.get("error"), doc.get("cause")
-            error = told(str(code or APPLICATION_ERROR), str(cause or "the execution has failed"))
+            error = error_document(
+                str(code or APPLICATION_ERROR), str(cause or "the execution has failed")
+            )
             return Fault(APPLICATION_ERROR, error, "yes", report=report)
         case "TIMED_OUT":
             text = "the execution took longer than it may"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 MODEL = "service-2"
 KEPT = 16  # services whose models are remembered: the largest takes some 30 MB
 
-# Where botocore keeps a service whose name in a Resource is another; hyphens apart.
+# botocore's names of services that a Resource names otherwise, apart from hyphens.
 _SERVICES = {
     "applicationdiscovery": "discovery", "cloudwatchlogs": "logs", "cognitoidentityprovider": "cognito-idp",
     "costandusagereport": "cur", "costexplorer": "ce", "databasemigration": "dms", "directory": "ds",
@@ -35,14 +35,14 @@ class Operation(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What AWS' library for Java calls the service: `DynamoDb`, `CloudWatchLogs`."""
+        """The service's name in AWS' library for Java: `DynamoDb`, `CloudWatchLogs`."""
         return "".join(as_java(cased(word)) for word in str(self.service.service_id).split())
 
 
 def operation(service: str, name: str) -> Operation | None:
-    """The operation that `aws-sdk:service:name` asks for; None when AWS has none, or botocore is not here.
+    """The operation of `aws-sdk:service:name`; None if AWS has none, or botocore is not installed.
 
-    What has not been asked for lately is read from files: some tens of milliseconds.
+    An operation that was not used lately is read from files, in some tens of milliseconds.
     """
     found = place(service)
     if found is None or name not in _names(found):
@@ -52,19 +52,19 @@ def operation(service: str, name: str) -> Operation | None:
 
 
 def place(service: str) -> str | None:
-    """Where botocore keeps a service; None when there is none."""
+    """The folder in which botocore keeps a service; None if there is none."""
     return _places().get(service.replace("-", ""))
 
 
 def known(service: str, name: str) -> bool:
-    """Whether there is this operation. A service's are read from a file once."""
+    """True if the operation exists. The operations of a service are read from a file once."""
     found = place(service)
     return found is not None and name in _names(found)
 
 
 @cache
 def _places() -> dict[str, str]:
-    """Where botocore keeps services, by their names without hyphens; nothing when it is not here."""
+    """The folders of botocore's services, by their names without hyphens; empty without botocore."""
     loader = _loader()
     if loader is None:
         return {}
@@ -74,7 +74,7 @@ def _places() -> dict[str, str]:
 
 @cache
 def _names(place: str) -> dict[str, str]:
-    """The operations of a service, by their names in state machines: as the API has them, or the library for Java."""
+    """The operations of a service by their names in state machines: those of the API, or of the library for Java."""
     names = _model(place).operation_names
     return {
         spelled[0].lower() + spelled[1:]: name
@@ -84,7 +84,7 @@ def _names(place: str) -> dict[str, str]:
 
 
 def _model(place: str) -> Any:
-    with _loading:  # in whatever thread: that of whoever deploys, or of whoever asks
+    with _loading:  # called on any thread, for deployments and for requests
         return _loaded(place)
 
 
@@ -96,7 +96,7 @@ def _loaded(place: str) -> Any:
 
 
 def _loader() -> Any:
-    """What reads models; it keeps none, so that what is not asked for any more is forgotten."""
+    """Reads models. It caches none, so that models that are not used any more are freed."""
     try:
         from botocore.loaders import Loader  # noqa: PLC0415  it need not be installed
     except ImportError:
@@ -105,12 +105,12 @@ def _loader() -> Any:
 
 
 def cased(name: str) -> str:
-    """A member's name as state machines have it: it begins with a capital letter."""
+    """A member's name in state machines: it begins with a capital letter."""
     return name[:1].upper() + name[1:]
 
 
 def as_java(name: str) -> str:
-    """The same as AWS' library for Java has it: `DbInstances` for `DBInstances`."""
+    """A member's name in AWS' library for Java: `DbInstances` for `DBInstances`."""
     made = []
     for at, letter in enumerate(name):
         inside = at and name[at - 1].isupper() and not name[at + 1 : at + 2].islower()

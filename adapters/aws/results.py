@@ -1,4 +1,4 @@
-"""What Lambda tells of a run: its function's error, and the end of its log.
+"""Reads Lambda's responses: a function's error, and the end of its log.
 
 https://docs.aws.amazon.com/lambda/latest/dg/python-exceptions.html
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import BAD_RESPONSE, CRASHED, PAYLOAD_TOO_LARGE
 from ...composer import APPLICATION_ERROR, TIMEOUT
-from ..port import NOTHING_TOLD, Fault, Report, told
+from ..port import NOTHING_TOLD, Fault, Report, error_document
 
 if TYPE_CHECKING:
     from ...actions import MayHaveRun
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 TIMED_OUT = "Task timed out after"
 MAX_MESSAGE, MAX_STACK = 10_000, 100  # characters, lines
-MAX_MS = 1e12  # more than any run takes
+MAX_MS = 1e12  # longer than any run
 _PLATFORM = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ", "INIT_START ")
 _FIGURE = re.compile(
     r"(?:^|\t)(Duration|Billed Duration|Init Duration|Restore Duration|Memory Size): "
     r"(\d{1,12}(?:\.\d+)?) (?:ms|MB)"
 )
 
-# What Lambda itself calls errors: code, whether the handler ran. Others of `Runtime.` are crashes.
+# Lambda's own errors: code, `may_have_run`. Others of `Runtime.` are crashes.
 _OWN: dict[str, tuple[str, MayHaveRun]] = {
     "Sandbox.Timedout": (TIMEOUT, "unknown"),
     "Function.ResponseSizeTooLarge": (PAYLOAD_TOO_LARGE, "unknown"),
@@ -43,20 +43,22 @@ _CRASHES = ("Runtime.", "Sandbox.", "Extension.")
 
 
 def function_fault(payload: JSON, report: Report = NOTHING_TOLD) -> Fault:
-    """A function's error, or that it could not end. The error's own type is its `code`."""
+    """The Fault of a function's error, or of its crash. The error's own type is its `code`."""
     doc = payload if isinstance(payload, dict) else {}
     kind, said = doc.get("errorType"), doc.get("errorMessage")
     kind = kind if isinstance(kind, str) else ""
     said = said if isinstance(said, str) else ""
     code, may_have_run = _meant(kind, said)
     if code != APPLICATION_ERROR:
-        error = told(code, said[:MAX_MESSAGE] or kind)
+        error = error_document(code, said[:MAX_MESSAGE] or kind)
         return Fault(
             code, {**error, "name": kind or code}, may_have_run, None, code == TIMEOUT, report
         )
     if not (kind or said):
-        return Fault(code, payload if payload is not None else told(code, ""), "yes", report=report)
-    error = told(kind or code, said[:MAX_MESSAGE])
+        return Fault(
+            code, payload if payload is not None else error_document(code, ""), "yes", report=report
+        )
+    error = error_document(kind or code, said[:MAX_MESSAGE])
     stack = doc.get("stackTrace") or doc.get("trace")
     if isinstance(stack, list):
         error["stack"] = [str(line)[:MAX_MESSAGE] for line in stack[:MAX_STACK]]
@@ -76,7 +78,7 @@ def _meant(kind: str, said: str) -> tuple[str, MayHaveRun]:
 
 
 def report_of_run(response: Response) -> Report:
-    """What headers tell of a run: its id, and the last 4 KB of its log, which end in what it cost."""
+    """The report in a response's headers: the id, and the last 4 KB of the log, which end in the cost."""
     request = response.headers.get("x-amzn-requestid")
     try:
         tail = base64.b64decode(response.headers.get("x-amz-log-result", ""), validate=True)
@@ -102,7 +104,7 @@ def report_of_run(response: Response) -> Report:
 
 
 def _figures(line: str) -> dict[str, float] | None:
-    """What a line reports, as text or as JSON; {} for another of the platform's, None for the function's."""
+    """The figures in a line of REPORT, as text or as JSON; {} for another line of Lambda's, None for the function's."""
     if line.startswith("REPORT RequestId: "):
         return {name: float(text) for name, text in _FIGURE.findall(line)}
     if not line.startswith("{"):

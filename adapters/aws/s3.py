@@ -1,4 +1,4 @@
-"""S3, and what speaks as it does: objects are read, listed and written with signed requests.
+"""S3 and S3-compatible hosts: objects are read, listed and written with signed requests.
 
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 Buckets are named in the path, which every S3-compatible host understands.
@@ -23,7 +23,7 @@ from ...actions import (
     Retrying,
 )
 from ..objects import MAX_PAGE, ObjectEntry, ObjectPart, Page
-from ..port import Ask, Fault
+from ..port import Fault, HttpRequest
 from ..reading import MAX_SHOWN
 from .wire import Place
 
@@ -37,34 +37,40 @@ SERVICE = "s3"
 OK = range(200, 300)
 NO_RANGE = 416
 SERVER_ERRORS = 500
-NO_REGION = "us-east-1"  # what a host that is no AWS is signed for, when nothing says another
+NO_REGION = "us-east-1"  # the region in signatures for hosts other than AWS, if none is set
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 _REGION = re.compile(r"[a-z0-9-]{1,40}")
 _RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 _STATUSES = {401: PERMISSION, 403: PERMISSION, 404: NOT_FOUND, 429: THROTTLED}
 _BUSY = ("SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout")
-_QUOTES_SECRETS = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidToken")  # in what it says
+_QUOTES_SECRETS = (
+    "SignatureDoesNotMatch",
+    "InvalidAccessKeyId",
+    "InvalidToken",
+)  # codes whose messages quote secrets
 
 
 class S3Objects:
     """Objects on S3. `Objects`, for one run.
 
     Args:
-        aws: the way there.
-        request: who asks, and by when.
-        url: of a host that speaks as S3 does; "" for AWS.
+        aws: the client of AWS.
+        request: has the credentials and the deadline.
+        url: of an S3-compatible host; "" for AWS.
     """
 
     def __init__(self, aws: Aws, request: Request, url: str = "") -> None:
         self._aws, self._request, self._url = aws, request, url.rstrip("/")
-        self._regions: dict[str, str] = {}  # of buckets, where they are not the operator's own
+        self._regions: dict[str, str] = {}  # of buckets outside of the operator's own region
 
     async def read(
         self, bucket: str, key: str, version: str | None, span: tuple[int, int], etag: str
     ) -> ObjectPart | Fault:
         headers = {"Range": f"bytes={span[0]}-{span[1] - 1}"} | ({"If-Match": etag} if etag else {})
         query = {"versionId": version} if version else {}
-        answer = await self._asked(bucket, key, query, Ask(method="GET", url="", headers=headers))
+        answer = await self._send(
+            bucket, key, query, HttpRequest(method="GET", url="", headers=headers)
+        )
         if isinstance(answer, Fault):
             return answer
         told = _RANGE.fullmatch(answer.headers.get("content-range", ""))
@@ -78,50 +84,50 @@ class S3Objects:
         count = str(max(1, min(most, MAX_PAGE)))
         query = {"list-type": "2", "encoding-type": "url", "prefix": prefix, "max-keys": count}
         query |= {"continuation-token": after} if after else {}
-        answer = await self._asked(bucket, "", query, Ask(method="GET", url=""))
+        answer = await self._send(bucket, "", query, HttpRequest(method="GET", url=""))
         if isinstance(answer, Fault):
             return answer
         try:
             return _page(answer.body)
         except (ET.ParseError, ValueError, TypeError, OverflowError):
-            text = "S3 answers with what is no list of objects"
+            text = "the response of S3 is not a list of objects"
             return Fault.saying(BAD_RESPONSE, text, "unknown")
 
     async def write(self, bucket: str, key: str, body: bytes) -> Fault | None:
         headers = {"Content-Type": "application/json"}
-        ask = Ask(method="PUT", url="", headers=headers, body=body)
-        answer = await self._asked(bucket, key, {}, ask)
+        outgoing = HttpRequest(method="PUT", url="", headers=headers, body=body)
+        answer = await self._send(bucket, key, {}, outgoing)
         return answer if isinstance(answer, Fault) else None
 
-    # --- asking ------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------
 
-    async def _asked(
-        self, bucket: str, key: str, query: dict[str, str], ask: Ask
+    async def _send(
+        self, bucket: str, key: str, query: dict[str, str], outgoing: HttpRequest
     ) -> Response | Fault:
-        """Asks, again where that may help: all that is asked for here may be asked for twice."""
+        """Sends a request, and retries it if that may help: no request here does harm twice."""
         lost = any(part in (".", "..") for part in key.split("/"))  # clients resolve those
         if lost or not _BUCKET.fullmatch(bucket) or not (key or "list-type" in query):
             text = f"S3 has no object '{key:.100}' in a bucket '{bucket:.100}'"
             return Fault.saying(INVALID_REQUEST, text, "no")
         path = f"/{bucket}/{quote(key, safe='/~')}"
-        # What is signed is the query in order, and spaces in it as percent signs have them.
+        # The signature needs the query in order, with spaces as %20.
         named = urlencode(sorted(query.items()), quote_via=quote, safe="~")
-        ask = replace(ask, url=f"{path}?{named}" if named else path)
+        outgoing = replace(outgoing, url=f"{path}?{named}" if named else path)
         return await self._aws.repeated(
             self._request,
-            lambda: self._once(bucket, ask),
+            lambda: self._once(bucket, outgoing),
             Retrying(),
-            f"{self._request.key}/{ask.url}",
+            f"{self._request.key}/{outgoing.url}",
             repeatable=True,
         )
 
-    async def _once(self, bucket: str, ask: Ask) -> Response | Fault:
-        """Asks where the bucket is, which S3 says to whoever asks elsewhere."""
+    async def _once(self, bucket: str, outgoing: HttpRequest) -> Response | Fault:
+        """Sends a request to the bucket's region. S3 names the region if another one is asked."""
         while True:
             place = await self._place(bucket)
             if isinstance(place, Fault):
                 return place
-            answer = await self._aws.send(self._request, place, ask)
+            answer = await self._aws.send(self._request, place, outgoing)
             if isinstance(answer, Fault) or answer.status in OK or answer.status == NO_RANGE:
                 return answer
             region = answer.headers.get("x-amz-bucket-region", place.region)
@@ -137,7 +143,7 @@ class S3Objects:
 
 
 def refusal(response: Response) -> Fault:
-    """What a response that is no success says: S3's own message, where that is no secret."""
+    """The Fault of an unsuccessful response: with S3's own message if that is no secret."""
     code, message = (_member(response.body, name) for name in ("Code", "Message"))
     named = f", Error Code: {code}" if code else ""
     told = f"(Service: S3, Status Code: {response.status}{named})"
@@ -152,16 +158,16 @@ def refusal(response: Response) -> Fault:
 
 
 def _member(body: bytes, name: str) -> str:
-    """A member of an error, which is some lines of XML; "" when it is none."""
+    """A member of an error, which is some lines of XML; "" if there is none."""
     found = re.search(rf"<{name}>([^<]*)</{name}>".encode(), body[: 16 * MAX_SHOWN])
     return found[1][:MAX_SHOWN].decode(errors="replace").strip() if found else ""
 
 
 def _page(body: bytes) -> Page:
-    """What ListObjectsV2 answers.
+    """Reads the response of ListObjectsV2.
 
     Raises:
-        ParseError, ValueError, TypeError: when it is no such answer.
+        ParseError, ValueError, TypeError: it is not such a response.
     """
     if b"<!" in body:  # a document type: S3 sends none, and entities could be anything
         raise ValueError(body[:MAX_SHOWN])

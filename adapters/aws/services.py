@@ -1,4 +1,4 @@
-"""Any operation of any of AWS' services: botocore writes the request and reads the answer, `wire` carries both.
+"""Any operation of any service of AWS: botocore writes the request and reads the response, `wire` sends it.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
 """
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from ...actions import BAD_RESPONSE, Retrying
 from ...composer import Error, frozen
-from ..port import Ask, Fault, told
+from ..port import Fault, HttpRequest, error_document
 from ..reading import retry_after_ms
 from .faults import meaning, quotes_secrets, refused_text
 from .signing import S3
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .values import Naming
     from .wire import Aws
 
-ERRORS = 300  # statuses of answers that are no success
-SDKS_OWN = ("user-agent", "expect", "content-length")  # headers that say nothing to the service
+ERRORS = 300  # statuses from here on are unsuccessful
+SDKS_OWN = ("user-agent", "expect", "content-length")  # headers without meaning for the service
 THREADS = 4
 CLIENTS = 8  # of services that are remembered: each takes some 17 MB
 AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
@@ -42,12 +42,12 @@ ENCODED = (
 
 
 class ParameterError(Error):
-    """Parameters that an operation has not, or not so; the text names them."""
+    """The parameters do not fit an operation. The text names them."""
 
 
 @frozen
 class Answer:
-    """What a service has answered: `value` as its model has it, and what came with it."""
+    """A service's response: `value` in the shape of its model, and metadata."""
 
     value: dict[str, JSON]
     status: int
@@ -57,9 +57,9 @@ class Answer:
 
 @frozen
 class Refused:
-    """How a service has refused: its error's code, and the name of the model's error if it has one.
+    """A service's error: its code, and the name of the model's error if it has one.
 
-    It is `transient` when asking again later may help.
+    `transient` is True if a retry may help later.
     """
 
     code: str
@@ -70,8 +70,8 @@ class Refused:
     transient: bool
 
 
-class _Prepared(Exception):  # noqa: N818  it is no error: it leads out of botocore
-    """A request that botocore would send now."""
+class _Prepared(Exception):  # noqa: N818  it is not an error: it leads out of botocore
+    """Stops botocore at the request that it would send."""
 
     def __init__(self, request: Any) -> None:
         super().__init__()
@@ -79,26 +79,26 @@ class _Prepared(Exception):  # noqa: N818  it is no error: it leads out of botoc
 
 
 class _Written(NamedTuple):
-    """A request as botocore has written it, by which of its clients, and what that keeps of it."""
+    """A request that botocore has written, the client that wrote it, and the client's context of it."""
 
     place: Place
-    ask: Ask
+    outgoing: HttpRequest
     client: Any
     context: dict[str, Any]
 
 
 class _Received(NamedTuple):
-    """A response as handlers of botocore's look at it."""
+    """A response in the form for botocore's handlers."""
 
     status_code: int
     content: bytes
 
 
 class AwsServices:
-    """Asks services.
+    """Calls services.
 
     Args:
-        aws: the way there.
+        aws: the client of AWS.
     """
 
     def __init__(self, aws: Aws) -> None:
@@ -107,22 +107,22 @@ class AwsServices:
         self._making = threading.Lock()
         self._threads = ThreadPoolExecutor(
             THREADS, "aws-services"
-        )  # not those that all else waits for
+        )  # not the threads that all other code uses
 
     async def call(
         self, request: Request, operation: Operation, params: JSON, named: Naming
     ) -> Answer | Refused | Fault:
-        """Asks for an operation, again where that does no harm.
+        """Calls an operation, and retries it if that does no harm.
 
         Args:
-            request: who asks, by when, and under which key.
-            operation: what is asked for.
-            params: as a state machine has them.
-            named: spells the members of the answer.
+            request: has the credentials, the deadline and the key.
+            operation: the operation.
+            params: in the form of state machines.
+            named: spells the members of the response.
 
         Raises:
-            ParameterError: when the operation has no such parameters.
-            RegionError: when nothing says which region is meant.
+            ParameterError: the operation has no such parameters.
+            RegionError: the region is not set.
         """
         loop = asyncio.get_running_loop()
         written = await loop.run_in_executor(
@@ -133,7 +133,7 @@ class AwsServices:
         async def once() -> Answer | Fault:
             nonlocal refused
             refused = None
-            response = await self._aws.send(request, written.place, written.ask)
+            response = await self._aws.send(request, written.place, written.outgoing)
             if isinstance(response, Fault):
                 return response
             found = await loop.run_in_executor(
@@ -143,7 +143,9 @@ class AwsServices:
                 refused = found
                 code, may_have_run, transient = meaning(found.code, found.status)
                 wait_ms = retry_after_ms(response, self._aws.now_ms)
-                return Fault(code, told(code, found.message), may_have_run, wait_ms, transient)
+                return Fault(
+                    code, error_document(code, found.message), may_have_run, wait_ms, transient
+                )
             return found
 
         seed = f"{request.key}/{operation.model.name}"
@@ -158,13 +160,13 @@ class AwsServices:
         try:
             client._make_api_call(model.name, given(model.input_shape, params, key))  # noqa: SLF001  a method's name may be a parameter's
         except _Prepared as prepared:
-            return _asked(client, prepared.request)
+            return _unsigned(client, prepared.request)
         except Exception as error:  # noqa: BLE001  the boundary to an SDK
             raise ParameterError(str(error)) from None
         raise AssertionError(operation)  # pragma: no cover  botocore has sent it by itself
 
     def _client(self, place: str) -> Any:
-        """A client of a service. Keys that are given keep it from asking its chain; none is used."""
+        """A client of a service. Given keys keep it from asking its chain; none of them is used."""
         from botocore.config import Config  # noqa: PLC0415  an optional dependency
         from botocore.handlers import base64_encode_user_data  # noqa: PLC0415
         from botocore.session import Session  # noqa: PLC0415
@@ -199,11 +201,11 @@ def _lead_out(request: Any, **_about: Any) -> None:
     raise _Prepared(request)
 
 
-def _asked(client: Any, request: Any) -> _Written:
-    """What botocore would send, and where to; it is not signed yet.
+def _unsigned(client: Any, request: Any) -> _Written:
+    """Botocore's request and its address. It is not signed yet.
 
     Raises:
-        ParameterError: when it would be more than one signed request.
+        ParameterError: the operation needs more than one signed request.
     """
     signing = request.context.get("signing", {})
     prepared = request.prepare()
@@ -222,17 +224,19 @@ def _asked(client: Any, request: Any) -> _Written:
         for name, text in prepared.headers.items()
     }
     if "transfer-encoding" in headers:
-        raise ParameterError("ChecksumAlgorithm is not done here: give the checksum itself")
+        raise ParameterError("ChecksumAlgorithm is not supported: give the checksum itself")
     if b"X-Amz-Credential%3Dnone" in body or b"X-Amz-Credential=none" in body:
-        raise ParameterError("what goes from one region to another is not done here")
+        raise ParameterError("an operation between two regions is not supported")
     kept = {name: text for name, text in headers.items() if name not in SDKS_OWN}
     url = parts._replace(scheme="", netloc="").geturl()
-    ask = Ask(method=prepared.method, url=url, headers={"accept": "*/*", **kept}, body=body)
-    return _Written(place, ask, client, request.context)
+    outgoing = HttpRequest(
+        method=prepared.method, url=url, headers={"accept": "*/*", **kept}, body=body
+    )
+    return _Written(place, outgoing, client, request.context)
 
 
 def _host(client: Any, host: str) -> str:
-    """Where a request goes. Some of AWS' operations put a word before the host: not where it is another's."""
+    """The host of a request. Some operations add a word before AWS' host, but not before another host."""
     own = urlsplit(client.meta.endpoint_url).netloc
     others = not own.endswith(AWS_HOSTS)
     return own if others and host.endswith(f".{own}") else host
@@ -241,11 +245,11 @@ def _host(client: Any, host: str) -> str:
 def _read(
     operation: Operation, response: Response, named: Naming, written: _Written
 ) -> Answer | Refused | Fault:
-    """What a response says; it may take some time."""
+    """Reads a response. It may take some time."""
     try:
         status, doc = _parsed(operation, response, written)
     except Exception as error:  # noqa: BLE001  the boundary to an SDK
-        text = f"the answer is not as botocore's model has it ({type(error).__name__})"
+        text = f"the response does not fit botocore's model ({type(error).__name__})"
         return Fault.saying(BAD_RESPONSE, text, "unknown")
     id = doc.get("ResponseMetadata", {}).get("RequestId")
     request = str(id or response.headers.get("x-amzn-requestid", ""))
@@ -273,7 +277,7 @@ def _refused(operation: Operation, status: int, error: dict[str, Any], request: 
 def _parsed(
     operation: Operation, response: Response, written: _Written
 ) -> tuple[int, dict[str, Any]]:
-    """A response as botocore reads it; its status is another where S3 tells of an error in a success."""
+    """A response as botocore reads it; its status changes if S3 reports an error in a success."""
     from botocore.awsrequest import HeadersDict  # noqa: PLC0415  an optional dependency
     from botocore.parsers import create_parser  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
-"""Who asks AWS: keys of a secret, or of botocore's usual chain; and signatures made with them.
+"""Credentials for AWS: keys of a secret, or of botocore's default chain; and signatures made with them.
 
-botocore does what it knows best: its chain of credentials (environment, profiles, SSO, roles, containers, instances),
-where a service's endpoint is, and signatures (SigV4). It blocks, so that it is asked in a thread, and only for what
-has to be asked: keys are kept until shortly before they expire.
+botocore provides its chain of credentials (environment, profiles, SSO, roles, containers, instances),
+the endpoints of services, and signatures (SigV4). It blocks, so it is called on a thread, and seldom: keys are kept
+until shortly before they expire.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from ..port import Fault
 
 if TYPE_CHECKING:
     from ...actions import Clock
-    from ..port import Ask
+    from ..port import HttpRequest
 
-AGAIN_MS = 30_000  # the chain is not asked more often, whatever becomes of what it gives
+AGAIN_MS = 30_000  # the chain is not called more often, even if its keys are refused
 SIGNED = ("X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256", "Authorization")
 S3 = "s3"  # signs paths as they are, and the body's hash
 
-# At DEBUG it writes down keys, tokens, and what is signed; at INFO where it looks for them.
+# At DEBUG it logs keys, tokens and signed requests; at INFO the places of keys.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
 @runtime_checkable
 class KeySource(Protocol):
-    """Where keys come from."""
+    """A source of keys."""
 
     async def keys(self) -> AwsKeys:
-        """Keys to sign with now.
+        """Keys for signatures made now.
 
         Raises:
-            CredentialsError: when there are none.
+            CredentialsError: there are none.
         """
 
 
 class Chain:
-    """What this server itself runs with, by botocore's usual chain. An `Authorizer` for AWS only.
+    """The server's own credentials, by botocore's default chain. An `Authorizer` for AWS only.
 
     Args:
         clock: the time.
@@ -49,13 +49,13 @@ class Chain:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._credentials: Any = None  # botocore's, which get themselves anew
+        self._credentials: Any = None  # botocore's, which renew themselves
         self._keys: AwsKeys | None = None
         self._asked_ms = 0
         self._asking = asyncio.Lock()
 
     async def keys(self) -> AwsKeys:
-        """The keys of the chain: asked for once for all who wait, and again before they expire."""
+        """The keys of the chain: fetched once for all who wait, and again before they expire."""
         async with self._asking:
             known, now_ms = self._keys, self._clock.now_ms()
             if known is not None and (not self._due() or now_ms < self._asked_ms + AGAIN_MS):
@@ -69,12 +69,12 @@ class Chain:
             return self._keys or known  # type: ignore[return-value]
 
     def _due(self, *left_s: int) -> bool:
-        """Whether keys must be had anew: in so many seconds, or as early as botocore likes."""
+        """True if keys must be renewed: some seconds before they expire, or as early as botocore recommends."""
         due = getattr(self._credentials, "refresh_needed", None)
         return due is not None and bool(due(*left_s))
 
     async def _threaded(self) -> AwsKeys:
-        """Asks the chain. What it raises may show what it was given, so only the kind of it is told."""
+        """Calls the chain. An error's text may hold credentials, so only the type of the error is shown."""
         try:
             return await asyncio.to_thread(self._ask)
         except Exception as error:  # noqa: BLE001  the boundary to an SDK
@@ -95,12 +95,12 @@ class Chain:
         found = self._credentials.get_frozen_credentials()
         return AwsKeys(found.access_key, found.secret_key, found.token)
 
-    async def headers(self, _ask: Ask, _now_ms: int) -> dict[str, str]:
-        text = "what this server runs with at AWS is no credential for other clouds"
+    async def headers(self, _ask: HttpRequest, _now_ms: int) -> dict[str, str]:
+        text = "this server's AWS credentials are not valid for other clouds"
         raise CredentialsError(Fault.saying(PERMISSION, text, "no"))
 
     def refused(self) -> bool:
-        """They are looked up from the beginning, unless that was only just done."""
+        """Looks the keys up from the beginning, unless that was done a moment ago."""
         if self._clock.now_ms() < self._asked_ms + AGAIN_MS:
             return False
         self._credentials = self._keys = None
@@ -115,14 +115,16 @@ class Signer:
     service: str
     region: str
 
-    async def headers(self, ask: Ask, _now_ms: int) -> dict[str, str]:
+    async def headers(self, outgoing: HttpRequest, _now_ms: int) -> dict[str, str]:
         from botocore.auth import S3SigV4Auth, SigV4Auth  # noqa: PLC0415  an optional dependency
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
         from botocore.credentials import Credentials  # noqa: PLC0415
 
         keys = self.keys
         credentials = Credentials(keys.access_key, keys.secret_key, keys.session_token)
-        request = AWSRequest(method=ask.method, url=ask.url, headers=ask.headers, data=ask.body)
+        request = AWSRequest(
+            method=outgoing.method, url=outgoing.url, headers=outgoing.headers, data=outgoing.body
+        )
         scheme = S3SigV4Auth if self.service == S3 else SigV4Auth
         scheme(credentials, self.service, self.region).add_auth(request)
         return {name: request.headers[name] for name in SIGNED if name in request.headers}

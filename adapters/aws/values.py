@@ -1,7 +1,7 @@
-"""What state machines give AWS' services and are answered, and what botocore's models have for it.
+"""Converts the values of state machines to the parameters of AWS' services, and responses back.
 
-Names of members begin with a capital letter in a state machine, whatever they do in the API. JSON text may be given as the
-value that it is the text of; bytes are text, in base64 where they are no UTF-8; instants are ISO 8601's.
+Names of members begin with a capital letter in a state machine, regardless of the API. JSON text may be given as its
+value; bytes are text, in base64 if they are not UTF-8; instants are in ISO 8601.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Naming: TypeAlias = Callable[[str], str]
 
 
 def given(shape: Any, value: dict[str, JSON], key: str) -> dict[str, Any]:
-    """Parameters as botocore takes them; a member that makes asking twice do no harm is derived from `key`."""
+    """Parameters as botocore takes them; a member that makes a repetition harmless is derived from `key`."""
     if shape is None:
         return {}
     params: dict[str, Any] = _given(shape, value)
@@ -61,7 +61,7 @@ def _given(shape: Any, value: JSON) -> Any:
 
 
 def _spellings(shape: Any) -> dict[str, str]:
-    """All that a member may be called, and what the model calls it."""
+    """The allowed names of a member, and its name in the model."""
     return {
         spelling: name
         for name in shape.members
@@ -70,7 +70,7 @@ def _spellings(shape: Any) -> dict[str, str]:
 
 
 def answered(shape: Any, value: Any, named: Naming) -> JSON:
-    """What botocore has read, as a state machine sees it."""
+    """Botocore's response in the form of state machines."""
     if isinstance(value, BytesIO):
         return _text(value.getvalue())
     if isinstance(value, bytes):

@@ -1,14 +1,14 @@
-"""The way to AWS' services: signed requests over the guarded HTTP client, not over an SDK's own.
+"""The client of AWS' services: sends signed requests over the guarded HTTP client, not over an SDK's own.
 
-botocore gives credentials, endpoints and signatures (`signing`); the requests go out as those to every other
-cloud do. So a function that runs for a quarter of an hour holds a socket and no thread; deadlines, cuts and whether
-something ran are judged in one place; and there is one policy of asking again, ours: SDKs ask again by themselves, after
-a read timeout, too, and a slow function then runs twice.
+botocore gives credentials, endpoints and signatures (`signing`); the requests go out like those to every other
+cloud. So a function that runs for a quarter of an hour needs a socket and no thread; one module judges deadlines, cuts
+and whether something ran; and there is one retry policy, ours: SDKs retry by themselves, also after a read timeout, and
+a slow function then runs twice.
 
-Endpoints are botocore's: of the region, the partition, FIPS, and what the operator's environment says
-(AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_LAMBDA, ~/.aws/config). An action names a region at most and never a host, so
-that what botocore says is the operator's word, and may lie on this machine or in a private network, as
-AWS' interface endpoints do.
+Endpoints are botocore's: of the region, the partition, FIPS, and the operator's environment
+(AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_LAMBDA, ~/.aws/config). An action may name a region but never a host, so
+the endpoint is always the operator's choice, and may be on this machine or in a private network, as
+AWS' interface endpoints are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...actions import BAD_RESPONSE, INVALID_REQUEST, PAYLOAD_TOO_LARGE, PERMISS
 from ...composer import Error, Failure
 from ..channel import report_of
 from ..credentials import CredentialsError
-from ..port import Ask, Done, Fault
+from ..port import Done, Fault, HttpRequest
 from ..reading import parsed
 from ..retrying import wait_before_retry
 from .faults import refusal
@@ -47,7 +47,7 @@ JSON_1_0 = "application/x-amz-json-1.0"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A service in a region: what signatures name, and where it is asked."""
+    """A service in a region: the names in signatures, and the endpoint."""
 
     service: str
     region: str
@@ -55,11 +55,11 @@ class Place:
 
 
 class RegionError(Error):
-    """Nothing says which region is meant."""
+    """The region is not set."""
 
 
 class Aws:
-    """Asks AWS' services.
+    """Calls AWS' services.
 
     Args:
         channel: sends requests.
@@ -79,7 +79,7 @@ class Aws:
         return self._channel.now_ms
 
     async def place(self, service: str, region: str = "") -> Place | Fault:
-        """Where a service of botocore's name is; without a region in the operator's own."""
+        """The endpoint of a service by botocore's name; without a region in the operator's own."""
         async with self._looking:
             known = self._places.get((service, region))
             if known is not None:
@@ -96,7 +96,7 @@ class Aws:
             self._places[service, region] = found
             return found
 
-    async def send(self, request: Request, place: Place, ask: Ask) -> Response | Fault:
+    async def send(self, request: Request, place: Place, outgoing: HttpRequest) -> Response | Fault:
         """Sends a signed request. Its URL is a path at the place."""
         source = request.authorizer
         if not isinstance(source, KeySource):
@@ -111,11 +111,11 @@ class Aws:
         except TimeoutError:
             text = "AWS' usual chain has not given credentials by the deadline"
             return Fault.saying(UNAVAILABLE, text, "no", transient=True)
-        # How to complete a run is its function's to know, not AWS': it is told in the payload, no header.
+        # The token is for the function, not for AWS: it is in the payload, and not in a header.
         signer = Signer(keys, place.service, place.region)
         signed = replace(request, authorizer=signer, token="", callback="")
-        ask = replace(ask, url=place.url + ask.url, by_operator=True)
-        return await self._channel.send(signed, ask)
+        outgoing = replace(outgoing, url=place.url + outgoing.url, by_operator=True)
+        return await self._channel.send(signed, outgoing)
 
     async def repeated(
         self,
@@ -126,14 +126,14 @@ class Aws:
         *,
         repeatable: bool,
     ) -> T | Fault:
-        """Does it, and again where that may help: also with other credentials, if those were refused.
+        """Sends a request, and retries it if that may help; also with other credentials if those were refused.
 
         Args:
-            request: who asks, and by when.
-            once: does it.
-            retrying: how often, and after how long.
-            seed: tells waits from those of others.
-            repeatable: whether twice is as good as once.
+            request: has the credentials and the deadline.
+            once: sends it once.
+            retrying: the number of attempts and the delays.
+            seed: makes the jitter differ from that of other requests.
+            repeatable: True if a second run makes no difference.
         """
         attempt, again = 0, True
         while True:
@@ -155,24 +155,24 @@ class Aws:
     async def call(
         self, request: Request, place: Place, operation: str, body: dict[str, JSON]
     ) -> dict[str, JSON] | Response | Fault:
-        """Calls an operation of AWS' JSON protocol. Returns what it says, or the response that refuses.
+        """Calls an operation of AWS' JSON protocol. Returns its result, or the unsuccessful response.
 
         https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html
         """
-        ask = Ask(
+        outgoing = HttpRequest(
             method="POST",
             url="/",
             headers={"Content-Type": JSON_1_0, "X-Amz-Target": operation},
             body=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
         )
-        response = await self.send(request, place, ask)
+        response = await self.send(request, place, outgoing)
         if isinstance(response, Fault) or response.status != OK:
             return response
         doc = parsed(response.body) if response.body else {}
         return doc if isinstance(doc, dict) else response
 
     def ended(self, result: bytes, report: Report) -> Done | Fault:
-        """What has ended well with a result in JSON; "" is for none."""
+        """The answer of a run that has succeeded with a result in JSON; "" is for none."""
         if len(result) > self._most:
             text = f"it has a result of {len(result)} bytes, and {self._most} are the most"
             return Fault.saying(PAYLOAD_TOO_LARGE, text, "unknown", report=report)
@@ -182,33 +182,33 @@ class Aws:
         return Done(value, report)
 
     def refusal(self, response: Response) -> Fault:
-        """What a response that is no success says."""
+        """The Fault of an unsuccessful response."""
         return refusal(response, self.now_ms, report_of(response))
 
 
 def region_of(arn: str) -> str:
-    """The region of an ARN; "" for what is none."""
+    """The region of an ARN; "" for any other text."""
     parts = arn.split(":")
     return parts[3] if parts[0] == "arn" and len(parts) > 3 else ""  # noqa: PLR2004  arn:aws:lambda:REGION
 
 
 def xray(traceparent: str) -> str:
-    """A W3C trace context as AWS' own header has it."""
+    """A W3C trace context in the form of AWS' own header."""
     _, trace, span, flags = traceparent.split("-")
     return f"Root=1-{trace[:8]}-{trace[8:]};Parent={span};Sampled={int(flags, 16) & 1}"
 
 
 def located(service: str, region: str) -> Place:
-    """Where a service is, by botocore.
+    """The endpoint of a service, by botocore.
 
     Raises:
-        RegionError: when nothing says which region is meant.
+        RegionError: the region is not set.
     """
     from botocore.session import Session  # noqa: PLC0415  an optional dependency
 
     session = Session()
     region = region or region_here(session)
-    # Keys that are given keep it from asking the chain, which may take long; none is used.
+    # Given keys keep it from calling the chain, which may take long; none of them is used.
     client = session.create_client(
         service,
         region_name=region,
@@ -226,7 +226,7 @@ def region_here(session: Any) -> str:
     """The operator's own region, by botocore's session.
 
     Raises:
-        RegionError: when nothing says which that is.
+        RegionError: the region is not set.
     """
     region = session.get_config_variable("region") or os.environ.get("AWS_REGION", "")
     if not region:

@@ -1,4 +1,4 @@
-"""How much an expression may do, so that a hostile document cannot stall the conductor."""
+"""The bounds of an expression, so that a hostile document cannot stall the conductor."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, MADE_DEPTH, Failure, fail
 MAX_NODES = 50_000  # document nodes one path may visit: some 50 ms on the slowest machine we know
 MAX_PATH = 1024  # characters of a path
 MAX_FILTER = 100  # operands, steps and operators of one filter
-MAX_RESULT_BYTES = 1 << 20  # what one expression may make, roughly, as JSON
+MAX_RESULT_BYTES = 1 << 20  # of the value that one expression makes, roughly, as JSON
 MAX_PATTERN = 256  # characters of a `matches` pattern
 
 
 class BudgetExceededError(Exception):
-    """Thrown deep inside an evaluation, which has no other way out; never leaves `Path`."""
+    """An evaluation visits too many nodes. Raised deep inside it; never leaves `Path`."""
 
 
 class UncomparableError(Exception):
-    """A filter was to compare two containers, which could take long; never leaves `Path`."""
+    """A filter compares two containers, which could take long. Never leaves `Path`."""
 
 
 class Budget:

@@ -1,9 +1,8 @@
 """JSONPath (RFC 9535): compiled once, evaluated within bounds.
 
-A singular path (`$.a[0].b`) is walked here; one with wildcards, slices, filters or `..` in `queries`,
-which also parses, with `python-jsonpath`, what is not plainly singular. That module is imported when
-the first such path is compiled, so that a program without one runs where only the standard library is
-at hand.
+A singular path (`$.a[0].b`) is evaluated here. A path with wildcards, slices, filters or `..` is evaluated
+in `queries`, which also parses every path that is not plainly singular, with `python-jsonpath`. That module is
+imported when the first such path is compiled, so that a program without one needs only the standard library.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ class Path:
 
     @staticmethod
     def compile(text: str) -> Path:
-        """The path that `text` spells.
+        """Returns the path for `text`.
 
         Raises:
-            ExpressionError: with the place in the text and what is wrong there.
+            ExpressionError: naming the error and its place in the text.
         """
         if not isinstance(text, str):
             raise ExpressionError(f"a path must be a string such as '$.name', not {text!r}")
@@ -69,11 +68,11 @@ class Path:
 
     @property
     def singular(self) -> bool:
-        """Whether it selects at most one node: then `select` gives that node, else a list."""
+        """True if it selects at most one node: then `select` returns that node, else a list."""
         return self.steps is not None
 
     def select(self, document: JSON) -> JSON | Missing | Failure:
-        """What the path selects in `document`.
+        """Selects nodes of `document`.
 
         Returns:
             For a singular path the node, or MISSING; else the list of nodes, in document order.

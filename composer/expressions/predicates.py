@@ -9,12 +9,12 @@ the string "42" is not the number 42, and an order between unlike types does not
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ..errors import ExpressionError
 from ..values import JSON, Failure, copied, flaw, truthy
 from .bounds import MAX_PATTERN, MAX_RESULT_BYTES, unevaluable
-from .nodes import COMPARE, MISSING, Missing
+from .nodes import COMPARE, MISSING, Node
 from .paths import Path
 
 if TYPE_CHECKING:
@@ -22,14 +22,11 @@ if TYPE_CHECKING:
 
 
 class Scope(NamedTuple):
-    """What an expression sees: the data, the variables, and how large a value it may make."""
+    """The input of an expression: the data, the variables, and how large a value it may make."""
 
     value: JSON
     variables: Mapping[str, JSON]
     limit: int = MAX_RESULT_BYTES
-
-
-_REQUIRED: Final = object()
 
 
 class Selector:
@@ -39,15 +36,15 @@ class Selector:
     __hash__ = None  # type: ignore[assignment]  # == makes a predicate, so it cannot be a key
 
     def __init__(
-        self, text: str = "$", *, variable: str | None = None, default: JSON = _REQUIRED
+        self, text: str = "$", *, variable: str | None = None, default: Node = MISSING
     ) -> None:
         self.path = Path.compile(text)
         if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
             raise ExpressionError(f"var: 'name' must be the name of a variable, not {variable!r}")
         self.variable = variable
-        if default is not _REQUIRED and (why := flaw(default)):
+        if default is not MISSING and (why := flaw(default)):
             raise ExpressionError(f"path {text!r}: 'default' must be JSON, but {why}")
-        self.default = copied(default)
+        self.default: Node = default if default is MISSING else copied(default)
 
     def __repr__(self) -> str:
         if self.variable is None:
@@ -55,34 +52,34 @@ class Selector:
         inside = "" if self.path.text == "$" else f", {self.path.text!r}"
         return f"var({self.variable!r}{inside})"
 
-    def select(self, scope: Scope) -> JSON | Missing | Failure:
-        """What stands there; MISSING where there is nothing and no default."""
+    def select(self, scope: Scope) -> Node | Failure:
+        """Returns the selected value; MISSING if there is none and no default."""
         if self.variable is None:
             found = self.path.select(scope.value)
         elif self.variable in scope.variables:
             found = self.path.select(scope.variables[self.variable])
         else:
             return unevaluable(repr(self), f"no enclosing let declares {self.variable!r}")
-        return self.default if found is MISSING and self.default is not _REQUIRED else found
+        return self.default if found is MISSING else found
 
     def to_json(self) -> dict[str, JSON]:
         doc: dict[str, JSON] = {"path": self.path.text}
         if self.variable is not None:
             doc["var"] = self.variable
-        if self.default is not _REQUIRED:
+        if self.default is not MISSING:
             doc["default"] = copied(self.default)
         return doc
 
     @classmethod
-    def from_json(cls, doc: JSON) -> Selector:
+    def from_json(cls, doc: Any) -> Selector:
         """Reads `{"path": ..., "var"?: ..., "default"?: ...}`.
 
         Raises:
-            ExpressionError: when it is none.
+            ExpressionError: if `doc` is not a selector.
         """
         if not isinstance(doc, dict) or not {"path"} <= doc.keys() <= {"path", "var", "default"}:
             raise ExpressionError(f"a selector is {{'path': '$...'}}, not {doc!r:.200}")
-        return cls(doc["path"], variable=doc.get("var"), default=doc.get("default", _REQUIRED))
+        return cls(doc["path"], variable=doc.get("var"), default=doc.get("default", MISSING))
 
     def __bool__(self) -> bool:
         raise TypeError(f"{self!r} has no truth while composing: compare it, or use .is_true()")
@@ -106,42 +103,42 @@ class Selector:
         return Comparison("ge", self, other)
 
     def exists(self) -> Predicate:
-        """Whether something stands there, null included."""
+        """Holds if the selector selects a value, null included."""
         return Check("exists", self)
 
     def is_true(self) -> Predicate:
-        """Whether something stands there that JavaScript calls true (not null, false, 0, "")."""
+        """Holds if the selected value is true in JavaScript (not null, false, 0, "")."""
         return Check("true", self)
 
     def is_a(self, type: str) -> Predicate:
-        """Whether a value of `type` stands there: null, boolean, number, string, array, object."""
+        """Holds if the selected value is of `type`: null, boolean, number, string, array or object."""
         return Typed(self, type)
 
     def one_of(self, *values: JSON) -> Predicate:
-        """Whether one of these values stands there."""
+        """Holds if the selected value is one of these."""
         return Some(tuple(Comparison("eq", self, value) for value in values))
 
     def matches(self, pattern: str) -> Predicate:
-        r"""Whether a string stands there that fits `pattern`, where * is any text and \* a star."""
+        r"""Holds if the selected value is a string that fits `pattern`, where * is any text and \* a star."""
         return Matches(self, pattern)
 
 
-def path(text: str, *, default: JSON = _REQUIRED) -> Selector:
+def path(text: str, *, default: Node = MISSING) -> Selector:
     """The place that a JSONPath (RFC 9535) selects in the data.
 
     A path that can select several nodes (`$..id`, `$.items[*]`) stands for their list.
 
     Args:
         text: the path, from `$`.
-        default: what stands there when a path that selects one node selects none.
+        default: the value of a path for one node that selects none.
 
     Raises:
-        ExpressionError: when `text` is no path, or one that could stall the conductor.
+        ExpressionError: if `text` is not a path, or is a path that could stall the conductor.
     """
     return Selector(text, default=default)
 
 
-def var(name: str, path: str = "$", *, default: JSON = _REQUIRED) -> Selector:
+def var(name: str, path: str = "$", *, default: Node = MISSING) -> Selector:
     """The `let` variable `name`, or a place in it."""
     if name is None:
         raise ExpressionError("var: 'name' must be the name of a variable, not None")
@@ -184,7 +181,7 @@ class _Combinable:
 
 
 def _terms(predicate: Predicate, kind: type[Every | Some]) -> tuple[Predicate, ...]:
-    """What is to be combined, flat: a chain of a thousand | is one level, not a thousand."""
+    """The predicates to combine, flat: a chain of a thousand | is one level, not a thousand."""
     if not isinstance(predicate, Predicate):
         raise ExpressionError(
             f"{predicate!r} cannot be combined with a predicate: compare it, or use .is_true()"
@@ -192,11 +189,13 @@ def _terms(predicate: Predicate, kind: type[Every | Some]) -> tuple[Predicate, .
     return predicate.of if isinstance(predicate, kind) else (predicate,)
 
 
-Operand: TypeAlias = Any  # a Selector, or a JSON value
+Operand: TypeAlias = Any
+"""A Selector, or a JSON value."""
 
 
-def _operand(value: Operand, scope: Scope) -> JSON | Missing | Failure:
-    return value.select(scope) if type(value) is Selector else value
+def _operand(value: Operand, scope: Scope) -> Node | Failure:
+    operand: Node | Failure = value.select(scope) if type(value) is Selector else value
+    return operand
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,7 +212,7 @@ class Comparison(_Combinable):
         if type(self.right) is Selector:
             return
         if why := flaw(self.right):
-            raise ExpressionError(f"{self.left!r} is compared with what is no JSON value: {why}")
+            raise ExpressionError(f"{self.left!r} is compared with a value that is not JSON: {why}")
         object.__setattr__(self, "right", copied(self.right))
 
     def holds(self, scope: Scope) -> bool | Failure:
@@ -231,7 +230,7 @@ class Comparison(_Combinable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check(_Combinable):
-    """Whether something stands there (`exists`), or something true (`true`)."""
+    """Holds if there is a value (`exists`), or a true value (`true`)."""
 
     op: str
     of: Selector
@@ -258,7 +257,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Typed(_Combinable):
-    """Whether a value of a JSON type stands there."""
+    """Holds for a value of one JSON type."""
 
     of: Selector
     type: str
@@ -277,7 +276,7 @@ class Typed(_Combinable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches(_Combinable):
-    """Whether a string fits a pattern. Linear in the string: a pattern cannot backtrack."""
+    """Holds for a string that fits a pattern. Linear in the string: a pattern cannot backtrack."""
 
     of: Selector
     pattern: str
@@ -378,11 +377,11 @@ class Not(_Combinable):
         return {"op": "not", "of": self.of.to_json()}
 
 
-def parse_predicate(doc: JSON) -> Predicate:
-    """Reads what `to_json` wrote.
+def parse_predicate(doc: Any) -> Predicate:
+    """Reads a predicate that `to_json` wrote.
 
     Raises:
-        ExpressionError: naming what is no predicate.
+        ExpressionError: naming the part that is not a predicate.
     """
     try:
         op = doc["op"]
@@ -392,10 +391,10 @@ def parse_predicate(doc: JSON) -> Predicate:
             return Comparison(op, Selector.from_json(doc["left"]), operand)
         return _READERS[op](doc)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ExpressionError(f"no predicate: {doc!r:.200}") from error
+        raise ExpressionError(f"not a predicate: {doc!r:.200}") from error
 
 
-_READERS: dict[str, Callable[[dict[str, JSON]], Predicate]] = {
+_READERS: dict[str, Callable[[dict[str, Any]], Predicate]] = {
     "exists": lambda doc: Check("exists", Selector.from_json(doc["of"])),
     "true": lambda doc: Check("true", Selector.from_json(doc["of"])),
     "is": lambda doc: Typed(Selector.from_json(doc["of"]), doc["type"]),

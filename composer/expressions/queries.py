@@ -4,8 +4,8 @@ The library's tree becomes functions of a node and of the evaluation under way. 
 that all work is counted before it is done, and so that a filter compares as a predicate does.
 
 Four functions of the standard are refused: `match()` and `search()`, because regular expressions
-backtrack; `count()` and `value()`, because they only make sense with what is also refused: queries
-inside a filter that select more than one node.
+backtrack; `count()` and `value()`, because they need queries inside a filter that select more than one
+node, which are refused, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from jsonpath.selectors import Filter, IndexSelector, NameSelector, SliceSelecto
 
 from ..errors import ExpressionError
 from .bounds import MAX_FILTER, Budget, UncomparableError
-from .nodes import COMPARE, MISSING, Missing, Steps, node_at
+from .nodes import COMPARE, MISSING, Missing, Node, Steps, node_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -50,12 +50,12 @@ class Evaluation(NamedTuple):
 
 
 Select: TypeAlias = "Callable[[JSON, Evaluation], Iterable[JSON]]"
-Operand: TypeAlias = "Callable[[JSON, Evaluation], JSON | Missing]"
+Operand: TypeAlias = "Callable[[JSON, Evaluation], Node]"
 Holds: TypeAlias = "Callable[[JSON, Evaluation], bool]"
 
 
 class Query:
-    """A parsed path: its steps when it is singular, otherwise what selects its nodes."""
+    """A parsed path: its steps if it is singular, and the functions that select its nodes."""
 
     __slots__ = ("_segments", "steps")
 
@@ -68,10 +68,10 @@ class Query:
         self.steps = _steps(parsed) if parsed.singular_query() else None
 
     def select(self, document: JSON) -> list[JSON]:
-        """The nodes that it selects, in document order.
+        """Returns the nodes that it selects, in document order.
 
         Raises:
-            BudgetExceededError: when that takes more than bounds.MAX_NODES nodes.
+            BudgetExceededError: when the evaluation visits more than bounds.MAX_NODES nodes.
             UncomparableError: when a filter compares two arrays or objects.
         """
         evaluation = Evaluation(document, Budget())
@@ -181,7 +181,11 @@ _SELECTORS: dict[type[Any], Callable[[Any], Select]] = {
 
 
 def _checked(expression: Any) -> int:
-    """The operands, steps and operators of a filter; an error when there is one that we refuse."""
+    """The number of operands, steps and operators of a filter.
+
+    Raises:
+        JSONPathSyntaxError: for a filter that is refused.
+    """
     weight = 0
     for node in walk(expression):
         weight += 1
@@ -252,5 +256,7 @@ def _operand(expression: Any) -> Operand:
     raise _refused(f"a filter cannot compare '{expression}'")
 
 
-def _length(value: JSON) -> int | Missing:
-    return len(value) if type(value) in (str, dict, list) else MISSING
+def _length(value: Node) -> int | Missing:
+    if type(value) is str or type(value) is dict or type(value) is list:
+        return len(value)
+    return MISSING

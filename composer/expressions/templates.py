@@ -22,23 +22,23 @@ _RESERVED = _SELECTOR | {"$literal"}
 
 
 class Template:
-    """A value to be made. Build it with `Template.of` or `Template.from_json`."""
+    """A JSON value with selectors in it. Build it with `Template.of` or `Template.from_json`."""
 
     __slots__ = ("_grows", "node")
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        # Only these can make a value larger than the data they are filled from.
+        # A literal or one singular path makes no value larger than its data.
         self._grows = not (
             isinstance(node, _Literal) or (isinstance(node, _Place) and node.selector.path.singular)
         )
 
     @classmethod
-    def of(cls, value: JSON) -> Template:
-        """The template that a Python value with selectors in it spells.
+    def of(cls, value: Any) -> Template:
+        """The template for a Python value with selectors in it.
 
         Raises:
-            ExpressionError: for what is neither JSON nor a selector.
+            ExpressionError: for a value that is neither JSON nor a selector.
         """
         if why := flaw(value, leaf=Selector):
             raise ExpressionError(f"a template is JSON with path() and var() in it, but {why}")
@@ -46,21 +46,21 @@ class Template:
 
     @classmethod
     def literal(cls, value: JSON) -> Template:
-        """The template that is this value, as it is."""
+        """The template for exactly this value: an object that looks like a selector is not one."""
         return cls(_Literal(value))
 
     @classmethod
     def joined(cls, value: Any) -> Template:
-        """The template that objects and lists with templates in them spell."""
+        """The template for objects and lists with templates in them."""
         return cls(_joined(value))
 
     @property
     def selector(self) -> Selector | None:
-        """The selector that this is, if it is nothing else."""
+        """The selector, if the template consists of one selector."""
         return self.node.selector if isinstance(self.node, _Place) else None
 
     def fill(self, scope: Scope) -> JSON | Failure:
-        """The value; a Failure when a path selects nothing or the value grows too large."""
+        """Returns the value; a Failure if a path selects nothing or the value grows too large."""
         value = self.node.fill(scope)
         if not self._grows or type(value) is Failure:
             return value
@@ -72,10 +72,10 @@ class Template:
 
     @classmethod
     def from_json(cls, doc: JSON) -> Template:
-        """Reads what `to_json` wrote.
+        """Reads a template that `to_json` wrote.
 
         Raises:
-            ExpressionError: naming what is no template.
+            ExpressionError: naming the part that is not a template.
         """
         if why := flaw(doc, depth=MADE_DEPTH):
             raise ExpressionError(f"a template is JSON, but {why}")
@@ -116,11 +116,12 @@ class _Object:
         self.members = members
 
     def fill(self, scope: Scope) -> JSON | Failure:
-        filled = {}
+        filled: dict[str, JSON] = {}
         for key, member in self.members.items():
-            filled[key] = value = member.fill(scope)
+            value = member.fill(scope)
             if type(value) is Failure:
                 return value
+            filled[key] = value
         return filled
 
     def to_json(self) -> JSON:
@@ -134,11 +135,12 @@ class _Array:
         self.items = items
 
     def fill(self, scope: Scope) -> JSON | Failure:
-        filled = []
+        filled: list[JSON] = []
         for item in self.items:
-            filled.append(value := item.fill(scope))
+            value = item.fill(scope)
             if type(value) is Failure:
                 return value
+            filled.append(value)
         return filled
 
     def to_json(self) -> JSON:
@@ -148,7 +150,7 @@ class _Array:
 Node: TypeAlias = _Literal | _Place | _Object | _Array
 
 
-def _from_python(value: JSON) -> Node:
+def _from_python(value: Any) -> Node:
     return _Place(value) if isinstance(value, Selector) else _built(value, _from_python)
 
 
@@ -174,7 +176,7 @@ def _selector(doc: dict[str, JSON]) -> Selector:
     return Selector.from_json({key[1:]: value for key, value in doc.items()})
 
 
-def _built(value: JSON, read: Callable[[JSON], Node]) -> Node:
+def _built(value: Any, read: Callable[[Any], Node]) -> Node:
     """The node for a plain value; a container without selectors in it is one literal."""
     if type(value) is dict:
         members = {key: read(member) for key, member in value.items()}
@@ -192,8 +194,12 @@ def _built(value: JSON, read: Callable[[JSON], Node]) -> Node:
 
 
 def _literals(nodes: Iterable[Node]) -> list[JSON] | None:
-    values = [node.value if isinstance(node, _Literal) else _Literal for node in nodes]
-    return None if _Literal in values else values
+    values: list[JSON] = []
+    for node in nodes:
+        if not isinstance(node, _Literal):
+            return None
+        values.append(node.value)
+    return values
 
 
 def _escaped(value: JSON) -> JSON:

@@ -1,4 +1,4 @@
-"""What an event makes of an execution: to be committed as a whole, and then carried out."""
+"""The changes that an event makes to an execution: committed as a whole, and then carried out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Changes:
-    """What an event has made of an execution.
+    """The changes of one event.
 
     fibers: those to be stored, as they are now.
     dropped: the fibers that are gone: (parent, turn) for all that it forked then.

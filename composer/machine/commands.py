@@ -1,4 +1,4 @@
-"""What a fiber can ask for. Whoever runs the machine carries these out after the commit."""
+"""The commands of a fiber. The caller of the machine carries them out after the commit."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from ..freezing import frozen
 
 if TYPE_CHECKING:
     from ..values import JSON
-    from .fiber import Frame
+    from .frames import Frame
 
 
 @frozen
 class Invoke:
     """Run an action, or an inline function by its hash; answer `turn`.
 
-    Neither is the code of the action that the program belongs to: a conductor action's. `variables`
-    are those that an inline function sees; an action sees none. `key` is the same each time that the
-    same step of a saga is tried; without one every attempt stands for itself. With `later` its success
-    says only that it has been taken in: the answer comes by the token of this turn. With `tail` the answer
+    Without an action and a function, it runs the code of the conductor action that the program belongs to.
+    `variables` are those that an inline function sees; an action sees none. `key` is the same in all attempts
+    of one step of a saga; without a key every attempt stands for itself. With `later` its success
+    says only that the action was accepted: the answer comes by the token of this turn. With `tail` the answer
     comes with the end of the run's log.
     """
 
@@ -46,7 +46,7 @@ class Fork:
 
 @frozen
 class Abandon:
-    """Nobody waits any more for the action of `turn`: stop it if that can be done.
+    """Stop the action of `turn` if possible: its result is no longer needed.
 
     `ticket` as it was given, when the action was to answer later.
     """

@@ -1,16 +1,16 @@
 """The machine: a pure function from a program, a fiber and an event to a transition.
 
-No clock, no chance, no I/O: what the machine cannot know comes in with the context and the event. A
-fiber runs until it must wait, has ended, or has used its share of instructions; nothing here recurses
-over the program or over what it has done.
+No clock, no chance, no I/O: the context and the event carry everything from outside. A fiber runs until it
+must wait, has ended, or has used its share of instructions; nothing here recurses over the program or over
+its history.
 
 The unwinding rule, one for all languages: frames are popped from the innermost. A failure stops at
 the first retry that covers it and has attempts left, or handler that names it. A finalizer stops every
-cause: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
+reason: a failure becomes its input (its result is then what counts, as in Composer), a cancellation or
 an expired deadline goes on when it is done. A deadline frame turns its own expiry into a failure.
 
-The machine names no language. What a completion, a failure or a join means, and what becomes of a frame
-that a language has added, the program's dialect says: see `composer.machine.dialect`.
+The machine names no language. The program's dialect defines the meaning of a completion, a failure or a join,
+and unwinds the frames that a language has added: see `composer.machine.dialect`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..values import (
     LIMIT_EXCEEDED,
     TIMEOUT,
     Failure,
+    boxed,
     failure,
 )
 from . import history
-from .causes import Cancellation, Exhaustion, Expiry, stronger
 from .commands import Abandon, CancelMembers, Command, Invoke, Rebind
 from .cursor import Context, Cursor, count_from_now, stops
 from .events import (
@@ -45,26 +45,18 @@ from .events import (
     Resumed,
     TimerFired,
 )
-from .fiber import (
-    NOWHERE,
+from .fiber import NOWHERE, Fiber
+from .frames import (
     Attempts,
-    Cause,
     Deadline,
     Failing,
-    Fiber,
     Finalizer,
     Finalizing,
     Handler,
-    Invoking,
-    Joining,
     OwnFrame,
-    Paused,
-    Sleeping,
-    invoking,
-    polling,
 )
 from .operations import attempted
-from .sagas.compensations import REVERT_ALL, Compensations, Doing
+from .sagas.compensations import REVERT_ALL, Compensations, SagaStep
 from .sagas.operations import (
     compensate,
     doubt,
@@ -75,6 +67,8 @@ from .sagas.operations import (
 )
 from .transactions.coordinator import Coordinating
 from .transactions.operations import asks_entity
+from .unwind_reasons import Cancellation, Exhaustion, Expiry, Interruption, UnwindReason, stronger
+from .waits import Invoking, Joining, Paused, Sleeping, invoking, polling
 
 if TYPE_CHECKING:
     from .dialect import Dialect
@@ -85,11 +79,11 @@ if TYPE_CHECKING:
 
 @frozen
 class Transition:
-    """What an event has made of a fiber, by running so many instructions.
+    """The result of an event for one fiber; `ran` counts the instructions.
 
-    `stale` when the event answered another turn: nothing has changed. `overlong` when the fiber has stopped
-    before an evaluation that takes more steps than `Limits.at_once`; it then has neither a wait nor an
-    outcome. `events` is how many there are by now in a history that numbers them.
+    It is `stale` if the event answered another turn: nothing has changed. It is `overlong` if the fiber has
+    stopped before an evaluation that takes more steps than `Limits.at_once`; the fiber then has neither a wait
+    nor an outcome. `events` is the number of events in a history that numbers them.
     """
 
     fiber: Fiber
@@ -101,12 +95,12 @@ class Transition:
     events: int = 0
 
 
-FINALIZER_STEPS = 100  # that a finalizer may take when all steps are used up
+FINALIZER_STEPS = 100  # of a finalizer that runs when all steps are used up
 WORK = 20  # steps of an expression that take as long as an instruction
 
 
 def advance(program: Program, fiber: Fiber, event: Event, context: Context) -> Transition:
-    """What `event` makes of `fiber`: the fiber after it, what it asks for, and its history.
+    """Applies `event` to `fiber`: returns the fiber afterwards, its commands and its history entries.
 
     Args:
         program: the one its execution is pinned to.
@@ -137,7 +131,7 @@ def _advanced(dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event) -> T
 
 
 def reissue(program: Program, fiber: Fiber, context: Context) -> Invoke | None:
-    """The command that a fiber waits for, made again after a crash; None when it waits for none."""
+    """Makes the command that a fiber waits for again, after a crash; None if it waits for no command."""
     if not invoking(fiber.wait):
         return None
     cursor = Cursor(fiber, program.instructions, context)
@@ -154,12 +148,12 @@ def _run(dialect: Dialect, cursor: Cursor) -> int:
             break
         instruction = instructions[cursor.pc]
         cursor.pc += 1
-        cause = operations[type(instruction)](cursor, instruction)
+        reason = operations[type(instruction)](cursor, instruction)
         ran += 1 + cursor.work // WORK
         cursor.spent += cursor.work
         cursor.work = 0
-        if cause is not None:
-            _unwind(dialect, cursor, cause)
+        if reason is not None:
+            _unwind(dialect, cursor, reason)
         if cursor.exhausted:
             _stop(dialect, cursor)
         if cursor.wait is not None or cursor.outcome is not None:
@@ -168,7 +162,7 @@ def _run(dialect: Dialect, cursor: Cursor) -> int:
 
 
 def _stop(dialect: Dialect, cursor: Cursor) -> None:
-    """All steps are used up: nothing runs any more but what undoes, tells and finalizes."""
+    """All steps are used up: only undos, decisions and finalizers still run."""
     cursor.exhausted = False
     cursor.wait = None
     _unwind(dialect, cursor, Exhaustion(cursor.limits.steps))
@@ -176,7 +170,7 @@ def _stop(dialect: Dialect, cursor: Cursor) -> None:
 
 def _fiber(cursor: Cursor) -> Fiber:
     ended = cursor.outcome is not None
-    if ended and cursor.frames:  # a branch that has succeeded hands over what it has done
+    if ended and cursor.frames:  # a branch that has succeeded hands over its log
         kept = next((frame for frame in cursor.frames if isinstance(frame, Compensations)), None)
         cursor.log = kept.log if kept is not None else ()
     return Fiber(
@@ -195,13 +189,13 @@ def _fiber(cursor: Cursor) -> Fiber:
     )
 
 
-# --- what comes in -----------------------------------------------------------------------------
+# --- events ------------------------------------------------------------------------------------
 
 
 def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
     dialect: Dialect, cursor: Cursor, fiber: Fiber, event: Event
 ) -> bool:
-    """Lets the event act on the cursor. False when it is stale."""
+    """Applies the event to the cursor. False if the event is stale."""
     wait = fiber.wait
     if fiber.outcome is not None:
         return False
@@ -236,7 +230,7 @@ def _receive(  # noqa: C901, PLR0911, PLR0912  one case an event
             if not isinstance(wait, Joining) or event.turn != fiber.turn:
                 return False
             cursor.wait = wait
-            cursor.value = {**cursor.value, **event.bounds}
+            cursor.value = {**boxed(cursor.value), **event.bounds}
             cursor.commands.append(Rebind(cursor.turn))
             cursor.note(history.REBOUND, event.about)
             return True
@@ -259,7 +253,7 @@ def _resume(cursor: Cursor, event: Resumed) -> bool:
     cursor.origin = None
     if event.params is not None:
         frame = cursor.frames[-1]
-        assert isinstance(frame, Attempts)  # noqa: S101  they pause, and nothing else
+        assert isinstance(frame, Attempts)  # noqa: S101  only attempts pause
         cursor.replace(frame, changed(frame, value=event.params))
         cursor.value = event.params
     return True
@@ -288,9 +282,9 @@ def _join(dialect: Dialect, cursor: Cursor, event: Joined, wait: Joining) -> boo
     if event.turn != cursor.turn:
         return False
     cursor.pc = cursor.instructions[cursor.pc - 1].to  # type: ignore[union-attr]
-    cause = dialect.joined(cursor, event, wait)
-    if cause is not None:
-        _unwind(dialect, cursor, cause)
+    reason = dialect.joined(cursor, event, wait)
+    if reason is not None:
+        _unwind(dialect, cursor, reason)
     return True
 
 
@@ -308,17 +302,17 @@ def _fire(dialect: Dialect, cursor: Cursor, fiber: Fiber) -> bool:
 
 
 def _interrupt(
-    dialect: Dialect, cursor: Cursor, fiber: Fiber, cause: Cancellation | Expiry, above: int
+    dialect: Dialect, cursor: Cursor, fiber: Fiber, reason: Interruption, above: int
 ) -> bool:
-    """Unwinds a fiber that waits; or later, when a finalizer is running in what is to be unwound."""
+    """Unwinds a fiber that waits, at once or after a frame above `above` that must not be interrupted."""
     cursor.wait = fiber.wait
     for depth in range(above, len(cursor.frames)):
         frame = cursor.frames[depth]
         if isinstance(frame, Finalizing) or undisturbed(frame):
-            _later(cursor, depth, cause)
+            _later(cursor, depth, reason)
             return True
     if isinstance(fiber.wait, Joining):
-        cursor.wait = Joining(stronger(fiber.wait.cause, cause))
+        cursor.wait = Joining(stronger(fiber.wait.unwind_reason, reason))
         cursor.commands.append(CancelMembers(fiber.turn))
         return True
     if isinstance(fiber.wait, Invoking):
@@ -328,82 +322,82 @@ def _interrupt(
             doubt(cursor)
         cursor.origin = fiber.turn
     cursor.wait = None
-    _unwind(dialect, cursor, cause)
+    _unwind(dialect, cursor, reason)
     return True
 
 
-def _later(cursor: Cursor, depth: int, cause: Cancellation | Expiry) -> None:
-    """Has the cause go on when what is not to be disturbed has ended."""
+def _later(cursor: Cursor, depth: int, reason: Interruption) -> None:
+    """Keeps the reason in the frame that must not be interrupted: unwinding goes on when that frame ends."""
     frame = cursor.frames[depth]
-    if isinstance(frame, Doing):  # its saga knows what comes after it
+    if isinstance(frame, SagaStep):  # its saga keeps the reason
         frame = next(f for f in reversed(cursor.frames[:depth]) if isinstance(f, Compensations))
-    held = frame.cause  # type: ignore[union-attr]
+    held = frame.unwind_reason  # type: ignore[union-attr]
     if isinstance(held, (Cancellation, Expiry)):
-        cause = stronger(held, cause)
-    cursor.replace(frame, changed(frame, cause=cause))
+        reason = stronger(held, reason)
+    cursor.replace(frame, changed(frame, unwind_reason=reason))
 
 
 # --- unwinding ---------------------------------------------------------------------------------
 
 
-def _unwind(dialect: Dialect, cursor: Cursor, cause: Cause) -> None:  # noqa: C901, PLR0912  one case a frame
+def _unwind(dialect: Dialect, cursor: Cursor, reason: UnwindReason) -> None:  # noqa: C901, PLR0912  one case a frame
     while cursor.frames:
         frame = cursor.pop()
         match frame:
-            case Handler() if _handles(frame, cause):
-                cursor.value, cursor.pc, cursor.origin = cause.value, frame.to, None  # type: ignore[union-attr]
+            case Handler() if _handles(frame, reason):
+                cursor.value, cursor.pc, cursor.origin = reason.value, frame.to, None  # type: ignore[union-attr]
                 return
-            case Attempts() if isinstance(cause, Failure) and _try_again(cursor, frame, cause):
+            case Attempts() if isinstance(reason, Failure) and _try_again(cursor, frame, reason):
                 return
-            case Doing():
-                left_undone(cursor, frame, cause)
-            case Compensations() if compensate(cursor, frame, cause):
+            case SagaStep():
+                left_undone(cursor, frame, reason)
+            case Compensations() if compensate(cursor, frame, reason):
                 return
             case Finalizer():
-                if isinstance(cause, Exhaustion):  # it may take a few steps more
-                    cursor.steps = max(0, cause.limit - FINALIZER_STEPS)
-                cursor.push(Finalizing(None if isinstance(cause, Failure) else cause))
-                cursor.value, cursor.pc = _as_failure(cause).value, frame.to
+                if isinstance(reason, Exhaustion):  # it may take a few steps more
+                    cursor.steps = max(0, reason.limit - FINALIZER_STEPS)
+                cursor.push(Finalizing(None if isinstance(reason, Failure) else reason))
+                cursor.value, cursor.pc = _as_failure(reason).value, frame.to
                 return
             case Coordinating():
-                interrupted = cause if isinstance(cause, (Cancellation, Expiry)) else None
-                cursor.push(frame.aborting(_as_failure(cause), interrupted))
+                interrupted = reason if isinstance(reason, (Cancellation, Expiry)) else None
+                cursor.push(frame.aborting(_as_failure(reason), interrupted))
                 cursor.pc = frame.to
                 return
-            case Finalizing() if frame.cause is not None and isinstance(cause, Failure):
-                cause = frame.cause  # what failed was only a finalizer on the way
-            case Deadline() if cause == Expiry(len(cursor.frames)):
-                cause = dialect.expired(cursor, frame)
+            case Finalizing() if frame.unwind_reason is not None and isinstance(reason, Failure):
+                reason = frame.unwind_reason  # only a finalizer on the way has failed
+            case Deadline() if reason == Expiry(len(cursor.frames)):
+                reason = dialect.expired(cursor, frame)
             case OwnFrame():
-                if isinstance(cause, Failure) and stops(cursor):
-                    cursor.frames = (*cursor.frames, frame, Failing(cause))
+                if isinstance(reason, Failure) and stops(cursor):
+                    cursor.frames = (*cursor.frames, frame, Failing(reason))
                     return
-                left = dialect.frames[type(frame)](cursor, frame, cause)
+                left = dialect.frames[type(frame)](cursor, frame, reason)
                 if left is None:
                     return
-                cause = left
-    cursor.outcome = _as_failure(cause)
+                reason = left
+    cursor.outcome = _as_failure(reason)
 
 
-def _handles(frame: Handler, cause: Cause) -> bool:
-    if not isinstance(cause, Failure):
+def _handles(frame: Handler, reason: UnwindReason) -> bool:
+    if not isinstance(reason, Failure):
         return False
-    return not frame.errors or any(cause.named(name) for name in frame.errors)
+    return not frame.errors or any(reason.named(name) for name in frame.errors)
 
 
-def _as_failure(cause: Cause) -> Failure:
-    if isinstance(cause, Failure):
-        return cause
-    if isinstance(cause, Cancellation):
+def _as_failure(reason: UnwindReason) -> Failure:
+    if isinstance(reason, Failure):
+        return reason
+    if isinstance(reason, Cancellation):
         return failure(CANCELLED, "cancelled")
-    if isinstance(cause, Exhaustion):
-        text = f"the execution takes more than {cause.limit} steps"
+    if isinstance(reason, Exhaustion):
+        text = f"the execution takes more than {reason.limit} steps"
         return failure(LIMIT_EXCEEDED, text)
     return failure(TIMEOUT, "an enclosing timeout has passed")
 
 
 def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
-    """Prepares the next attempt, at once, after a delay, or after an operator's word."""
+    """Prepares the next attempt: at once, after a delay, or when an operator resumes it."""
     attempt: Attempt = cursor.instructions[frame.at]  # type: ignore[assignment]
     policy = attempt.policy
     spent = policy.spent(frame.attempt) if frame.each is None else frame.attempt >= len(frame.each)

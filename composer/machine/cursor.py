@@ -12,36 +12,40 @@ from ..expressions import Scope
 from ..freezing import changed, frozen
 from ..names import activation_id
 from . import history
-from .fiber import Attempts, Deadline, Insisting, Invoking, Mask, Variables, quiet
+from .frames import Attempts, Deadline, Mask, Uncounted, Variables, quiet
 from .history import NOTHING, Entry
-from .sagas.compensations import Compensating, Compensations, Doing
+from .sagas.compensations import Compensating, Compensations, SagaStep
 from .transactions.coordinator import UNDISTURBED, Coordinating
+from .waits import Invoking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..values import JSON, Outcome
     from .commands import Command, Invoke
-    from .fiber import Cause, Fiber, Frame, Wait
+    from .fiber import Fiber
+    from .frames import Frame
     from .instructions import Instruction
     from .sagas.compensations import Log
+    from .unwind_reasons import UnwindReason
+    from .waits import Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one execution may use.
+    """The limits of one execution.
 
     Args:
         steps: actions invoked, rounds of loops and retries, all forks together.
         fork_width: fibers started by one fork.
         value_bytes: of any value that the conductor makes, roughly, as JSON.
         instructions: that a fiber runs before the others have their turn.
-        evaluation_steps: that the expressions of one state take together; these are 0.1 to 0.3 s.
-        at_once: steps of these that all expressions of one transition take together; the fiber stops before
-            an evaluation that takes more, and a `Stretch` makes it. None for any number.
+        evaluation_steps: that the expressions of one state take together; this many take 0.1 to 0.3 s.
+        at_once: the evaluation steps that all expressions of one transition take together; the fiber stops
+            before an evaluation that takes more, and a `Stretch` makes it. None for any number.
         events: of a history that numbers them; None for any number.
-        signing: what task tokens are signed with; not a limit, but as fixed as these. Without it they are
-            not signed.
+        signing: the key that signs task tokens, which is as fixed as the limits. Without a key, tokens are not
+            signed.
     """
 
     steps: int = 10_000_000
@@ -58,7 +62,7 @@ REPLAYED = (history.STEP_SUCCEEDED, history.STEP_FAILED)  # by a redrive, which 
 
 
 class Cursor:
-    """A fiber being advanced, and what it has asked for and written down meanwhile."""
+    """A fiber being advanced, with the commands and the history entries of the transition."""
 
     __slots__ = (
         "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "instructions", "limits", "log", "now_ms",
@@ -82,7 +86,7 @@ class Cursor:
         self.exhausted = False
         self.work = 0  # steps of expressions that the instruction under way has taken
         self.spent = 0  # steps that the instructions before it have taken
-        self.places = 0  # where the fiber could have stopped so far, see `stops`
+        self.places = 0  # the places where the fiber could have stopped, see `stops`
         self.stop: int | None = None  # the place where it stops, counted from 1
         self.stopped = False
         self.log: Log = ()
@@ -116,9 +120,9 @@ class Cursor:
         kind: str,
         detail: dict[str, JSON] | None = None,
         value: JSON = NOTHING,
-        events: Sequence[Told] = (),
+        events: Sequence[NarratedEvent] = (),
     ) -> None:
-        """Writes a history entry about the current turn; `events` are its words where they are numbered."""
+        """Writes a history entry about the current turn, with its `events` if the history numbers them."""
         detail = detail or {}
         if events:
             if not quiet(self.frames):
@@ -129,8 +133,8 @@ class Cursor:
                     return
         self.entries.append(Entry(self.now_ms, self.id, self.turn, kind, detail, value))
 
-    def _numbered(self, events: Sequence[Told]) -> list[JSON]:
-        """Events as histories have them: number, that of the one before, type, details."""
+    def _numbered(self, events: Sequence[NarratedEvent]) -> list[JSON]:
+        """The events as history entries hold them: number, number of the event before, type, details."""
         made: list[JSON] = []
         number, before = self.events, self.event
         for type, about in events:
@@ -174,11 +178,11 @@ class Cursor:
         return None
 
     def scope(self) -> Scope:
-        """What an expression sees."""
+        """The scope in which an expression is evaluated."""
         return Scope(self.value, self.variables(), self.limits.value_bytes)
 
     def count_steps(self, steps: int = 1) -> bool:
-        """Counts steps; False when they are too many: it is exhausted, and nothing more is to be done."""
+        """Counts steps. False if the limit is exceeded: the cursor is then exhausted, and the caller does nothing more."""
         self.steps += steps
         if self.steps <= self.limits.steps or self._unlimited:
             return True
@@ -187,9 +191,9 @@ class Cursor:
 
     @property
     def _unlimited(self) -> bool:
-        """Whether it undoes something, or tells others what was decided: that must come to its end."""
+        """True if the fiber is undoing a saga or telling a decision, which it must finish."""
         return any(
-            isinstance(frame, (Compensating, Insisting))
+            isinstance(frame, (Compensating, Uncounted))
             or (isinstance(frame, Coordinating) and frame.phase in UNDISTURBED)
             for frame in self.frames
         )
@@ -199,24 +203,15 @@ class Cursor:
         self.frames = tuple(new if frame is old else frame for frame in self.frames)
 
     def key_of(self, turn: int) -> str | None:
-        """What the invocation of this turn is known by, however often its saga's step tries it."""
-        shift = 0
-        for frame in reversed(self.frames):
-            match frame:
-                case Attempts():
-                    shift += frame.shift
-                case Doing():
-                    return f"{frame.key}.{turn - shift - frame.turn}"
-                case Compensating(undoing=undo) if undo is not None:
-                    return f"{undo.key}.undo.{turn - shift - frame.turn}"
-                case Compensations(key=key) if key is not None:
-                    return f"{key}.{turn - shift}"
-                case Compensations() | Compensating():
-                    return None
-        return None
+        """The idempotency key of the invocation of this turn: the same in all attempts of its saga's step."""
+        return key_of(self.frames, turn)
 
     def await_action(
-        self, path: str, command: Invoke, value: JSON = NOTHING, events: Sequence[Told] = ()
+        self,
+        path: str,
+        command: Invoke,
+        value: JSON = NOTHING,
+        events: Sequence[NarratedEvent] = (),
     ) -> None:
         """Asks for an action and waits for it; `command` is for the turn after this one."""
         if not self.count_steps():
@@ -232,10 +227,10 @@ class Cursor:
 
 @frozen
 class Context:
-    """What the machine cannot know by itself.
+    """The facts that the machine is given with each event.
 
-    Which execution this is and how often it was redriven, the time, the limits, and how many events there
-    have been in a history that numbers them.
+    They are the id of the execution and the number of its redrives, the time, the limits, and the number of
+    events so far in a history that numbers them.
     """
 
     execution: str
@@ -256,15 +251,15 @@ def stops(cursor: Cursor) -> bool:
     return cursor.stopped
 
 
-Told: TypeAlias = "tuple[str, dict[str, JSON]]"
-"""A numbered event of a history: its type, and the details of it, as the program's language has them."""
+NarratedEvent: TypeAlias = "tuple[str, dict[str, JSON]]"
+"""An event of a history that numbers them, before it has its number: its type and its details."""
 
-Reaction: TypeAlias = "Cause | None"
-"""What an instruction answers: nothing, or why to unwind."""
+Reaction: TypeAlias = "UnwindReason | None"
+"""The result of an operation: None, or the reason to unwind."""
 
 
 def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
-    """What a history says of a step that is asked for."""
+    """The detail of the history entry for a step that is asked for."""
     targets = {"action": command.action, "function": command.function}
     named = {what: name for what, name in targets.items() if name is not None}
     detail: dict[str, JSON] = {"path": path, **named, "activation": command.activation}
@@ -273,8 +268,34 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     return detail
 
 
+def popped(cursor: Cursor, kind: type[Any]) -> Any:
+    """Pops the innermost frame, which must be of this kind."""
+    frame = cursor.pop()
+    if type(frame) is not kind:
+        raise AssertionError(f"compiled wrong: {frame} where a {kind.__name__} frame must be")
+    return frame
+
+
+def key_of(frames: Sequence[Frame], turn: int) -> str | None:
+    """The idempotency key of the invocation of a turn; see `Cursor.key_of`."""
+    shift = 0
+    for frame in reversed(frames):
+        match frame:
+            case Attempts():
+                shift += frame.shift
+            case SagaStep():
+                return f"{frame.key}.{turn - shift - frame.turn}"
+            case Compensating(undoing=undo) if undo is not None:
+                return f"{undo.key}.undo.{turn - shift - frame.turn}"
+            case Compensations(key=key) if key is not None:
+                return f"{key}.{turn - shift}"
+            case Compensations() | Compensating():
+                return None
+    return None
+
+
 def count_from_now(cursor: Cursor, which: Callable[[Deadline], bool]) -> None:
-    """Has the deadlines that are meant count from now."""
+    """Makes the deadlines for which `which` holds count from now."""
     for frame in cursor.frames:
         if type(frame) is Deadline and which(frame):
             cursor.replace(frame, changed(frame, at_ms=cursor.now_ms + frame.timeout_ms))

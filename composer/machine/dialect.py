@@ -1,9 +1,9 @@
-"""The port through which a language speaks to the machine, and the languages that a program may be in.
+"""The port between a language and the machine, and the languages that a program may be in.
 
-The machine advances fibers; it knows no language. A language brings instructions and frames of its own,
-and says what the machine's moments mean to it: that a step was accepted, has completed, has failed, that
-branches have joined, that a deadline has passed. Everything else is the machine's: turns, stale events,
-joins, retries and handlers of its own frames, cancellation, limits, storage and redrive.
+The machine advances fibers; it knows no language. A language brings instructions and frames of its own, and
+defines the meaning of the machine's moments: a step was accepted, has completed, has failed, branches have
+joined, a deadline has passed. Everything else belongs to the machine: turns, stale events, joins, retries and
+handlers of its own frames, cancellation, limits, storage and redrive.
 
 Signals, events, messages and verdicts that outsiders send to a running execution have no wait and no
 event yet. They need one of each, for all languages, in `fiber.Wait` and `events.Event`; a dialect will
@@ -23,27 +23,31 @@ if TYPE_CHECKING:
 
     from ..values import JSON, Failure, Outcome
     from .commands import Invoke
-    from .cursor import Cursor, Reaction, Told
+    from .cursor import Cursor, NarratedEvent, Reaction
     from .events import Accepted, Completed, Event, Failed, Joined
-    from .fiber import Cause, Deadline, Frame, Joining, OwnFrame
+    from .frames import Deadline, Frame, OwnFrame
+    from .history import StoredEntry
     from .instructions import Instruction
+    from .stored import Document
+    from .unwind_reasons import UnwindReason
+    from .waits import Joining
 
 Operation: TypeAlias = "Callable[[Cursor, Any], Reaction]"
 """Runs an instruction, with the program counter already on the next one; see `operations`."""
 
-Asking: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
+CommandMaker: TypeAlias = "Callable[[Cursor, Any, int], Invoke | Failure]"
 """Makes the command of an instruction for the wait of a turn; the same again after a crash."""
 
-Unwinding: TypeAlias = "Callable[[Cursor, Any, Cause], Cause | None]"
-"""Unwinds a frame that has just been popped: returns why unwinding goes on, or None if it stops here."""
+FrameUnwinder: TypeAlias = "Callable[[Cursor, Any, UnwindReason], UnwindReason | None]"
+"""Unwinds a frame that has just been popped. Returns the reason that goes on, or None if unwinding stops."""
 
 
 @frozen
 class Iterations:
-    """How a language's own fork awaits its members: so many at once, so many may fail.
+    """The bounds of a language's own fork: how many members run at once, and how many may fail.
 
-    `tolerated` None is for those of which the first failure decides; of others it is counted how they
-    end, they have events of their own, and `exceeded` is the outcome when too many have failed.
+    If `tolerated` is None, the first failure decides. Otherwise the members are counted by how they end, they
+    have events of their own, and `exceeded` is the outcome when too many have failed.
     """
 
     to: int
@@ -57,12 +61,12 @@ class Iterations:
 
     @property
     def counted(self) -> bool:
-        """Whether failures are counted."""
+        """True if failures are counted."""
         return self.tolerated is not None
 
 
-Forking: TypeAlias = "Callable[[Any, JSON], Iterations]"
-"""Reads how the members of a fork are awaited, from its instruction and the value of its fiber."""
+BoundsReader: TypeAlias = "Callable[[Any, JSON], Iterations]"
+"""Reads the bounds of a fork from its instruction and the value of its fiber."""
 
 
 # --- the moments of an execution that a language may narrate ---------------------------------------
@@ -77,7 +81,7 @@ class Started:
 
 @frozen
 class Redriven:
-    """The execution is taken up again, for the `generation`th time."""
+    """The execution is redriven, for the `generation`th time."""
 
     generation: int
 
@@ -112,7 +116,7 @@ Moment: TypeAlias = Started | Redriven | AskedAgain | MemberFailed | Ended
 class Narration:
     """The words for a moment: numbered events, and members for the detail of its history entry."""
 
-    events: tuple[Told, ...] = ()
+    events: tuple[NarratedEvent, ...] = ()
     detail: tuple[tuple[str, JSON], ...] = ()
 
 
@@ -123,14 +127,14 @@ SILENT = Narration()
 
 
 class Dialect(Protocol):
-    """What a language makes of the machine.
+    """The port of a language: its instructions, its frames, and its rules for the machine's moments.
 
     Attributes:
         name: the language's name; a program stores it.
         mark: the instruction that every program of the language has, if programs were stored before they
             named a language. Such programs do not name it, so that their hashes stay as they are.
-        operations: every instruction that its programs may have, each with what it does: the machine's
-            and its own.
+        operations: every instruction that its programs may have, the machine's and its own, each with its
+            operation.
         commands: every instruction that asks for something, each with the command it makes. Such an
             instruction stands just before the program counter while its fiber waits, and has a `path`.
         forks: its own instructions that fork, each with how its members are awaited. The value of the
@@ -139,8 +143,8 @@ class Dialect(Protocol):
         frames: the frames it adds, each with how it is unwound.
         numbers: its history consists of numbered events. Then nothing of a fiber is held back, and no
             step stands in the history only, because a number must never be given twice.
-        introduces: its executions know who they are: they have a name, a pinned definition, and begin
-            with a context object (`begun`).
+        introduces: its executions have a name and a pinned definition, and begin with a context object
+            (`begun`).
         integrates: its steps may ask for integrations of this service.
 
     Laws:
@@ -156,48 +160,48 @@ class Dialect(Protocol):
         The names of its instructions are not those of the machine's; the names of its frames are those
         of no other frame of any language, because rows of fibers name frames and no language.
         Frames and instructions survive `to_json` and `from_json` unchanged.
-        Whoever `numbers` gives consecutive numbers that begin with 1, in the order of the history; whoever
-        does not, writes no events.
+        A dialect that `numbers` gives consecutive numbers that begin with 1, in the order of the history;
+        any other dialect writes no events.
         A history that is replayed gives the same fibers: `replayed` reads what was written.
     """
 
     name: str
     mark: type[Any] | None
     operations: Mapping[type[Any], Operation]
-    commands: Mapping[type[Any], Asking]
-    forks: Mapping[type[Any], Forking]
-    frames: Mapping[type[OwnFrame], Unwinding]
+    commands: Mapping[type[Any], CommandMaker]
+    forks: Mapping[type[Any], BoundsReader]
+    frames: Mapping[type[OwnFrame], FrameUnwinder]
     numbers: bool
     introduces: bool
     integrates: bool
 
     def begun(self, context: dict[str, JSON]) -> tuple[Frame, ...]:
-        """The frames that an execution begins with, given who it is; none if it need not know."""
+        """The frames that an execution begins with, given its context object; none if it needs no context."""
 
     def accepted(self, cursor: Cursor, event: Accepted) -> None:
-        """The step that the fiber waits for will be answered later. Writes it down."""
+        """Writes the history of a step that was accepted and will be answered later."""
 
     def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
-        """The step has a result: takes it, or returns the failure that it is. Writes either down."""
+        """Takes the result of a step, or returns the failure that it is. Writes the history of either."""
 
     def failed(self, cursor: Cursor, event: Failed) -> Failure:
-        """The step has failed. Writes it down and returns the failure as the language has it."""
+        """Writes the history of a step that has failed. Returns the failure in the language's form."""
 
     def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
-        """The members of a fork have ended: counts their steps, and takes their outcome.
+        """Counts the steps of the members of a fork, which have ended, and takes their outcome.
 
-        Returns why to unwind: the cause that `wait` holds back, if there is one, or what the outcome
+        Returns why to unwind: the reason that `wait` holds back, if there is one, or what the outcome
         comes to. Sets the cursor's `origin` if that is what a redrive must take up again.
         """
 
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:
-        """A deadline has passed, and its frame was just popped: the failure that it is."""
+        """The failure for a deadline that has passed. Its frame was just popped."""
 
-    def told(self, moment: Moment) -> Narration:
+    def narrate(self, moment: Moment) -> Narration:
         """The words for a moment of an execution."""
 
-    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
-        """What came in when this history entry was written; None when it only tells of a consequence."""
+    def replayed(self, entry: StoredEntry) -> Event | Started | None:
+        """The event for which this history entry was written; None if the entry only tells of a consequence."""
 
 
 @frozen
@@ -214,11 +218,11 @@ class Dialects:
     languages: Mapping[str, Callable[[], Dialect]]
     marks: Mapping[str, str]
 
-    def of(self, doc: dict[str, JSON]) -> Dialect:
-        """The dialect of a program's JSON.
+    def of(self, doc: Document) -> Dialect:
+        """Returns the dialect of a program's JSON.
 
         Raises:
-            ProgramError: it names one that is not here.
+            ProgramError: if the program names an unknown dialect.
         """
         name = doc.get("dialect")
         if name is None:
@@ -230,15 +234,15 @@ class Dialects:
             return self.plain
         if type(name) is not str or name not in self.languages:
             raise ProgramError(
-                f"the program is in the dialect {name!r:.80}, which is not known here"
+                f"the program is in the dialect {name!r:.80}, which is not known to this version"
             )
         return self.languages[name]()
 
     def frame(self, name: str) -> type[OwnFrame]:
-        """The frame of this name, of whichever language.
+        """Returns the frame of this name, of any language.
 
         Raises:
-            ProgramError: no language has it.
+            ProgramError: if no language has such a frame.
         """
         for load in self.languages.values():
             for kind in load().frames:

@@ -1,4 +1,4 @@
-"""What can happen to a fiber. An event names the turn it answers; one for another turn is stale.
+"""The events of a fiber. An event names the turn that it answers; an event for another turn is stale.
 
 Signals, events, messages and verdicts from outside a running execution are to be one more event here, for
 all languages; see `composer.machine.dialect`.
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @frozen
 class Continued:
-    """It may run: for the first time, or because it had run long enough for one turn."""
+    """It may run: for the first time, or after it has used its share of instructions."""
 
 
 @frozen
 class Completed:
     """The action it waits for came back with `value`, and with variables that it set, if any.
 
-    `remote` is what is known of where it ran, for the history; `log` the end of its log in base64, if the
-    step asked for it.
+    `remote` describes where it ran, for the history; `log` is the end of its log in base64, if the step asked
+    for it.
     """
 
     turn: int
@@ -50,10 +50,10 @@ class Failed:
 
 @frozen
 class Accepted:
-    """The action it waits for has been taken in and will answer later, through its completion trigger.
+    """The action it waits for was accepted and will answer later, through its completion trigger.
 
-    `ticket` is what must be known of it then; it is kept with the fiber, and is never None. A `polled`
-    one is asked after, also after a crash.
+    `ticket` identifies the work at the side that accepted it; it is stored with the fiber, and is never None. A
+    `polled` action is polled for its answer, also after a crash.
     """
 
     turn: int
@@ -70,20 +70,22 @@ class Heartbeat:
 
 @frozen
 class Joined:
-    """The fibers it waits for have ended, with this as their joint outcome, in so many steps.
+    """The fibers that it waits for have ended, with this joint outcome, in so many steps.
 
-    `logs` are what they have done, for the saga that they are branches of.
+    `logs` are their logs, for the saga that they are branches of. `members` are their own outcomes, in order,
+    if a language has forked them.
     """
 
     turn: int
     outcome: Outcome
     steps: int
     logs: tuple[Log, ...] = ()
+    members: tuple[Outcome, ...] = ()
 
 
 @frozen
 class TimerFired:
-    """The instant has come that it waits for, or that bounds what it waits for."""
+    """The end of its sleep, or of a deadline, has come."""
 
 
 @frozen
@@ -96,7 +98,7 @@ class Resumed:
 
 @frozen
 class Resolved:
-    """An operator has dealt by hand with what a saga is stuck at: it goes on as if it were done.
+    """An operator has resolved by hand the step that a saga is stuck at: the saga goes on as if it were done.
 
     `how` is `skip` or `resolve`; `value` stands for the result of a step; `detail` says who and why.
     """
@@ -108,7 +110,7 @@ class Resolved:
 
 @frozen
 class Rebound:
-    """The members that a fork of a language awaits are to have other bounds; `about` is what was asked for."""
+    """The members of a language's fork get other bounds; `about` is the request, for the history."""
 
     turn: int
     bounds: dict[str, JSON]

@@ -1,9 +1,9 @@
-"""History entries: what has happened to an execution, in order."""
+"""History entries: the record of an execution, in order."""
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..freezing import frozen
 
@@ -48,13 +48,16 @@ REBOUND: Final = "Rebound"
 
 NOTHING: Final[Any] = object()
 
+StoredEntry: TypeAlias = dict[str, Any]
+"""A history entry that `Entry.to_json` wrote, with its value and its variables in place."""
+
 
 @frozen
 class Entry:
     """One line of a history.
 
-    `turn` is the wait of `fiber` that it is about; `value` is what came in or out, if anything did,
-    and may be large, as may the `variables` that came with it; `detail` is small and depends on `kind`.
+    `turn` is the wait of `fiber` that it is about; `value` is the input or the result, if there is one. The value
+    may be large, as may the `variables` that came with it; `detail` is small and depends on `kind`.
     """
 
     at_ms: int
@@ -65,7 +68,7 @@ class Entry:
     value: JSON = NOTHING
 
     def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
-        """As JSON; `keep` writes the value, or a reference to where it is stored."""
+        """The entry as JSON; `keep` writes the value, or a reference to where it is stored."""
         doc: dict[str, JSON] = {
             "at": self.at_ms, "fiber": self.fiber, "turn": self.turn, "type": self.kind,
             **self.detail,

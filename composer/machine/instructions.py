@@ -1,4 +1,4 @@
-"""The instructions of the machine: verbs of one fiber.
+"""The instructions of the machine, which one fiber runs.
 
 It has a program counter, a value, and a stack of frames. Those that push a frame say so; `Leave` pops
 one. A target (`to`, `otherwise`, ...) is an index into the program's list.
@@ -26,7 +26,7 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
-    """value := `{"value": whether the predicate holds}`."""
+    """value := `{"value": true}` if the predicate holds, else `{"value": false}`."""
 
     predicate: Predicate
 
@@ -45,7 +45,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Goes on when the predicate holds (or, without one, when value.value is true), else jumps."""
+    """Goes on if the predicate holds (or, without one, if value.value is true), else jumps."""
 
     otherwise: int
     predicate: Predicate | None = None
@@ -88,12 +88,12 @@ class Operate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """Pushes a Stamped frame: now."""
+    """Pushes a TransactionStart frame: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insist:
-    """Pushes an Insisting frame: a decision is told, however many steps that takes."""
+    """Pushes an Uncounted frame: telling a decision may take any number of steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,17 +111,17 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The work of a transaction is done, and the value is its result: now to commit it."""
+    """Ends the work of a transaction, whose result is the value: the commit begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinate:
-    """What the coordinator does next.
+    """Takes the next step of the coordinator.
 
-    The value becomes the one message to send, or `{"value": [messages]}`. Goes on when it is one to
-    ask; jumps to `decide` when it asks the last participant to decide, to `tell` when it tells one of
-    the decision, to `many` and `tell_many` with several. When all is done the frame is popped: fails,
-    or jumps to `end` with the result.
+    The value becomes the one message to send, or `{"value": [messages]}`. Goes on if the message asks one
+    participant; jumps to `decide` if it asks the last participant to decide, to `tell` if it tells one
+    participant the decision, to `many` and `tell_many` with several messages. When the transaction has ended,
+    pops the frame, and fails or jumps to `end` with the result.
     """
 
     decide: int
@@ -133,7 +133,7 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absorb:
-    """The coordinator takes in the answer, or the answers; jumps."""
+    """Gives the coordinator the answer, or the answers; jumps."""
 
     to: int
 
@@ -142,7 +142,7 @@ class Absorb:
 class Enter:
     """Pushes a Compensations frame: a saga begins, which the code at `to` undoes.
 
-    With `all` its failure is no other's to try again.
+    With `all`, no retry of an enclosing saga covers its failure.
     """
 
     to: int
@@ -151,7 +151,7 @@ class Enter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Pushes a Doing frame: a step of a saga begins. See `compensations.Doing`."""
+    """Pushes a SagaStep frame: a step of a saga begins. See `compensations.SagaStep`."""
 
     done: int
     path: str
@@ -162,17 +162,17 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Pops the Doing frame: the step is done, and how to undo it goes into the saga's log."""
+    """Pops the SagaStep frame: the step is done, and how to undo it goes into the saga's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complete:
-    """Pops the Compensations frame: the saga is done. What it has done an enclosing one may undo."""
+    """Pops the Compensations frame: the saga is done. An enclosing saga may undo its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensate:
-    """Undoes what was done last: the value becomes what its undo takes, or `{"value": [logs]}`.
+    """Undoes the last logged step: the value becomes the input of its undo, or `{"value": [logs]}`.
 
     Jumps to that undo, or to `group` when it was done in branches. When nothing is left the
     Compensating frame is popped: what has caused it goes on, or in a branch the code at `end`.
@@ -184,7 +184,7 @@ class Compensate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compensated:
-    """An undo is done: back to the code that undoes the rest."""
+    """Ends an undo: jumps back to the code that undoes the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +203,10 @@ class Consult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conduct:
-    """Does as a conductor action has answered: `{"action"?, "params"?, "state"?}`.
+    """Applies the answer of a conductor action: `{"action"?, "params"?, "state"?}`.
 
     With an action: the state takes the place of the Saved frame's value, and the value becomes what
-    InvokeNamed takes; jumps to `unnamed` with an error when the action is no name. Without: pops the
+    InvokeNamed takes; jumps to `unnamed` with an error if the action is not a name. Without: pops the
     frame, and jumps to `otherwise` with the parameters, or with all of the answer if it has none.
     """
 
@@ -216,7 +216,7 @@ class Conduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Save:
-    """Pushes a Saved frame: the value, or what the template makes of it."""
+    """Pushes a Saved frame with the value, or with the filled template."""
 
     template: Template | None = None
 
@@ -256,14 +256,14 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shield:
-    """Pushes a Finalizer frame: whatever unwinds it runs the code at `to` first."""
+    """Pushes a Finalizer frame: its unwinding runs the code at `to` first."""
 
     to: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finalize:
-    """Turns the Finalizer frame into a Finalizing one: the finalizer begins, unhurried."""
+    """Replaces the Finalizer frame by a Finalizing one: the finalizer begins after a success."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +286,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settle:
-    """Pops the Attempts frame, unless the policy's `until` does not hold: then it failed."""
+    """Pops the Attempts frame, or fails if the policy's `until` does not hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +317,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspect:
-    """Fails when the value is an error."""
+    """Fails if the value is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,12 +380,12 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The fiber has succeeded with the value."""
+    """Ends the fiber: it has succeeded with the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnInstruction:
-    """An instruction that a language adds: a dataclass of its own, which its dialect has a row for.
+    """An instruction that a language adds: a dataclass, with a row in the tables of its dialect.
 
     A member that is called as one of the machine's is written as that is (`to`, `targets`, `path`, ...),
     any other as the JSON that it is.

@@ -1,12 +1,12 @@
-"""Who is awaited at a join, and what becomes of it: success and error policies apart.
+"""The policies of a join: which members it awaits, and its outcome.
 
 Success: all must succeed (results in order of the members, never of their ends), or the first one
 decides. Errors, where all must succeed: `fail`, the first failure decides and the others are
 cancelled; `wait`, all are awaited and the first failure in order of the members is the outcome;
 `collect`, a failure is a result like any other (`{"error": ...}` in its place).
 
-Once decided, members under way are cancelled and awaited: what they still have to finalize happens
-before the join is over.
+Once the join is decided, members under way are cancelled and awaited: their finalizers run before the join
+is over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ALL_FAILED = "AllFailed"
 
 Room: TypeAlias = "Callable[[int, int], Failure | None]"
-"""Why an execution that has so many fibers may not start so many more; None when it may."""
+"""Returns why an execution that has so many fibers may not start so many more; None if it may."""
 
 
 def unbounded(_standing: int, _more: int) -> Failure | None:
@@ -35,7 +35,7 @@ def unbounded(_standing: int, _more: int) -> Failure | None:
 
 
 class Join:
-    """The tally of one fork. Ending a member costs the same whatever their number."""
+    """The tally of one fork. Ending a member costs the same for any width."""
 
     def __init__(
         self, spec: Fork | Each | Iterations, width: int, items: list[JSON] | None = None
@@ -53,7 +53,7 @@ class Join:
         self._missing = [len(needs) for needs in self._after]
         self._dependants = _inverted(self._after)
         self._next = 0  # without dependencies: members start in order
-        self._passed = 0  # of those under way: had ended, when what a redrive replays happened
+        self._passed = 0  # of those under way: members that had ended at this point of a replay
         self._live: set[int] = set()
         self._decided: Outcome | None = None
         self._failures = 0  # so far, where some are tolerated
@@ -61,10 +61,10 @@ class Join:
     def restore(
         self, ended: dict[int, tuple[Outcome, int, Log]], stored: set[int], *, cancelled: bool
     ) -> None:
-        """Takes it up again, from the members that have ended (with their steps) and those stored.
+        """Restores the tally from the members that have ended (with their steps) and those stored.
 
-        A member without a trace is under way if it must have been started; once the join is decided
-        only those are that still have something to finalize, and these are always stored.
+        A member without a trace is under way if it must have been started. Once the join is decided, only
+        members that still run finalizers are under way, and these are always stored.
         """
         for index, (outcome, steps, log) in sorted(ended.items(), key=_cancelled_last):
             self._outcomes[index] = outcome
@@ -92,7 +92,7 @@ class Join:
 
     @property
     def over(self) -> bool:
-        """Whether nobody is under way, and nobody is to start any more."""
+        """True if no member is under way, and no other is to start."""
         return not self._live
 
     def begin(self) -> list[int]:
@@ -104,14 +104,14 @@ class Join:
         return self._admit()
 
     def pass_over(self) -> list[int]:
-        """The members to start beside one that has failed and is to be taken up again."""
+        """The members to start beside one that has failed and will be continued."""
         if self._after or self._spec.errors != "wait":
             return []
         self._passed += 1
         return self._admit()
 
-    def take_up(self) -> None:
-        """Who was passed over counts again: nobody starts until there is room."""
+    def reset_passed_over(self) -> None:
+        """Counts the members that were passed over again: no other member starts until there is room."""
         self._passed = 0
 
     def _admit(self) -> list[int]:
@@ -123,7 +123,7 @@ class Join:
         return ready
 
     def cancel(self) -> list[int]:
-        """Nobody starts any more. Returns the members to cancel."""
+        """Stops starting members. Returns the members to cancel."""
         self._decided = self._decided or failure(CANCELLED, "cancelled")
         return sorted(self._live)
 
@@ -139,12 +139,12 @@ class Join:
 
     @property
     def counted(self) -> bool:
-        """Whether it is told how many of its members have come to which end."""
+        """True if its fiber needs the `tally` of its members."""
         return isinstance(self._spec, Iterations) and self._spec.counted
 
     @property
     def tally(self) -> dict[str, int]:
-        """How many members have come to which end; those under way are cut off now."""
+        """The number of members by how they ended; members under way count as aborted."""
         failures = [outcome for outcome in self._outcomes if isinstance(outcome, Failure)]
         cancelled = sum(outcome.code == CANCELLED for outcome in failures)
         succeeded = sum(isinstance(outcome, Success) for outcome in self._outcomes)
@@ -153,7 +153,7 @@ class Join:
 
     @property
     def logs(self) -> tuple[Log, ...]:
-        """What the members have done, those that have done something, in order."""
+        """The logs of the members that have one, in order."""
         return tuple(self._logs[index] for index in sorted(self._logs))
 
     def _keep(self, index: int, log: Log) -> None:
@@ -163,7 +163,7 @@ class Join:
     def end(
         self, index: int, outcome: Outcome, steps: int, log: Log = ()
     ) -> tuple[list[int], list[int]]:
-        """A member has ended. Returns the members to start now, and those to cancel."""
+        """Counts a member that has ended. Returns the members to start now, and those to cancel."""
         self._live.discard(index)
         self._keep(index, log)
         self._outcomes[index] = outcome
@@ -197,15 +197,16 @@ class Join:
         return ready
 
     def input(self, index: int, value: JSON) -> JSON:
-        """What a member starts with: its item, its dependencies' results by name, or the value."""
+        """The value that a member starts with: its item, its dependencies' results by name, or the fork's value."""
         if self._items is not None:
             return self._items[index]
         if not self._after or not self._after[index]:
             return value
-        return {self._names[need]: self._outcomes[need].value for need in self._after[index]}  # type: ignore[union-attr]
+        needs = ((need, self._outcomes[need]) for need in self._after[index])
+        return {self._names[need]: ended.value for need, ended in needs if ended is not None}
 
     def outcome(self) -> Outcome:
-        """The joint outcome, once it is over."""
+        """The joint outcome; the join must be over."""
         if self._decided is not None:
             return self._decided
         if self._first:
@@ -214,29 +215,35 @@ class Join:
             for outcome in self._outcomes:
                 if isinstance(outcome, Failure):
                     return outcome
-        ended = [outcome for outcome in self._outcomes if outcome is not None]
-        results = [outcome.value for outcome in ended]
-        if isinstance(self._spec, Iterations):
-            return Success({"value": results, "outcomes": ended})
+        results: list[JSON] = [outcome.value for outcome in self._outcomes if outcome is not None]
         if self._names:
             return Success(dict(zip(self._names, results, strict=True)))
         return Success({"value": results})
 
+    @property
+    def members(self) -> tuple[Outcome, ...]:
+        """The outcomes of the members of a language's fork, in order; empty for a fork of the machine."""
+        if not isinstance(self._spec, Iterations):
+            return ()
+        return tuple(outcome for outcome in self._outcomes if outcome is not None)
+
     def _none_succeeded(self) -> Failure:
         if not self.width:
             return failure(ALL_FAILED, "there was nothing to race")
-        errors = [outcome.error for outcome in self._outcomes if isinstance(outcome, Failure)]
+        errors: list[JSON] = [
+            outcome.error for outcome in self._outcomes if isinstance(outcome, Failure)
+        ]
         return failure(ALL_FAILED, f"all {self.width} branches failed", errors=errors)
 
 
 def width_of(spec: Fork | Each | Iterations, items: list[JSON] | None) -> int:
-    """How many fibers a fork has, all in all."""
+    """The number of members of a fork."""
     branches = getattr(spec, "branches", None)
     return len(items or ()) if branches is None else len(branches)
 
 
 def _cancelled_last(member: tuple[int, tuple[Outcome, int, Log]]) -> tuple[bool, int]:
-    """Who decided a join was not cancelled by it."""
+    """The order in which members have ended: the one that decided the join was not cancelled by it."""
     index, (outcome, _, _) = member
     return isinstance(outcome, Failure) and outcome.code == CANCELLED, index
 

@@ -1,19 +1,15 @@
-"""What each instruction does: one short function each, and the table that finds it.
+"""The operations: a short function for each instruction, and the table that finds it.
 
-An operation runs with the program counter already on the next instruction. It answers why to unwind,
-or None; it never unwinds by itself, and it takes nothing but the cursor into account. A language adds
-operations of its own through its dialect.
+An operation runs with the program counter already on the next instruction. It returns the reason to unwind,
+or None; it never unwinds by itself, and it depends on the cursor only. A language adds operations of its own
+through its dialect.
 """
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidNameError
-from ..names import Name
 from ..values import (
     APPLICATION_ERROR,
     EXPRESSION_ERROR,
@@ -27,9 +23,9 @@ from ..values import (
     truthy,
 )
 from . import history, instructions
-from .commands import Fork, Invoke, Spawn
-from .cursor import step_detail
-from .fiber import (
+from .branches import BRANCHING
+from .cursor import popped
+from .frames import (
     Attempts,
     Counter,
     Deadline,
@@ -37,35 +33,26 @@ from .fiber import (
     Finalizing,
     Frame,
     Handler,
-    Joining,
     Mask,
-    OwnFrame,
     Saved,
-    Sleeping,
     Variables,
 )
 from .sagas.operations import UNDOING
-from .transactions.operations import TRANSACTING, enlist, message_of
+from .steps import INVOKING, inspect
+from .transactions.operations import TRANSACTING
+from .waits import Sleeping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ..values import JSON
-    from .cursor import Cursor, Reaction, Told
+    from .cursor import Cursor, Reaction
 
 MAX_SLEEP_MS = 366 * 24 * 3600 * 1000
 
 
-def inspect(cursor: Cursor) -> Failure | None:
-    """Composer's rule for what a step hands on: boxed, and a failure if it has an `error` field."""
-    cursor.value = boxed(cursor.value)
-    if "error" in cursor.value:
-        return Failure(APPLICATION_ERROR, cursor.value["error"])
-    return None
-
-
 def _bounded(cursor: Cursor, value: JSON, what: str) -> Reaction:
-    """Takes a value that the machine has put together, unless it is too large."""
+    """Makes a combined value the fiber's value, unless it is too large."""
     limit = cursor.limits.value_bytes
     if measured(value, limit) > limit:
         return failure(LIMIT_EXCEEDED, f"{what} makes a value of more than {limit} bytes")
@@ -94,11 +81,12 @@ def _test(cursor: Cursor, i: instructions.Test) -> Reaction:
 
 def _assign(cursor: Cursor, i: instructions.Assign) -> Reaction:
     scope = cursor.scope()
-    changes = {}
+    changes: dict[str, JSON] = {}
     for name, template in i.assignments.items():
-        changes[name] = filled = template.fill(scope)
+        filled = template.fill(scope)
         if type(filled) is Failure:
             return filled
+        changes[name] = filled
     if unknown := cursor.assign(changes):
         return failure(EXPRESSION_ERROR, f"assign: no enclosing let declares {unknown!r}")
     return None
@@ -124,27 +112,21 @@ def _save(cursor: Cursor, i: instructions.Save) -> Reaction:
 
 
 def _recall(cursor: Cursor, i: instructions.Recall) -> Reaction:
-    saved = _popped(cursor, Saved).value
+    saved = popped(cursor, Saved).value
     match i.how:
         case "restore":
             cursor.value = boxed(saved)
             return None
         case "retain":
-            made, what = {"params": saved, "result": cursor.value}, "retain"
+            made: JSON = {"params": saved, "result": cursor.value}
+            what = "retain"
         case "merge":
-            made, what = {**boxed(saved), **cursor.value}, "merge"
+            made, what = {**boxed(saved), **boxed(cursor.value)}, "merge"
         case "under":
-            return _bounded(cursor, {**boxed(cursor.value), **saved}, "the state")
+            return _bounded(cursor, {**boxed(cursor.value), **boxed(saved)}, "the state")
         case _:  # into
             made, what = {**boxed(saved), str(i.field): cursor.value}, "forward"
     return _bounded(cursor, made, what) or inspect(cursor)
-
-
-def _popped(cursor: Cursor, kind: type[Any]) -> Any:
-    frame = cursor.pop()
-    if type(frame) is not kind:
-        raise AssertionError(f"compiled wrong: {frame} where a {kind.__name__} frame must be")
-    return frame
 
 
 # --- control -----------------------------------------------------------------------------------
@@ -183,7 +165,7 @@ def _leave(cursor: Cursor, _: instructions.Leave) -> Reaction:
 
 
 def _count(cursor: Cursor, i: instructions.Count) -> Reaction:
-    left = _popped(cursor, Counter).left
+    left = popped(cursor, Counter).left
     if left > 0:
         cursor.push(Counter(left - 1))
     else:
@@ -192,23 +174,26 @@ def _count(cursor: Cursor, i: instructions.Count) -> Reaction:
 
 
 def _finalize(cursor: Cursor, _: instructions.Finalize) -> Reaction:
-    _popped(cursor, Finalizer)
+    popped(cursor, Finalizer)
     cursor.push(Finalizing())
     return None
 
 
 def _finalized(cursor: Cursor, _: instructions.Finalized) -> Reaction:
-    cause: Reaction = _popped(cursor, Finalizing).cause
-    return cause
+    reason: Reaction = popped(cursor, Finalizing).unwind_reason
+    return reason
 
 
 def _attempt(cursor: Cursor, i: instructions.Attempt) -> Reaction:
-    each = None if i.each is None else i.each.fill(cursor.scope())
-    if type(each) is Failure:
-        return each
-    if i.each is not None and (type(each) is not list or not each):
-        text = f"saga: the values to try must be a list with at least one, not {each!r:.100}"
-        return failure(EXPRESSION_ERROR, text)
+    each: list[JSON] | None = None
+    if i.each is not None:
+        made = i.each.fill(cursor.scope())
+        if type(made) is Failure:
+            return made
+        if type(made) is not list or not made:
+            text = f"saga: the values to try must be a list with at least one, not {made!r:.100}"
+            return failure(EXPRESSION_ERROR, text)
+        each = made
     frame = Attempts(cursor.pc - 1, 1, cursor.value, cursor.turn, 0, each)
     cursor.push(frame)
     cursor.value = attempted(frame, i)
@@ -238,111 +223,11 @@ def _settle(cursor: Cursor, _: instructions.Settle) -> Reaction:
 def _end(cursor: Cursor, _: instructions.End) -> Reaction:
     if failed := inspect(cursor):
         return failed
-    cursor.outcome = Success(cursor.value)
+    cursor.outcome = Success(boxed(cursor.value))
     return None
 
 
-# --- waits -------------------------------------------------------------------------------------
-
-
-def note_again(cursor: Cursor, command: Invoke, told: Sequence[Told]) -> None:
-    """Writes down that a redrive asks again for a step, in the words of its language, if it has any."""
-    detail = step_detail(cursor.instructions[cursor.pc - 1].path, command)  # type: ignore[union-attr]
-    cursor.note(history.STEP_SCHEDULED, detail, cursor.value if told else history.NOTHING, told)
-
-
-def _asked(cursor: Cursor, i: instructions.Invoke, turn: int) -> Invoke:
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, cursor.value, action=i.action, key=key)
-
-
-def _called(cursor: Cursor, i: instructions.Call, turn: int) -> Invoke:
-    activation, key, seen = cursor.activation_of(turn), cursor.key_of(turn), cursor.variables()
-    return Invoke(turn, activation, cursor.value, function=i.function, variables=seen, key=key)
-
-
-def _consulted(cursor: Cursor, _: instructions.Consult, turn: int) -> Invoke:
-    return Invoke(turn, cursor.activation_of(turn), cursor.value, key=cursor.key_of(turn))
-
-
-def _operated(cursor: Cursor, i: instructions.Operate, turn: int) -> Invoke | Failure:
-    message = message_of(cursor, i)
-    if type(message) is Failure:
-        return message
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, message, action=i.action, key=key)
-
-
-def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | Failure:
-    wanted = boxed(cursor.value)
-    name = _parsed(wanted.get("name"))
-    params = wanted.get("params", {})
-    if name is None or wanted.get("type") != "action" or not isinstance(params, dict):
-        return failure(
-            EXPRESSION_ERROR,
-            "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
-        )
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, params, action=name, key=key)
-
-
-COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {
-    instructions.Invoke: _asked,
-    instructions.Call: _called,
-    instructions.Consult: _consulted,
-    instructions.Operate: _operated,
-    instructions.InvokeNamed: _named,
-}
-"""The command of each instruction that invokes, for the wait of a turn."""
-
-
-def _parsed(name: JSON) -> str | None:
-    """An action's name, spelled as we do; None when it is none."""
-    return _spelled(name) if type(name) is str else None
-
-
-@lru_cache(maxsize=4096)
-def _spelled(name: str) -> str | None:
-    try:
-        return str(Name.parse(name))
-    except InvalidNameError:
-        return None
-
-
-def _invoke(cursor: Cursor, i: Any) -> Reaction:
-    command = COMMANDS[type(i)](cursor, i, cursor.turn + 1)
-    if type(command) is Failure:
-        return command
-    cursor.await_action(i.path, command)
-    return None
-
-
-def _operate(cursor: Cursor, i: instructions.Operate) -> Reaction:
-    return enlist(cursor, i) or _invoke(cursor, i)
-
-
-def _conduct(cursor: Cursor, i: instructions.Conduct) -> Reaction:
-    """OpenWhisk's protocol: docs/conductors.md, and how its controller reads it."""
-    answer = boxed(cursor.value)
-    _popped(cursor, Saved)
-    if answer.get("action") is None:
-        cursor.pc = i.otherwise
-        cursor.value = boxed(answer["params"]) if answer.get("params") is not None else answer
-        return inspect(cursor)
-    state, params = answer.get("state"), answer.get("params")
-    cursor.push(Saved(state if type(state) is dict else {} if state is None else {"state": state}))
-    try:
-        name = str(Name.parse(answer["action"]))
-    except InvalidNameError:
-        cursor.pc = i.unnamed
-        spelled = json.dumps(answer["action"], ensure_ascii=False)
-        text = f"Failed to parse action name from json value {spelled:.1000} during composition."
-        cursor.value = {"error": text}
-        return None
-    cursor.value = {
-        "type": "action", "name": name, "params": {} if params is None else boxed(params),
-    }  # fmt: skip
-    return None
+# --- time --------------------------------------------------------------------------------------
 
 
 def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
@@ -365,79 +250,25 @@ def _sleep(cursor: Cursor, i: instructions.Sleep) -> Reaction:
 
 
 def _delay_ms(seconds: JSON, now_ms: int) -> int | None:
-    if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_SLEEP_MS:
+    if type(seconds) is not int and type(seconds) is not float:
+        return None
+    if not 0 <= seconds <= MAX_SLEEP_MS:
         return None
     return now_ms + int(seconds * 1000 + 0.5)
 
 
 def _instant_ms(instant: JSON) -> int | None:
-    if type(instant) in (int, float):
+    if type(instant) is int or type(instant) is float:
         return round(instant * 1000) if abs(instant) < 1e11 else None  # noqa: PLR2004  year 5138
+    if type(instant) is not str:
+        return None
     try:
         moment = datetime.fromisoformat(instant)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
-
-
-def _fork(cursor: Cursor, i: instructions.Fork) -> Reaction:
-    return _begin_fork(cursor, i.path, len(i.branches), None)
-
-
-def _each(cursor: Cursor, i: instructions.Each) -> Reaction:
-    items = items_of(cursor, i)
-    if type(items) is Failure:
-        return items
-    return _begin_fork(cursor, i.path, len(items), items)
-
-
-def items_of(cursor: Cursor, i: instructions.Each) -> list[JSON] | Failure:
-    """What each member starts with. Composer's map takes no list for an empty one."""
-    items = i.items.fill(cursor.scope())
-    if items is None or type(items) is Failure:
-        return [] if items is None else items
-    if type(items) is not list:
-        return failure(EXPRESSION_ERROR, f"map: 'items' must select a list, not {items!r:.100}")
-    return [boxed(item) for item in items]
-
-
-def _begin_fork(cursor: Cursor, path: str, width: int, items: list[JSON] | None) -> Reaction:
-    if width > cursor.limits.fork_width:
-        return failure(
-            LIMIT_EXCEEDED,
-            f"the fork has {width} branches; {cursor.limits.fork_width} are allowed",
-        )
-    cursor.turn += 1
-    cursor.wait = Joining()
-    cursor.commands.append(Fork(cursor.turn, items))
-    cursor.note(history.FORKED, {"path": path, "width": width})
-    return None
-
-
-def _spawn(cursor: Cursor, i: instructions.Spawn) -> Reaction:
-    if not cursor.count_steps():
-        return None
-    cursor.turn += 1
-    activation = cursor.activation_of(cursor.turn)
-    frames = inherited(cursor.frames)
-    cursor.commands.append(Spawn(activation, cursor.pc, cursor.value, frames))
-    cursor.note(history.SPAWNED, {"path": i.path, "activation": activation})
-    cursor.value = {
-        "method": "async", "activationId": activation, "sessionId": cursor.execution,
-    }  # fmt: skip
-    cursor.pc = i.to
-    return None
-
-
-def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """What a new fiber sees of its parent's frames: the variables, to read and to change for itself."""
-    return tuple(
-        frame
-        for frame in frames
-        if isinstance(frame, (Variables, Mask)) or (isinstance(frame, OwnFrame) and frame.inherited)
-    )
 
 
 OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
@@ -465,16 +296,9 @@ OPERATIONS: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {
     instructions.Finalized: _finalized,
     instructions.Settle: _settle,
     instructions.End: _end,
-    instructions.Invoke: _invoke,
-    instructions.Call: _invoke,
-    instructions.InvokeNamed: _invoke,
-    instructions.Consult: _invoke,
-    instructions.Operate: _operate,
-    instructions.Conduct: _conduct,
     instructions.Sleep: _sleep,
-    instructions.Fork: _fork,
-    instructions.Each: _each,
-    instructions.Spawn: _spawn,
+    **INVOKING,
+    **BRANCHING,
     **TRANSACTING,
     **UNDOING,
 }

@@ -8,8 +8,9 @@ from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, TIMEOUT, Failure, failure
 from . import history
 from .dialect import SILENT
 from .events import Completed, Failed, Resolved, Resumed, TimerFired
-from .operations import COMMANDS, OPERATIONS, inspect
-from .sagas.operations import doubt, is_unknown, settled, take_logs
+from .operations import OPERATIONS
+from .sagas.operations import doubt, is_unknown, take_logs, with_doubt
+from .steps import COMMANDS, inspect
 from .transactions.operations import asks_entity
 
 if TYPE_CHECKING:
@@ -18,9 +19,20 @@ if TYPE_CHECKING:
 
     from ..values import JSON
     from .cursor import Cursor, Reaction
-    from .dialect import Asking, Dialect, Forking, Moment, Narration, Operation, Started, Unwinding
+    from .dialect import (
+        BoundsReader,
+        CommandMaker,
+        Dialect,
+        FrameUnwinder,
+        Moment,
+        Narration,
+        Operation,
+        Started,
+    )
     from .events import Accepted, Event, Joined
-    from .fiber import Deadline, Frame, Joining, OwnFrame
+    from .frames import Deadline, Frame, OwnFrame
+    from .history import StoredEntry
+    from .waits import Joining
 
 
 class Plain:
@@ -29,9 +41,9 @@ class Plain:
     name = ""
     mark: type[Any] | None = None
     operations: Mapping[type[Any], Operation] = OPERATIONS
-    commands: Mapping[type[Any], Asking] = COMMANDS
-    forks: Mapping[type[Any], Forking] = {}
-    frames: Mapping[type[OwnFrame], Unwinding] = {}
+    commands: Mapping[type[Any], CommandMaker] = COMMANDS
+    forks: Mapping[type[Any], BoundsReader] = {}
+    frames: Mapping[type[OwnFrame], FrameUnwinder] = {}
     numbers = False
     introduces = False
     integrates = False
@@ -61,7 +73,7 @@ class Plain:
         if event.remote is not None:
             detail |= {"ran": event.may_have_run, "remote": event.remote}
         cursor.note(history.STEP_FAILED, detail, event.failure.error)
-        failed = settled(cursor, event.failure)
+        failed = with_doubt(cursor, event.failure)
         unknown = (
             is_unknown(failed) if event.may_have_run is None else event.may_have_run == "unknown"
         )
@@ -75,10 +87,10 @@ class Plain:
         take_logs(cursor, event.logs)
         if not cursor.count_steps(event.steps):
             return None
-        cause = wait.cause or failed
-        if cause is not None:
+        reason = wait.unwind_reason or failed
+        if reason is not None:
             cursor.origin = cursor.turn
-            return cause
+            return reason
         limit = cursor.limits.value_bytes
         if measured(event.outcome.value, limit) > limit:
             text = f"the results of the fork make a value of more than {limit} bytes"
@@ -89,10 +101,10 @@ class Plain:
     def expired(self, cursor: Cursor, deadline: Deadline) -> Failure:  # noqa: ARG002
         return failure(TIMEOUT, f"not done within {deadline.timeout_ms / 1000:g} seconds")
 
-    def told(self, moment: Moment) -> Narration:  # noqa: ARG002
+    def narrate(self, moment: Moment) -> Narration:  # noqa: ARG002
         return SILENT
 
-    def replayed(self, entry: dict[str, JSON]) -> Event | Started | None:
+    def replayed(self, entry: StoredEntry) -> Event | Started | None:
         match entry["type"]:
             case history.STEP_SUCCEEDED:
                 return Completed(entry["turn"], entry["value"], entry.get("variables"))

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+FunctionCode: TypeAlias = dict[str, Any]
+"""An inline function: `{"kind": ..., "code": ...}` and more, as its runtime takes it. Reading checks these two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -37,7 +40,7 @@ class Program:
     """
 
     instructions: tuple[Instruction, ...] = field(compare=False)
-    functions: dict[str, dict[str, JSON]] = field(default_factory=dict, compare=False)
+    functions: dict[str, FunctionCode] = field(default_factory=dict, compare=False)
     dialect: Dialect = field(default=PLAIN, compare=False)
     hash: str = field(init=False, default="")
     spans: bool = field(init=False, compare=False, default=False)  # has transactions or sagas
@@ -59,7 +62,7 @@ class Program:
             **(named if self.dialect.mark is None else {}),
             "version": VERSION,
             "instructions": [_to_json(instruction) for instruction in self.instructions],
-            "functions": self.functions,
+            "functions": dict(self.functions),
         }
 
     @classmethod
@@ -69,23 +72,24 @@ class Program:
         Raises:
             ProgramError: naming the version, the dialect or the instruction that is wrong.
         """
-        version = doc.get("version") if isinstance(doc, dict) else doc
-        if version != VERSION or type(version) is not int:
+        version = doc.get("version") if isinstance(doc, dict) else None
+        if not isinstance(doc, dict) or version != VERSION or type(version) is not int:
             raise ProgramError(f"program version {version!r:.80} is not {VERSION}, which this runs")
         if why := flaw(doc, depth=MADE_DEPTH):
             raise ProgramError(f"a program is JSON, but {why}")
         items, functions = doc.get("instructions"), doc.get("functions")
         if not isinstance(items, list) or not items:
             raise ProgramError("a program has a list of 'instructions', with at least one")
-        if not isinstance(functions, dict) or not all(map(_is_runtime, functions.values())):
+        if not isinstance(functions, dict) or not all(map(_is_function, functions.values())):
             raise ProgramError("a program has 'functions': {hash: {'kind': ..., 'code': ...}}")
+        codes: dict[str, Any] = {**functions}
         dialect = dialects.of(doc)
         ops = {kind.__name__: kind for kind in dialect.operations}
         instructions = tuple(_from_json(at, item, len(items), ops) for at, item in enumerate(items))
-        return cls(instructions, functions, dialect)
+        return cls(instructions, codes, dialect)
 
 
-def _is_runtime(doc: JSON) -> bool:
+def _is_function(doc: JSON) -> bool:
     return isinstance(doc, dict) and all(isinstance(doc.get(key), str) for key in ("kind", "code"))
 
 
@@ -100,7 +104,7 @@ def _to_json(instruction: Instruction) -> dict[str, JSON]:
     return doc
 
 
-def _from_json(at: int, doc: JSON, size: int, ops: dict[str, type[Any]]) -> Instruction:
+def _from_json(at: int, doc: Any, size: int, ops: dict[str, type[Any]]) -> Instruction:
     try:
         cls = ops[doc["op"]]
         arguments = {
@@ -108,7 +112,7 @@ def _from_json(at: int, doc: JSON, size: int, ops: dict[str, type[Any]]) -> Inst
         }
         instruction: Instruction = cls(**arguments)
     except (KeyError, ValueError, TypeError, AttributeError, ExpressionError) as error:
-        raise ProgramError(f"instruction {at} is none: {doc!r:.200} ({error})") from error
+        raise ProgramError(f"instruction {at} is not valid: {doc!r:.200} ({error})") from error
     if outside := [to for to in _targets(arguments) if to >= size]:
         raise ProgramError(f"instruction {at} goes to {outside[0]}, of {size} instructions")
     return instruction
@@ -122,7 +126,7 @@ def _targets(arguments: dict[str, Any]) -> list[int]:
 
 _TARGETS = ("to", "otherwise", "unnamed", "decide", "tell", "many", "tell_many", "end", "done", "undo",
             "group")  # fmt: skip
-_Codec: TypeAlias = "tuple[Callable[[Any], JSON], Callable[[JSON], Any]]"
+_Codec: TypeAlias = "tuple[Callable[[Any], JSON], Callable[[Any], Any]]"
 
 
 def _plain(*kinds: type[Any]) -> _Codec:
@@ -138,7 +142,7 @@ def _plain(*kinds: type[Any]) -> _Codec:
 
 def _index(doc: JSON) -> int:
     if type(doc) is not int or doc < 0:
-        raise ValueError(f"{doc!r:.80} is no index")
+        raise ValueError(f"{doc!r:.80} is not an index")
     return doc
 
 

@@ -1,9 +1,9 @@
-"""Redrive: take a failed or cancelled execution up again from the steps that failed.
+"""Redrive: continues a failed or cancelled execution from the steps that failed.
 
-Its history is replayed: a fresh execution is fed what was recorded, in order, but for the failures
-that ended it. The machine being a pure function, it then stands where the failed steps were asked for,
-with everything that was done still done. The same holds for another program, as long as it asks for
-the same steps up to there; where it does not, a redrive is refused rather than anything done twice.
+Its history is replayed: a fresh execution receives the recorded events in order, without the failures that
+ended it. The machine is a pure function, so the execution then stands where the failed steps were asked
+for, and everything that was done stays done. Another program can take its place if it asks for the same
+steps up to there; otherwise the redrive is refused, so that no step runs twice.
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ from . import history
 from .dialect import Started
 from .events import Completed, Event, Failed, Resolved, Resumed
 from .execution import Execution
-from .fiber import ROOT, Fiber, Invoking, Paused, Sleeping
+from .fiber import ROOT, Fiber
 from .instructions import Invoke as InvokeInstruction
+from .waits import Invoking, Paused, Sleeping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..values import JSON, Outcome
     from .changes import Changes
     from .cursor import Limits
+    from .history import StoredEntry
     from .program import Program
 
 _ENDED = (history.EXECUTION_SUCCEEDED, history.EXECUTION_FAILED, history.EXECUTION_CANCELLED)
 
 
 class RedriveError(Error):
-    """An execution that cannot be taken up again; the text says why."""
+    """An execution that cannot be redriven; the text gives the reason."""
 
 
 def redrive(
-    id: str, program: Program, entries: list[dict[str, JSON]], limits: Limits, now_ms: int
+    id: str, program: Program, entries: Sequence[StoredEntry], limits: Limits, now_ms: int
 ) -> tuple[Execution, Changes]:
     """The execution, standing at the steps that failed, and the changes that take it up again.
 
     Args:
         id: of the execution.
-        program: the one it ran, or another that agrees with what is done.
+        program: the program that it ran, or another that agrees with the recorded steps.
         entries: its whole history, in order, as `Entry.to_json` wrote it, with values in place.
         limits: the machine's.
         now_ms: deadlines and attempts count from here.
@@ -65,7 +67,7 @@ def redrive(
         )
     if any(entry["type"] == history.COMPENSATION_STARTED for entry in generations[-1]):
         raise RedriveError(
-            f"execution {id} is a saga that has been undone: invoke it again; what it had done is gone"
+            f"execution {id} is a saga that has been undone, so no step is left to continue: invoke it again"
         )
     for number, generation in enumerate(generations):
         if number:
@@ -74,23 +76,23 @@ def redrive(
         outcome = _replay(execution, generation, program, ended) or outcome
     execution.events, execution.limits = _events(entries), limits
     if isinstance(outcome, Success):
-        return execution, execution.settle(outcome, now_ms)
+        return execution, execution.finish(outcome, now_ms)
     if not execution.fibers:
         raise RedriveError(
-            f"execution {id} failed by what its program decides, not in a step: it would fail again. "
+            f"execution {id} failed by its program, not in a step, so it would fail again. "
             "Redrive it with a program that decides otherwise"
         )
     changes = execution.redrive(now_ms)
-    changes.fibers |= ended  # their joins are not over: a restart must know what they came to
+    changes.fibers |= ended  # their joins are not over: a restart needs their outcomes
     return execution, changes
 
 
-def _events(entries: list[dict[str, JSON]]) -> int:
+def _events(entries: Sequence[StoredEntry]) -> int:
     """The number of the last event, in a history that numbers them."""
     return max((event[0] for entry in entries for event in entry.get("events", ())), default=0)
 
 
-def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON]]]:
+def _generations(entries: Sequence[StoredEntry]) -> Iterator[Sequence[StoredEntry]]:
     """The history, cut before each redrive."""
     start = 0
     for at, entry in enumerate(entries):
@@ -102,15 +104,15 @@ def _generations(entries: list[dict[str, JSON]]) -> Iterator[list[dict[str, JSON
 
 def _replay(
     execution: Execution,
-    entries: list[dict[str, JSON]],
+    entries: Sequence[StoredEntry],
     program: Program,
     ended: dict[str, Fiber],
 ) -> Outcome | None:
-    """Feeds it what was recorded. Returns the outcome, if it ends by that."""
+    """Delivers the recorded events. Returns the outcome, if the execution ends."""
     outcome: Outcome | None = None
     culprits = _culprits(entries)
     targets: dict[tuple[str, int], JSON] = {}
-    broken = False  # what follows the failure may belong to a finalizer, which does not run now
+    broken = False  # entries after the failure may belong to a finalizer, which does not run now
     for entry in entries:
         place = (entry["fiber"], entry["turn"])
         if entry["type"] == history.STEP_SCHEDULED:
@@ -139,7 +141,7 @@ def _replay(
 def _proceed(
     execution: Execution, changes: Changes, at_ms: int, ended: dict[str, Fiber]
 ) -> Outcome | None:
-    """Runs on as far as it can; `ended` keeps the branches that others are still awaited with."""
+    """Runs as far as possible; `ended` keeps the ended branches of joins that are not over."""
     _keep(ended, changes)
     while changes.more:
         changes = execution.proceed(at_ms)
@@ -154,8 +156,8 @@ def _keep(ended: dict[str, Fiber], changes: Changes) -> None:
             del ended[name]
 
 
-def _culprits(entries: list[dict[str, JSON]]) -> set[tuple[str, int]]:
-    """The waits whose failure ended it: the root's, and those of the branches behind a join."""
+def _culprits(entries: Sequence[StoredEntry]) -> set[tuple[str, int]]:
+    """The waits whose failure ended the execution: the root's, and those of branches behind a join."""
     ended = entries[-1]
     found: set[tuple[str, int]] = set()
     if ended["type"] != history.EXECUTION_FAILED or ended["origin"] is None:
@@ -184,15 +186,15 @@ def _waits_for(fiber: Fiber, event: Event) -> bool:
             return isinstance(fiber.wait, Sleeping) or fiber.due_ms is not None
 
 
-def _check_target(program: Program, fiber: Fiber, entry: dict[str, JSON], recorded: JSON) -> None:
+def _check_target(program: Program, fiber: Fiber, entry: StoredEntry, recorded: JSON) -> None:
     instruction = program.instructions[fiber.pc - 1]
     wanted = instruction.action if isinstance(instruction, InvokeInstruction) else None
     if wanted is not None and recorded is not None and wanted != recorded:
         raise RedriveError(_divergence(entry, f"asks for {wanted} where {recorded} is done"))
 
 
-def _divergence(entry: dict[str, JSON], why: str) -> str:
+def _divergence(entry: StoredEntry, why: str) -> str:
     return (
-        f"the program does not agree with what is done: at {entry['type']} of fiber "
+        f"the program does not agree with the recorded steps: at {entry['type']} of fiber "
         f"{entry['fiber']}, turn {entry['turn']}, it {why}. Start a new execution instead"
     )

@@ -1,4 +1,4 @@
-"""The one retry record: which failures, how often, how long between, and what when spent."""
+"""The policy of a retry: which failures, how often, with which delays, and what follows the last attempt."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ..expressions import Predicate, parse_predicate
 
 if TYPE_CHECKING:
     from ..values import JSON, Failure
+    from .stored import Document
 
 MAX_DELAY_MS = 366 * 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """When to try again. `retries` counts re-tries: the first attempt is not one of them.
+    """The rule for trying again. `retries` counts re-tries: the first attempt is not one of them.
 
     Args:
         retries: at most so many; None for as many as it takes.
@@ -26,7 +27,7 @@ class RetryPolicy:
         errors: names of failures to retry (`Failure.named`); all when empty.
         until: a result for which this does not hold counts as a failed attempt.
         pause: when spent, wait for an operator instead of failing.
-        stuck: it is a saga's: it waits as one that is stuck.
+        stuck: the retry belongs to a saga, which is stuck while it waits.
     """
 
     retries: int | None
@@ -40,15 +41,15 @@ class RetryPolicy:
     stuck: bool = False
 
     def covers(self, failure: Failure) -> bool:
-        """Whether this failure is one to retry."""
+        """True if this failure is one to retry."""
         return not self.errors or any(failure.named(name) for name in self.errors)
 
     def spent(self, attempt: int) -> bool:
-        """Whether `attempt`, counted from 1, was the last."""
+        """True if `attempt`, counted from 1, was the last."""
         return self.retries is not None and attempt > self.retries
 
     def wait_ms(self, attempt: int, seed: str) -> int:
-        """How long to wait after failed `attempt`; the same seed draws the same jitter."""
+        """The delay after failed `attempt`; the same seed draws the same jitter."""
         try:
             grown = self.delay_ms * float(self.backoff) ** (attempt - 1)
         except OverflowError:
@@ -70,7 +71,7 @@ class RetryPolicy:
         }
 
     @classmethod
-    def from_json(cls, doc: dict[str, JSON]) -> RetryPolicy:
+    def from_json(cls, doc: Document) -> RetryPolicy:
         until = doc["until"]
         return cls(
             **{

@@ -1,7 +1,7 @@
-"""An evaluation that takes long, made apart from its execution.
+"""A stretch: a long evaluation that runs apart from its execution.
 
 A server that serves others cannot wait for an evaluation of 0.1 s. With `Limits.at_once`, a fiber stops
-before an evaluation that takes more steps than that. The server takes the `Execution.stretch`, makes it on
+before an evaluation that takes more steps than that. The server takes the `Execution.stretch`, runs it on
 a thread, and hands the transition to `Execution.stretched`. The thread needs no lock, because a transition
 is a pure function of values that never change.
 """

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...actions import Code
 from .bundles import BundleError, checked, write_core, write_zip
-from .hosted.states import MARGIN_MS
-from .hosted.writing import ROW_BYTES
+from .hosted.changes import ROW_BYTES
+from .hosted.execution_state import MARGIN_MS
 from .yaml import to_yaml
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
     for full, program in parts.programs.items():
         if (size := len(json.dumps({"program": program.to_json()}))) > ROW_BYTES:
             raise BundleError(
-                f"composition {full.removeprefix('/_/')}: it compiles to {size} bytes, and an item of a table "
-                f"on AWS holds {ROW_BYTES}: make a part of it a composition of its own"
+                f"composition {full.removeprefix('/_/')}: the compiled program has {size} bytes, and an item of a "
+                f"DynamoDB table holds at most {ROW_BYTES}: make a part of it a composition of its own"
             )
     keys = _keys(parts)
     code = folder / "code"
@@ -57,7 +57,7 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
 
 
 def _keys(parts: Parts) -> dict[str, str]:
-    """How each action's function is called: letters and digits, none twice."""
+    """The name of each action's function: letters and digits, none twice."""
     keys: dict[str, str] = {}
     for name in parts.actions:
         words = re.findall(r"[A-Za-z0-9]+", name.removeprefix("/_/"))
@@ -111,7 +111,7 @@ def document(name: str, parts: Parts, keys: dict[str, str], archive: str) -> dic
     """
     service = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:MAX_NAME].lower()
     if not service or not service[0].isalpha():
-        raise BundleError(f"name: a service's begins with a letter, {name!r} does not")
+        raise BundleError(f"name: the name of a service must begin with a letter, not {name!r}")
     actions = {keys[full]: _action(keys[full], action) for full, action in parts.actions.items()}
     return {
         "service": service,

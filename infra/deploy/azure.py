@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import Code
 from .bundles import BundleError, checked, write_core
-from .hosted.running import VALUE_BYTES
+from .hosted.user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,9 +82,9 @@ _README = """\
 
 Compositions: {names}.
 
-Made by `xingqiao bundle --target azure`: a function app in the Python v2 programming model, for Python 3.11
-or later. It needs a storage account, and nothing else. Deploy, in this folder, with Azure's
-command line and the Functions Core Tools (the names of the group, the account and the app are yours):
+`xingqiao bundle --target azure` wrote this folder: a function app in the Python v2 programming model, for
+Python 3.11 or later. The app needs only a storage account. Deploy from this folder with Azure's command
+line and the Functions Core Tools. Replace GROUP, ACCOUNT and APP with names of your own:
 
 ```
 az group create --name GROUP --location westeurope
@@ -94,33 +94,35 @@ az functionapp create --name APP --resource-group GROUP --storage-account ACCOUN
 func azure functionapp publish APP
 ```
 
-Tables and queues are made when they are first used. Their names begin with `{storage}`, so that several
-bundles can share an account. The app setting `XINGQIAO_STORAGE` names another prefix (3 to 24 lower case letters and
-digits, a letter first). Set it when you publish this bundle as two apps on one account. Earlier bundles used the
-prefix `xingqiao`: set it to that until the executions that such a bundle began have ended. To run it here, start `azurite`, copy
-`local.settings.json.example` to `local.settings.json`, and `func start`.
+The app creates tables and queues when it first uses them. Their names begin with `{storage}`, so several
+bundles can share an account. The app setting `XINGQIAO_STORAGE` names another prefix: 3 to 24 lower case
+letters and digits, a letter first. Set it if you publish this bundle as two apps on one account. Earlier
+bundles used the prefix `xingqiao`: keep that prefix until the executions that such a bundle began have
+ended. To run the app on this machine, start `azurite`, copy `local.settings.json.example` to
+`local.settings.json`, and run `func start`.
 
 ```
 curl -X POST https://APP.azurewebsites.net/{first} -H "x-functions-key: KEY" -d '{{}}'
 ```
 
-answers 202 with the id of an execution and, in `Location`, where to ask how it stands. The key is the app's
-(`az functionapp keys list`). With the header `Idempotency-Key` a request that is sent again begins nothing
-new.
+returns 202 with the id of an execution. The header `Location` has the URL of its state. `KEY` is a key of
+the app (`az functionapp keys list`). With the header `Idempotency-Key`, a repeated request begins no second
+execution.
 
-| function | is triggered by | does |
+| function | trigger | work |
 |---|---|---|
-| `http` | POST /{{composition}}, GET and DELETE /executions/{{id}} | begins, shows, stops an execution |
-| `conductor` | the queue `{storage}-completions` | advances an execution, and ends |
+| `http` | POST /{{composition}}, GET and DELETE /executions/{{id}} | begins, shows, cancels an execution |
+| `conductor` | the queue `{storage}-completions` | advances an execution |
 | `action` | the queue `{storage}-actions` | runs one action: {actions} |
-| `sweep` | a timer, each minute | timers that are far off, answers that never came, removal of what is old |
+| `sweep` | a timer, each minute | fires timers that are far off, handles missing answers, removes old rows |
 
 No function waits for another. Inline functions run in `conductor`. An instance runs one action at a time;
-the platform starts more instances as the queue grows. An action is invoked at least once: what it must
-not do twice it knows by `__OW_IDEMPOTENCY_KEY` in its environment. Its own limit is not enforced, only that
-of a function ({limit}, in `host.json`); one that has begun twice and never ended has crashed.
+the platform starts more instances as the queue grows. An action is invoked at least once: use
+`__OW_IDEMPOTENCY_KEY` in its environment to avoid repeating a side effect. The time limit of the action is
+not enforced, only the limit of a function ({limit}, in `host.json`). An action that was started twice and
+never ended has crashed.
 
-A value takes at most {value} bytes. Executions can be read for seven days after their end.
+A value has at most {value} bytes. You can read an execution for seven days after its end.
 """
 
 
@@ -130,8 +132,8 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
     for full, program in parts.programs.items():
         if (size := len(json.dumps(program.to_json()))) > MAX_PROGRAM:
             raise BundleError(
-                f"composition {full.removeprefix('/_/')}: it compiles to {size} bytes, and a row of a table "
-                f"on Azure holds {MAX_PROGRAM}: make a part of it a composition of its own"
+                f"composition {full.removeprefix('/_/')}: the compiled program has {size} bytes, and a row of a table "
+                f"on Azure holds at most {MAX_PROGRAM}: make a part of it a composition of its own"
             )
     code = _code(parts)
     deployed = {**parts.deployed(), "storage": storage_of(name), "code": code}
@@ -147,14 +149,14 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
 
 
 def storage_of(name: str) -> str:
-    """What the names of a bundle's tables and queues begin with: its own, so that bundles may share an account."""
+    """The prefix of a bundle's tables and queues: its own, so that bundles may share an account."""
     digest = sha256(name.encode()).hexdigest()[:6]
     letters = re.sub(r"[^a-z0-9]+", "", name.lower())[: MAX_STORAGE - len(digest) - 1]
     return f"x{letters}{digest}"
 
 
 def _code(parts: Parts) -> dict[str, dict[str, str]]:
-    """Where the code of each action stands, and what of it is called."""
+    """The file and the main function of each action."""
     code = {}
     for full, action in parts.actions.items():
         assert isinstance(action.exec, Code)  # noqa: S101  it has been checked

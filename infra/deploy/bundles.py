@@ -1,4 +1,4 @@
-"""What every target's bundle is made of: programs, actions, and the code that conducts them there."""
+"""The parts of every target's bundle: programs, actions, and the code that conducts them there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...actions import PYTHON, Action, Code, define_action
 from ...composer import CompositionError, Error, Name, compile
@@ -24,32 +24,35 @@ if TYPE_CHECKING:
 
     from ...composer import JSON, Composition, Program
 
+Definition: TypeAlias = "dict[str, Any]"
+"""The definition of an action in the form of the HTTP API, as the DSL or the command line made it."""
+
 PACKAGE = Path(__file__).parents[2]  # xingqiao: in a bundle its parts stand as they do here
 HOSTED = Path(__file__).parent / "hosted"
 EARLIER = ("composer", "hosted")  # folders of bundles made before there was one package
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of what is zipped: the same files give the same archive
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zipped files: equal files give equal archives
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
-# What no target conducts without a server: there is nobody to ask, or nothing that keeps it.
+# Instructions that no target conducts without a server.
 _REFUSED = {
-    "Operate": "entities are kept by a server",
-    "Open": "transactions need entities, which are kept by a server",
-    "Coordinate": "transactions need entities, which are kept by a server",
-    "Enter": "a saga that is stuck waits for an operator, whom only a server can tell",
+    "Operate": "only a server keeps entities",
+    "Open": "transactions need entities, which only a server keeps",
+    "Coordinate": "transactions need entities, which only a server keeps",
+    "Enter": "a stuck saga waits for an operator, and only a server can notify one",
 }
 
 
 class BundleError(Error):
-    """What cannot be bundled; the text names the part, and says why."""
+    """A part that cannot be bundled; the text names the part and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is to be bundled: compositions, and documents of actions, by name."""
+    """The source of a bundle: compositions, and definitions of actions, by name."""
 
     compositions: Mapping[str, Composition]
-    actions: Mapping[str, dict[str, JSON]]
+    actions: Mapping[str, Definition]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Parts:
     actions: dict[str, Action]
 
     def deployed(self) -> dict[str, JSON]:
-        """What `hosted.Deployed.from_json` reads."""
+        """The document that `hosted.Deployed.from_json` reads."""
         return {
             "programs": {name: program.to_json() for name, program in self.programs.items()},
             "actions": {name: _settings(action) for name, action in self.actions.items()},
@@ -77,13 +80,15 @@ def _settings(action: Action) -> dict[str, JSON]:
 
 
 def checked(source: Source, target: str) -> Parts:
-    """The parts of a source that conducts itself: nothing that it names is missing.
+    """The parts of a source for a hosted conductor: nothing that it names is missing.
 
     Raises:
-        BundleError: naming the part that the target cannot run.
+        BundleError: the target cannot run a part, which the text names.
     """
     if not source.compositions:
-        raise BundleError("there is no composition to bundle: an action alone needs no conductor")
+        raise BundleError(
+            "the source has no composition: define one; an action alone needs no bundle"
+        )
     parts = Parts(
         programs={_full(name): _program(name, c) for name, c in source.compositions.items()},
         actions={_full(name): _action(name, document) for name, document in source.actions.items()},
@@ -106,7 +111,7 @@ def _program(name: str, composition: Composition) -> Program:
         raise BundleError(f"composition {name}: {error}") from error
 
 
-def _action(name: str, document: dict[str, JSON]) -> Action:
+def _action(name: str, document: Definition) -> Action:
     try:
         return define_action(Name.parse(name), document, None, 0)
     except Error as error:
@@ -116,58 +121,59 @@ def _action(name: str, document: dict[str, JSON]) -> Action:
 def _check_program(name: str, program: Program, parts: Parts, target: str) -> None:
     if not _NAME.fullmatch(name):
         raise BundleError(
-            f"composition {name!r}: its name is a part of a URL there: "
-            "give it one of letters, digits, '_' and '-'"
+            f"composition {name!r}: the name becomes part of a URL: "
+            "use only letters, digits, '_' and '-'"
         )
-    for step in program.to_json()["instructions"]:
+    compiled: dict[str, Any] = program.to_json()
+    for step in compiled["instructions"]:
         where = f"composition {name}, {step.get('path') or step['op'].lower()}"
         if why := _REFUSED.get(step["op"]):
             raise BundleError(f"{where}: {target} cannot run it: {why}")
         if step["op"] == "Attempt" and step["policy"]["pause"]:
             raise BundleError(
-                f"{where}: retry with on_exhausted='pause' waits for an operator, whom only a "
-                "server can tell: handle the failure instead"
+                f"{where}: retry with on_exhausted='pause' waits for an operator, and only a "
+                "server can notify one: handle the failure instead"
             )
     for action in program.actions:
         if action not in parts.actions and action not in parts.programs:
             raise BundleError(
-                f"composition {name}: {target} needs the code of {action}: define it in the file"
+                f"composition {name}: the code of {action} is missing: define the action in the file"
             )
     for function in program.functions.values():
-        _check_code(f"composition {name}, an inline function", function["kind"], target)
+        _check_code(f"composition {name}, an inline function", str(function["kind"]), target)
 
 
 def _check_action(name: str, action: Action, target: str) -> None:
     if not isinstance(action.exec, Code):
-        raise BundleError(f"action {name}: a bundle takes code, and it is of kind {action.kind}")
+        raise BundleError(f"action {name}: the kind is {action.kind}, and a bundle takes only code")
     if action.annotations.get("entity"):
-        raise BundleError(f"action {name}: it is an entity, and entities are kept by a server")
+        raise BundleError(
+            f"action {name}: the action is an entity, and only a server keeps entities"
+        )
     _check_code(f"action {name}", action.exec.kind, target)
     if action.exec.binary:
         raise BundleError(
-            f"action {name}: it is an archive, and a bundle takes one file of source: "
-            f"give it to {target} by itself, or put its code into one file"
+            f"action {name}: the code is an archive, and a bundle takes one source file: "
+            f"deploy the action to {target} separately, or put its code into one file"
         )
 
 
 def _check_code(what: str, kind: str, target: str) -> None:
     if not kind.startswith(PYTHON.partition(":")[0]):
-        raise BundleError(
-            f"{what}: it is of kind {kind}, and a bundle for {target} runs Python only"
-        )
+        raise BundleError(f"{what}: the kind is {kind}, and a bundle for {target} runs only Python")
 
 
 # --- files -------------------------------------------------------------------------------------
 
 
-def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]) -> None:
-    """Writes what stands around the programs: `xingqiao` and `deployed.json`.
+def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection[str]) -> None:
+    """Writes the code around the programs, `xingqiao`, and `deployed.json`.
 
     The package `xingqiao` of a bundle has `composer`, the named modules of `hosted`, and those that they
     import, all under the names that they have here.
 
-    The library that reads paths with wildcards and filters comes along when a program has such a path:
-    that is found out by taking the programs in, there, with nothing else.
+    The library for paths with wildcards and filters is added if a program has such a path: loading the
+    programs there, with nothing else, shows that.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*EARLIER, "xingqiao"):
@@ -186,12 +192,12 @@ def write_core(folder: Path, deployed: dict[str, JSON], modules: Collection[str]
         shutil.copyfile(HOSTED / f"{name}.py", hosted / f"{name}.py")
     (folder / "deployed.json").write_text(json.dumps(deployed, indent=1, sort_keys=True) + "\n")
     shutil.rmtree(folder / "jsonpath", ignore_errors=True)
-    error = _takes_in(folder)
+    error = _load_error(folder)
     if "jsonpath" in error:
         _bring("jsonpath", "python-jsonpath", folder)
-        error = _takes_in(folder)
+        error = _load_error(folder)
     if error:
-        raise BundleError(f"{folder}: what was written does not load: {error.splitlines()[-1]}")
+        raise BundleError(f"{folder}: the written bundle does not load: {error.splitlines()[-1]}")
 
 
 def _closed(modules: Collection[str]) -> list[str]:
@@ -209,7 +215,7 @@ def _closed(modules: Collection[str]) -> list[str]:
 
 
 def write_zip(folder: Path, archive: Path) -> None:
-    """All files of a folder in one archive."""
+    """Writes all files of a folder into one archive."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
@@ -234,15 +240,15 @@ def _bring(package: str, distribution: str, folder: Path) -> None:
             shutil.copyfile(file.locate(), folder / package / file.name)
 
 
-_TAKE_IN = (
+_LOAD = (
     "import json, sys; sys.path.insert(0, sys.argv[1]); "
     "from xingqiao.infra.deploy.hosted.ports import Deployed; "
     "Deployed.from_json(json.load(open(sys.argv[1] + '/deployed.json', encoding='utf-8')))"
 )
 
 
-def _takes_in(folder: Path) -> str:
-    """What goes wrong when the programs are taken in with nothing but the standard library."""
-    command = [sys.executable, "-I", "-S", "-B", "-c", _TAKE_IN, str(folder)]
+def _load_error(folder: Path) -> str:
+    """The error of loading the programs with nothing but the standard library; "" if there is none."""
+    command = [sys.executable, "-I", "-S", "-B", "-c", _LOAD, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
     return done.stderr

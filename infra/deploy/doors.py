@@ -1,4 +1,4 @@
-"""A package's door that imports what it hands on only when it is asked for.
+"""Makes a package's door lazy: each name is imported when it is first used.
 
 A function of a cloud starts cold: most of that time is the import of `composer`, of which the conductor needs a part. So
 a bundle has its own `composer/__init__.py`, made of ours, with the same names (PEP 562).

@@ -1,6 +1,6 @@
 """Bundles for OpenWhisk hosts: each composition is one conductor action, a zip that needs nothing else.
 
-What a conductor action cannot do is refused here, when bundling, with the part that asks for it.
+A composition with a part that a conductor action cannot do is refused here, when it is bundled.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from ...composer import Composition, CompositionError, compile
 from .bundles import BundleError, write_core, write_zip
-from .hosted.running import VALUE_BYTES
+from .hosted.user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...composer import JSON
-    from .bundles import Source
+    from .bundles import Definition, Source
 
 KIND = "python:3.11"  # the least that `composer` runs on
 MAX_COMPONENTS = 50
@@ -45,38 +44,43 @@ main = conductor(Path(__file__).absolute().parent)
 _README = """\
 # {names} on OpenWhisk
 
-Made by `xingqiao bundle --target openwhisk`, for any OpenWhisk host that has the kind `{kind}`: what
-conducts needs Python 3.11 or later. Deploy, in this folder, with `wsk` or with `xingqiao`, which takes
-the same commands:
+`xingqiao bundle --target openwhisk` wrote this folder, for any OpenWhisk host that has the kind `{kind}`:
+the conductor needs Python 3.11 or later. Deploy from this folder with `wsk`, or with `xingqiao`, which
+takes the same commands:
 
 ```
 {commands}
 ```
 
-Each composition is one conductor action: OpenWhisk runs it, then the action that it names, then it
-again with the result, to the end. It is invoked as any action is, and other compositions may name it.
+Each composition is one conductor action: OpenWhisk runs the conductor action, then the action that it
+names, then the conductor action again with the result, to the end. You invoke a composition like any
+action, and other compositions may name it.
 
-- A composition runs at most {components} actions, those of compositions that it names included, unless
-  the host's operator allows more; one more fails with `LimitExceeded`.
-- Parameters of an action and the composition's state together, and its result and the state, take at
-  most 1 MB. Variables are part of the state.
-- Inline functions run in the conductor action itself: they count against its time (`--timeout`), which
-  is for one turn, not for the whole composition. The result of one takes at most {value} bytes.
-- OpenWhisk keeps a composition under way in the memory of a controller: it is lost when that dies.
-- Give the conductor action no default parameters: OpenWhisk would put them into every result, too.
-- A zip holds a key that signs the composition's state; who has it can make a state up. Bundling again
-  makes another key, and executions under way then end with an error that says so.
+- A composition runs at most {components} actions, including those of compositions that it names, unless
+  the host's operator allows more. One more action fails with `LimitExceeded`.
+- The parameters of an action and the composition's state together take at most 1 MB. The same limit
+  holds for its result and the state. Variables are part of the state.
+- Inline functions run in the conductor action itself and count against its time limit (`--timeout`). The
+  limit is for one turn, not for the whole composition. An inline function's result has at most {value}
+  bytes.
+- OpenWhisk keeps a composition under way in the memory of a controller. If the controller dies, the
+  execution is lost.
+- Do not give the conductor action default parameters: OpenWhisk would add them to every result, too.
+- Each zip holds a key that signs the composition's state. Anyone who has the key can forge a state. A
+  new bundle has another key, and executions under way then end with an error that says so.
 """
 
 
 def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001  actions have names
     """Writes a zip or a source file an action, and a README with commands. See `targets.bundle`."""
     if not source.compositions:
-        raise BundleError("there is no composition to bundle: an action alone needs no conductor")
+        raise BundleError(
+            "the source has no composition: define one; an action alone needs no bundle"
+        )
     for called, composition in source.compositions.items():
         _check(called, composition)
     folder.mkdir(parents=True, exist_ok=True)
-    # A sequence is made of what is there already.
+    # A sequence comes last: it needs its actions.
     actions = sorted(source.actions.items(), key=lambda item: _is_sequence(item[1]))
     commands = []
     for called, document in actions:
@@ -98,8 +102,8 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
     return [f"cd {folder}", *commands]
 
 
-def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
-    """Writes the file that an action is made of, if any; what the command says of it."""
+def _action(name: str, document: Definition, folder: Path) -> list[str]:
+    """Writes the file of an action, if it has one. Returns the arguments of the command for it."""
     if any(note["key"] == "entity" for note in document.get("annotations", ())):
         raise BundleError(f"action {name}: entities exist only on a Xingqiao server")
     execution = document["exec"]
@@ -108,7 +112,7 @@ def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
     kind, code = execution["kind"], execution.get("code")
     if code is None:
         raise BundleError(
-            f"action {name}: it is of kind {kind!r}, which a server of Xingqiao runs; OpenWhisk runs code"
+            f"action {name}: the kind is {kind!r}, which only a server of Xingqiao runs; OpenWhisk runs code"
         )
     binary = execution.get("binary") or code.startswith(_ZIP)
     content = base64.b64decode(code) if binary else code.encode()
@@ -118,12 +122,12 @@ def _action(name: str, document: dict[str, JSON], folder: Path) -> list[str]:
     return [file, "--kind", KIND if kind == "python:3" else kind, *main]
 
 
-def _is_sequence(document: dict[str, JSON]) -> bool:
+def _is_sequence(document: Definition) -> bool:
     return "components" in document["exec"]
 
 
-def _options(document: dict[str, JSON]) -> Iterator[str]:
-    """Options of the command for what else a document says."""
+def _options(document: Definition) -> Iterator[str]:
+    """The options of the command for the other fields of a definition."""
     for option, limit in (("timeout", "timeout"), ("memory", "memory"), ("logsize", "logs")):
         if limit in document.get("limits", {}):
             yield from (f"--{option}", str(document["limits"][limit]))
@@ -141,7 +145,7 @@ def _file(name: str, suffix: str) -> str:
 
 
 def _write_conductor(name: str, composition: Composition, archive: Path) -> None:
-    """Writes a zip with all that one composition takes to be conducted."""
+    """Writes a zip with one composition and its conductor."""
     try:
         program = compile(composition)
     except CompositionError as error:

@@ -1,4 +1,4 @@
-"""The clouds that there are bundles for."""
+"""The targets of bundles: AWS, Azure, OpenWhisk."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def bundle(name: str, source: Source, target: str, folder: Path) -> list[str]:
     """Writes the deployable folder of a source.
 
     Args:
-        name: what it is called there.
+        name: the name of the bundle at the target.
         source: compositions, each of which becomes a function of the cloud, and their actions.
         target: one of TARGETS.
-        folder: made if it is not there; an earlier bundle there is replaced, and nothing else.
+        folder: created if it does not exist; an earlier bundle there is replaced.
 
     Returns:
-        What to do next, a command a line.
+        The commands to run next, one a line.
 
     Raises:
-        BundleError: naming what the target cannot run, or when the folder holds anything else.
+        BundleError: the target cannot run a part, or the folder holds other files.
     """
     if target not in _WRITERS:
-        raise BundleError(f"target: there is no {target!r}, but {', '.join(TARGETS)}")
+        raise BundleError(f"target {target!r} does not exist: give one of {', '.join(TARGETS)}")
     marker = folder / MARKER
     if folder.exists() and any(folder.iterdir()) and not marker.exists():
         raise BundleError(
-            f"{folder}: it holds files that are no bundle: name an empty or a new folder"
+            f"{folder}: the folder holds files that do not belong to a bundle: give an empty or a new folder"
         )
     next_steps = _WRITERS[target](name, source, folder)
     marker.write_text(f"{target}: written by xingqiao bundle, which replaces what is here\n")

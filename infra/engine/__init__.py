@@ -1,16 +1,19 @@
 """The engine: drives the pure machine with real events, and makes what it decides durable."""
 
-from .aside import LARGE_BYTES, Aside
+from .calls import Invoked
 from .checking import Findings, check
-from .contexts import role_of
-from .engine import Engine, Invoked
-from .executions import Executions, MachineExecution
+from .engine import Engine
+from .executions import Executions, NamedExecution
+from .hooks import Attachment, Companion, Hooks
 from .inbox.pending import Beginning
+from .names import name_key, named_document
+from .origins import Origin
 from .prices import Prices, PricesError, priced, read_prices
 from .programs import program_document
 from .records import Records
-from .registry import MODIFIED, Beside
+from .registry import MODIFIED
 from .shared import Counters, EngineSettings
+from .threads import LARGE_BYTES, Threads
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
 from .waiters import Ended
@@ -19,25 +22,29 @@ __all__ = [
     "EVENT",
     "LARGE_BYTES",
     "MODIFIED",
-    "Aside",
+    "Attachment",
     "Beginning",
-    "Beside",
+    "Companion",
     "Counters",
     "Ended",
     "Engine",
     "EngineSettings",
     "Executions",
     "Findings",
+    "Hooks",
     "Invoked",
-    "MachineExecution",
+    "NamedExecution",
+    "Origin",
     "Prices",
     "PricesError",
     "Records",
+    "Threads",
     "Timers",
     "Unwaited",
     "check",
+    "name_key",
+    "named_document",
     "priced",
     "program_document",
     "read_prices",
-    "role_of",
 ]

@@ -1,4 +1,4 @@
-"""How much may be live: of one namespace, and below one execution.
+"""Bounds on live executions: those of one namespace, and those below one execution.
 
 Each execution counts one, also while it only waits and is not in memory, and each branch of a fork counts one
 more. Calls under way are counted with them: the executions that nothing else has started. All counts are kept
@@ -15,8 +15,8 @@ from ...composer import CANCELLED, LIMIT_EXCEEDED, Failure
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .live import Live
-    from .runs import Run
+    from .lineage import Lineage
+    from .live import LiveExecution
     from .shared import Parts
 
 
@@ -38,17 +38,19 @@ class Family:
 
 
 class Bounds:
-    """Counts what is live, and says when it is too much."""
+    """Counts live executions, and refuses those that are too many."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._families: dict[str, Family] = {}  # of roots below which something has been started
-        self._wide: dict[str, int] = {}  # what those not in memory count, if it is not one
+        self._wide: dict[
+            str, int
+        ] = {}  # the counts of executions that are not in memory, but for those that count one
 
     # --- counting ----------------------------------------------------------------------------
 
-    def restored(self, live: Iterable[Live]) -> None:
-        """Counts what was live when the server started."""
+    def restored(self, live: Iterable[Lineage]) -> None:
+        """Counts the executions that were live when the server started."""
         found = {one.execution: one for one in live}
         for one in found.values():
             usage = self._parts.used(one.namespace)
@@ -64,7 +66,7 @@ class Bounds:
                 family.members[root] = found[root].depth
                 family.live += 1
 
-    def begun(self, run: Run) -> None:
+    def begun(self, run: LiveExecution) -> None:
         """Counts an execution that begins."""
         origin = run.origin
         self._stands(run)
@@ -72,14 +74,14 @@ class Bounds:
             self._join(origin.root, run.id, origin.depth, 1)
         self._watch(run)
 
-    def returned(self, run: Run) -> None:
-        """An execution that was counted before has come back into memory."""
+    def returned(self, run: LiveExecution) -> None:
+        """Notes that an execution that is counted already has come back into memory."""
         run.width = self._wide.pop(run.id, 1)
         self.changed(run)
         self._watch(run)
 
-    def taken_up(self, run: Run) -> None:
-        """Counts an execution that had ended and was redriven."""
+    def redriven(self, run: LiveExecution) -> None:
+        """Counts an execution that had ended, and is redriven."""
         origin = run.origin
         self._stands(run)
         if origin.root in self._families or origin.root != run.id:
@@ -87,19 +89,19 @@ class Bounds:
         self.changed(run)
         self._watch(run)
 
-    def changed(self, run: Run) -> None:
+    def changed(self, run: LiveExecution) -> None:
         """Counts its branches anew, unless it has ended."""
         width = len(run.execution.fibers) or 1
         if width != run.width and run.width:
             self._add(run, width - run.width)
             run.width = width
 
-    def left(self, run: Run) -> None:
-        """An execution has left memory, and is still live."""
+    def left(self, run: LiveExecution) -> None:
+        """Notes that an execution has left memory, and is still live."""
         if run.width != 1:
             self._wide[run.id] = run.width
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: LiveExecution) -> None:
         """Counts an execution no more."""
         if run.width and run.origin.is_call(run.id):
             self._parts.used(run.origin.namespace).running -= 1
@@ -111,13 +113,13 @@ class Bounds:
             if not family.members:
                 del self._families[run.origin.root]
 
-    def _stands(self, run: Run) -> None:
+    def _stands(self, run: LiveExecution) -> None:
         run.width = 1
         usage = self._parts.used(run.origin.namespace)
         usage.live += 1
         usage.running += run.origin.is_call(run.id)
 
-    def _add(self, run: Run, count: int) -> None:
+    def _add(self, run: LiveExecution, count: int) -> None:
         self._parts.used(run.origin.namespace).live += count
         family = self._families.get(run.origin.root)
         if family is not None:
@@ -138,25 +140,25 @@ class Bounds:
 
     @property
     def live(self) -> int:
-        """What all namespaces count together."""
+        """The number of live executions and branches in all namespaces."""
         return sum(usage.live for usage in self._parts.usage.values())
 
     def family(self, root: str) -> Family | None:
-        """What is live of an execution and those below it; None when it has started nothing that is."""
+        """The live executions below a root, and itself; None if it has started none that is live."""
         return self._families.get(root)
 
-    def refused(self, run: Run) -> Failure | None:
-        """Why an execution may not start another; None when it may."""
+    def refused(self, run: LiveExecution) -> Failure | None:
+        """The failure if an execution may not start another; None if it may."""
         return self._refused(run, 1)
 
-    def _watch(self, run: Run) -> None:
+    def _watch(self, run: LiveExecution) -> None:
         run.execution.room = partial(self._forking, run.id)
 
     def _forking(self, id: str, standing: int, more: int) -> Failure | None:
         run = self._parts.runs.get(id)
         return None if run is None else self._refused(run, standing - run.width + more)
 
-    def _refused(self, run: Run, more: int) -> Failure | None:
+    def _refused(self, run: LiveExecution, more: int) -> Failure | None:
         origin = run.origin
         family = self._families.get(origin.root)
         if family is not None and family.ending:

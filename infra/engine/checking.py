@@ -1,4 +1,4 @@
-"""What is stored, looked at whole: whether everything can be read that would have to be."""
+"""A check of the whole store: it finds everything that cannot be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import ActivationRow, ExecutionRow, Query, entity_from_json
+from ...actions import ActivationRow, ExecutionRow, Query, definition_from_json
 from ...composer import CONDUCTING, DIALECTS, Program
 from ...transactions import Prepared, Row, Tombstone
 from . import stored_values
@@ -28,7 +28,7 @@ PAGE = 500  # records read at once
 
 @dataclass(slots=True)
 class Findings:
-    """How much there is of what, and what is wrong, in words."""
+    """The number of records by kind, and the faults found, in words."""
 
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class _Check:
     def _fault(self, what: str, error: Exception) -> None:
         text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         if isinstance(error, KeyError):
-            text = f"what it refers to is missing: {error}"
+            text = f"it refers to a missing record: {error}"
         self.found.faults.append(f"{what}: {text}")
 
 
@@ -106,7 +106,7 @@ def _state(key: str, doc: JSON) -> None:
 
 
 _DOCUMENTS: dict[str, tuple[str, Callable[[str, Any], object]]] = {
-    DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: entity_from_json(doc)),
+    DEFINITION: ("actions, packages, triggers and rules", lambda _, doc: definition_from_json(doc)),
     STATE: ("entities", _state),
     PREPARED: ("votes", lambda _, doc: Prepared.from_json(doc)),
 }
@@ -121,7 +121,7 @@ async def _all(store: Store, kind: type[Record]) -> AsyncIterator[Record]:
 
 
 async def check(store: Store) -> Findings:
-    """Reads all that is stored. What cannot be read, or lacks what it refers to, is a fault."""
+    """Reads all that is stored. A record that cannot be read, or refers to a missing one, is a fault."""
     checking = _Check(store)
     for look in (checking.executions, checking.activations, checking.documents):
         try:

@@ -1,7 +1,7 @@
-"""What is sent to a step that answers later: its answer, and that it is still at work.
+"""Answers and heartbeats of steps that answer later.
 
 A step is known by its place: an execution, a fiber of it and its turn. Completion triggers' tokens are signed, so
-that whoever holds one may answer; a task's token is signed, too, and whoever answers must be of the
+that every client that holds one may answer. A task's token is signed, too, and its client must be of the
 execution's namespace. An execution that began before tasks' tokens were signed takes those that are not.
 """
 
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actions import Completion, ConflictError, NotFoundError, Remoted
+from ...actions import Completion, ConflictError, NotFoundError
 from ...composer import Heartbeat, Invoking, token_place
-from .contexts import takes_unsigned
 from .targets import reopened
+from .tickets import read_ticket
 
 if TYPE_CHECKING:
     from ...actions import Opened
     from ...composer import Outcome, Rebound
     from .inbox.inbox import Inbox
+    from .live import LiveExecution
     from .recovery import Recovery
-    from .runs import Run
     from .shared import Parts
     from .tick import Tick
     from .tokens import Tokens
@@ -39,7 +39,7 @@ class Answering:
         self._recovery, self._tokens = recovery, tokens
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """A completion trigger fires: see `Engine.complete`."""
+        """Fires a completion trigger: see `Engine.complete`."""
         place = self._tokens.read(token)
         run = await self._recovery.found(place.execution)
         opened = self._waiting(run, place.fiber, place.turn)
@@ -48,7 +48,7 @@ class Answering:
         await self._answered(run, place.fiber, place.turn, opened, outcome)
 
     async def answer(self, namespace: str, token: str, outcome: Outcome) -> None:
-        """A task is answered by its token; also before the action that was given it has returned.
+        """Answers a task by its token, also before the action that got the token has returned.
 
         Raises:
             NotFoundError: when it is the token of nothing in this namespace.
@@ -74,7 +74,9 @@ class Answering:
         Raises:
             NotFoundError: the namespace has no such execution.
             ConflictError: no such step waits for an answer, or several do.
+            UnavailableError: the store does not commit.
         """
+        self._tick.ensure()
         run = await self._recovery.found(execution)
         if run is None:
             saved = await self._parts.store.load(execution)
@@ -86,7 +88,7 @@ class Answering:
         fiber, turn, opened = _chosen(self._all_waiting(run), step)
         await self._answered(run, fiber, turn, opened, outcome)
 
-    def _all_waiting(self, run: Run) -> list[tuple[str, int, Opened]]:
+    def _all_waiting(self, run: LiveExecution) -> list[tuple[str, int, Opened]]:
         """The steps that have run and wait for their answers."""
         found = []
         for fiber in run.execution.fibers.values():
@@ -96,7 +98,7 @@ class Answering:
         return found
 
     async def heartbeat(self, namespace: str, token: str) -> None:
-        """A task is still at work.
+        """Notes that a task is still at work.
 
         Raises:
             NotFoundError: when it is the token of nothing in this namespace.
@@ -117,7 +119,7 @@ class Answering:
             self._inbox.deliver(run, fiber, event)
             await taken
 
-    async def _found(self, namespace: str, token: str) -> tuple[Run, str, int]:
+    async def _found(self, namespace: str, token: str) -> tuple[LiveExecution, str, int]:
         """The execution of a task, to be used before anything is awaited."""
         signed = token_place(token, self._tokens.tasks)
         place = signed or token_place(token)
@@ -125,7 +127,7 @@ class Answering:
             raise NotFoundError
         execution, fiber, turn = place
         run = await self._recovery.found(execution)
-        if signed is None and (run is None or not takes_unsigned(run.origin.about)):
+        if signed is None and (run is None or not self._takes_unsigned(run)):
             raise NotFoundError
         if run is None:
             saved = await self._parts.store.load(execution)
@@ -136,33 +138,37 @@ class Answering:
             raise NotFoundError
         return run, fiber, turn
 
-    def _waiting(self, run: Run | None, fiber: str, turn: int) -> Opened | None:
+    def _takes_unsigned(self, run: LiveExecution) -> bool:
+        about = run.origin.about
+        return about is not None and self._parts.hooks.takes_unsigned(about)
+
+    def _waiting(self, run: LiveExecution | None, fiber: str, turn: int) -> Opened | None:
         """The activation of the step that a fiber waits for in this turn."""
         found = None if run is None else run.execution.fibers.get(fiber)
         if run is None or found is None or found.turn != turn:
             return None
         if not isinstance(found.wait, Invoking):
             return None
-        flight = run.flights.get((fiber, turn))
-        if flight is not None:
-            return flight.opened
-        ticket = found.wait.ticket
+        active = run.invocations.get((fiber, turn))
+        if active is not None:
+            return active.opened
+        ticket = read_ticket(found.wait.ticket)
         return None if ticket is None else reopened(self._parts, run, ticket)
 
     async def _answered(
-        self, run: Run, fiber: str, turn: int, opened: Opened, outcome: Outcome
+        self, run: LiveExecution, fiber: str, turn: int, opened: Opened, outcome: Outcome
     ) -> None:
         taken = self._tick.durable()
-        run.flights.pop((fiber, turn), None)
-        ticket = run.execution.fibers[fiber].wait.ticket or {}  # type: ignore[union-attr]
-        started_ms = ticket.get("started", opened.asked_ms)
-        remote = Remoted(**ticket["remote"]) if "remote" in ticket else None
+        run.invocations.pop((fiber, turn), None)
+        wait = run.execution.fibers[fiber].wait
+        ticket = read_ticket(wait.ticket) if isinstance(wait, Invoking) else None
+        started_ms = ticket.started_ms if ticket is not None else None
         completion = Completion(
             outcome,
-            started_ms,
+            opened.asked_ms if started_ms is None else started_ms,
             self._parts.clock.now_ms(),
-            ticket.get("logs", []),
-            remote=remote,
+            ticket.logs if ticket is not None else [],
+            remote=ticket.remote if ticket is not None else None,
         )
         self._inbox.answered(run, fiber, turn, opened, completion)
         await taken

@@ -1,4 +1,4 @@
-"""What an execution has cost: the time that each cloud bills for its steps, and that nothing bills for waiting."""
+"""The cost of an execution: the time that each cloud bills for its steps. Nobody bills for waiting."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     from ...actions import ExecutionRow, Store
     from ...composer import JSON
+    from .stored_values import Stored
 
 PAGE = 1000
 
 
 @dataclass(slots=True)
 class Share:
-    """What one cloud has done. Times are in milliseconds.
+    """The steps that ran in one cloud. Times are in milliseconds.
 
     Of `untold` steps the cloud does not say what it bills: they are counted by how long they took from here, and
     not at all if they answered later.
@@ -44,7 +45,7 @@ class Share:
 
 @dataclass(slots=True)
 class Usage:
-    """What a cloud bills for one action: `requests` that it ran, or may have run, and their time.
+    """The bill of a cloud for one action: `requests` that it ran, or may have run, and their time.
 
     Of `untold` requests the cloud does not say how long it bills.
     """
@@ -67,7 +68,7 @@ class Usage:
 
 
 async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
-    """What an execution has cost so far, with the executions nested in it.
+    """The cost of an execution so far, with the executions nested in it.
 
     Returns:
         `{"executionId", "elapsed", "clouds": [{"cloud", "steps", "billed", "took", "untold"}], "steps": [{"step", "kind",
@@ -82,7 +83,8 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
             conducted_ms += closed.billed_ms
             own_ms += closed.billed_ms if found.id == row.id else 0
             continue
-        remote, took_ms = closed.remote or {}, closed.duration_ms or 0
+        remote: Stored = closed.remote or {}
+        took_ms = closed.duration_ms or 0
         share = shares.setdefault(remote.get("cloud", HERE), Share())
         share.steps += 1
         share.took_ms += took_ms
@@ -112,7 +114,7 @@ async def cost(store: Store, row: ExecutionRow, now_ms: int) -> dict[str, JSON]:
 async def _activations(
     store: Store, row: ExecutionRow
 ) -> AsyncIterator[tuple[ActivationRow, Closed]]:
-    """The execution's own record, if it has ended, and those of all that it has caused, with what is kept of them."""
+    """The activation of the execution, if it has ended, and those of its steps, each with how it was closed."""
     own = await store.find(ActivationRow, Query(namespace=row.namespace, id=row.id, limit=1))
     for found in own:
         yield found, _closed(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...actions import (
     INTERNAL_ERROR,
@@ -15,7 +15,7 @@ from ...actions import (
     Invocation,
     RemoteInvoker,
 )
-from ...composer import Failure, task_token
+from ...composer import Failure, boxed, task_token
 from .outcomes import ACTIVITY
 from .targets import given
 from .tokens import Place
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...actions import Clock, Invoker
-    from ...composer import JSON, Invoke
+    from ...composer import Invoke
     from .entities.mailboxes import Mailboxes
-    from .runs import Flight, Run
+    from .live import ActiveInvocation, LiveExecution
+    from .ports import Receiver
+    from .tickets import Ticket
     from .tokens import Tokens
 
 
@@ -35,19 +37,12 @@ log = logging.getLogger(__name__)
 REPEATABLE = ("transaction", "token", "undoes")  # members of messages that may come twice
 
 
-class Receiver(Protocol):
-    """Who is told what came of a step: see `inbox`."""
-
-    def __call__(
-        self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
-    ) -> None: ...
-
-
 class Dispatch:
     """Hands steps to invokers.
 
     Args:
         invokers: by kind of action.
+        entities: the mailboxes of entities.
         tokens: for actions that answer later.
         clock: the time.
         cancel_child: cancels or ends an execution that is a step, which may not be in memory.
@@ -56,76 +51,95 @@ class Dispatch:
     def __init__(
         self,
         invokers: Mapping[str, Invoker],
+        entities: Mailboxes,
         tokens: Tokens,
         clock: Clock,
-        cancel_child: Callable[[Flight], None],
+        cancel_child: Callable[[ActiveInvocation], None],
     ) -> None:
         self._invokers, self._tokens, self._clock = invokers, tokens, clock
-        self._cancel_child = cancel_child
+        self._entities, self._cancel_child = entities, cancel_child
         self._held = False
         self._idle = asyncio.Event()
         self._idle.set()
         self.under_way = 0
-        self.completed: Receiver
-        self.entities: Mailboxes
 
-    def start(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
-        """Runs a step that is durable now."""
+    def start(
+        self,
+        run: LiveExecution,
+        fiber: str,
+        active: ActiveInvocation,
+        command: Invoke,
+        completed: Receiver,
+    ) -> None:
+        """Runs a step that is durable now, and calls `completed` with its completion."""
         if self._held:  # it is sent after the next start
-            if flight.opened.action.asked_once:
+            if active.opened.action.asked_once:
                 run.held.add(f"{fiber}:{command.turn}")
             return
-        turn, opened = command.turn, flight.opened
-        if run.flights.get((fiber, turn)) is not flight:
+        turn, opened = command.turn, active.opened
+        if run.invocations.get((fiber, turn)) is not active:
             return  # it was cancelled while it was being committed
-        action = opened.action
-        if action.entity is not None and command.function is None:
-            self._operate(run, fiber, flight, command)
+        if opened.action.entity is not None and command.function is None:
+            self._operate(run, fiber, active, command, completed)
             return
-        invoker = self._invokers.get(flight.kind)
+        invoker = self._invokers.get(active.kind)
         if invoker is None:
             now_ms = self._clock.now_ms()
-            unknown = Failure(UNAVAILABLE, f"nothing here runs actions of kind '{flight.kind}'")
-            self.completed(run, fiber, turn, flight, Completion(unknown, now_ms, now_ms))
+            text = f"This server has no invoker for actions of kind '{active.kind}'."
+            unknown = Completion(Failure(UNAVAILABLE, text), now_ms, now_ms)
+            completed(run, fiber, turn, active, unknown)
             return
+        invocation = self._invocation(run, fiber, active, command)
+        if active.kind == ACTIVITY:  # a stop of the server does not wait for an outside worker
+            done = partial(completed, run, fiber, turn, active)
+        else:
+            self.under_way += 1
+            done = partial(self._done, completed, run, fiber, turn, active)
+        try:
+            invoker.invoke(invocation, done)
+        except Exception:
+            log.exception("the invoker of kind '%s' broke its law", active.kind)
+            now_ms = self._clock.now_ms()
+            broken = Failure(INTERNAL_ERROR, "The action could not be run; the log says why.")
+            done(Completion(broken, now_ms, now_ms))
+
+    def _invocation(
+        self, run: LiveExecution, fiber: str, active: ActiveInvocation, command: Invoke
+    ) -> Invocation:
+        opened, origin = active.opened, run.origin
+        action = opened.action
         token = ""
-        if flight.later:
-            token = task_token(run.id, fiber, turn, run.execution.limits.signing)
+        if active.later:
+            token = task_token(run.id, fiber, command.turn, run.execution.limits.signing)
         elif action.answers_later:
-            token = self._tokens.make(Place(run.id, fiber, turn, opened.id))
-        inline = command.function is not None or run.origin.solo
-        invocation = Invocation(
+            token = self._tokens.make(Place(run.id, fiber, command.turn, opened.id))
+        inline = command.function is not None or origin.solo
+        params: Any = command.params if inline else given(action, command.params)
+        return Invocation(
             activation=opened.id,
             action=action,
-            params=command.params if inline else given(action, command.params),
-            namespace=run.origin.namespace,
+            params=params,
+            namespace=origin.namespace,
             token=token,
             function=command.function,
             variables=command.variables or {},
             transaction=run.id,
             key=command.key,
-            trace=run.origin.trace,
-            owner="" if run.origin.solo else run.origin.owner,
+            trace=origin.trace,
+            owner="" if origin.solo else origin.owner,
             states=run.execution.program.dialect.integrates,
         )
-        if flight.kind == ACTIVITY:  # whoever works on it is not waited for when the server stops
-            done = partial(self.completed, run, fiber, turn, flight)
-        else:
-            self.under_way += 1
-            done = partial(self._done, run, fiber, turn, flight)
-        try:
-            invoker.invoke(invocation, done)
-        except Exception:
-            log.exception("the invoker of kind '%s' broke its law", flight.kind)
-            now_ms = self._clock.now_ms()
-            broken = Failure(INTERNAL_ERROR, "The action could not be run; the log says why.")
-            done(Completion(broken, now_ms, now_ms))
 
     def resume(
-        self, run: Run, fiber: str, turn: int, flight: Flight, ticket: dict[str, JSON]
+        self,
+        run: LiveExecution,
+        place: tuple[str, int],
+        active: ActiveInvocation,
+        ticket: Ticket,
+        completed: Receiver,
     ) -> None:
-        """Asks after a step that was taken in elsewhere. It is not waited for when the server stops."""
-        opened = flight.opened
+        """Polls for a step that was accepted elsewhere. A stop of the server does not wait for it."""
+        opened = active.opened
         invocation = Invocation(
             activation=opened.id,
             action=opened.action,
@@ -137,24 +151,34 @@ class Dispatch:
             owner="" if run.origin.solo else run.origin.owner,
             states=run.execution.program.dialect.integrates,
         )
-        invoker = self._invokers.get(flight.kind)
-        done = partial(self.completed, run, fiber, turn, flight)
+        invoker = self._invokers.get(active.kind)
+        done = partial(completed, run, *place, active)
         if not isinstance(invoker, RemoteInvoker):
             now_ms = self._clock.now_ms()
-            lost = Failure(LOST, f"It was taken in, but nothing here asks after '{flight.kind}'.")
+            lost = Failure(
+                LOST,
+                f"The step was accepted, but this server has no invoker that polls for kind '{active.kind}'.",
+            )
             done(Completion(lost, now_ms, now_ms))
             return
-        invoker.resume(invocation, ticket["poll"], done)
-        if run.flights.get((fiber, turn)) is not flight:
+        invoker.resume(invocation, ticket.poll, done)
+        if run.invocations.get(place) is not active:
             invoker.cancel(opened.id)  # it was given up while its ticket was being committed
 
-    def _operate(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
+    def _operate(
+        self,
+        run: LiveExecution,
+        fiber: str,
+        active: ActiveInvocation,
+        command: Invoke,
+        completed: Receiver,
+    ) -> None:
         """Puts a message into an entity's mailbox.
 
         A step's message comes once: its token is used up in the commit that changes the entity. What
         another server asks for, or a program that asks again, may come twice, and says so by a token.
         """
-        opened, message = flight.opened, command.params
+        opened, message = active.opened, boxed(command.params)
         twice = run.origin.solo and not message.keys().isdisjoint(REPEATABLE)
         message = {"by": run.id, **message}
         invocation = Invocation(
@@ -167,23 +191,29 @@ class Dispatch:
             key=command.key,
         )
         self.under_way += 1
-        done = partial(self._done, run, fiber, command.turn, flight)
-        self.entities.receive(invocation, done, once=not twice)
+        done = partial(self._done, completed, run, fiber, command.turn, active)
+        self._entities.receive(invocation, done, once=not twice)
 
-    def _done(
-        self, run: Run, fiber: str, turn: int, flight: Flight, completion: Completion
+    def _done(  # noqa: PLR0913, PLR0917  the receiver's parameters
+        self,
+        completed: Receiver,
+        run: LiveExecution,
+        fiber: str,
+        turn: int,
+        active: ActiveInvocation,
+        completion: Completion,
     ) -> None:
         self._landed()
-        self.completed(run, fiber, turn, flight, completion)
+        completed(run, fiber, turn, active, completion)
 
     def _landed(self) -> None:
         self.under_way -= 1
         if self._held and not self.under_way:
             self._idle.set()
 
-    def withdraw(self, flight: Flight) -> None:
-        """An entity does nothing any more that nobody waits for, from this moment."""
-        if flight.opened.action.entity is not None and self.entities.withdraw(flight.opened.id):
+    def withdraw(self, active: ActiveInvocation) -> None:
+        """Makes an entity drop a step that nobody waits for any more, at once."""
+        if active.opened.action.entity is not None and self._entities.withdraw(active.opened.id):
             self._landed()
 
     def hold(self) -> None:
@@ -195,7 +225,7 @@ class Dispatch:
         self._held = False
 
     async def drain(self, seconds: float) -> bool:
-        """Runs no further step, and waits for those under way. Whether they are done in time."""
+        """Runs no further step, and waits for those under way. Returns True if they end in time."""
         self._held = True
         if self.under_way:
             self._idle.clear()
@@ -206,9 +236,9 @@ class Dispatch:
             return False
         return True
 
-    def cancel(self, flight: Flight) -> None:
+    def cancel(self, active: ActiveInvocation) -> None:
         """Stops a step that nobody waits for any more."""
-        if flight.child is not None:
-            self._cancel_child(flight)
-        elif (invoker := self._invokers.get(flight.kind)) is not None:
-            invoker.cancel(flight.opened.id)
+        if active.child is not None:
+            self._cancel_child(active)
+        elif (invoker := self._invokers.get(active.kind)) is not None:
+            invoker.cancel(active.opened.id)

@@ -9,7 +9,7 @@ from ...composer import TimerFired
 if TYPE_CHECKING:
     from ...actions import Clock
     from .inbox.inbox import Inbox
-    from .runs import Run
+    from .live import LiveExecution
     from .timers import Timer, Timers
 
 
@@ -19,8 +19,8 @@ class Due:
     def __init__(self, clock: Clock, inbox: Inbox, alarms: Timers[str]) -> None:
         self._clock, self._inbox, self._alarms = clock, inbox, alarms
 
-    def passed(self, run: Run, timer: Timer) -> None:
-        """So much time has passed as a fiber was to wait."""
+    def passed(self, run: LiveExecution, timer: Timer) -> None:
+        """Tells a fiber that it has waited for as long as it was to wait."""
         fiber, due_ms, ahead_ms = timer
         if run.offset_ms is None:
             run.offset_ms = ahead_ms  # it was not in memory: its time goes on
@@ -30,14 +30,14 @@ class Due:
         run.now_ms(self._clock, due_ms)
         self._inbox.deliver(run, fiber, TimerFired())
 
-    def shown(self, run: Run, fiber: str) -> None:
-        """The machine's clock shows the instant that a fiber may wait for."""
+    def shown(self, run: LiveExecution, fiber: str) -> None:
+        """Tells a fiber that the machine's clock shows the instant that it waits for, if it does."""
         named_ms = self._named_ms(run, fiber)
         if named_ms is not None and named_ms <= self._clock.now_ms():
             run.now_ms(self._clock, named_ms)
             self._inbox.deliver(run, fiber, TimerFired())
 
     @staticmethod
-    def _named_ms(run: Run, fiber: str) -> int | None:
+    def _named_ms(run: LiveExecution, fiber: str) -> int | None:
         standing = run.execution.fibers.get(fiber)
         return None if standing is None else standing.by_clock_ms

@@ -11,17 +11,16 @@ from ...actions import ConflictError, NotFoundError
 from ...composer import decided
 
 if TYPE_CHECKING:
-    from .bounds import Bounds, Family
+    from .bounds import Family
+    from .core import Core
     from .inbox.inbox import Inbox
+    from .live import LiveExecution
     from .recovery import Recovery
-    from .runs import Run
-    from .shared import Parts
-    from .tick import Tick
 
 log = logging.getLogger(__name__)
 
 
-def ended(inbox: Inbox, run: Run) -> None:
+def ended(inbox: Inbox, run: LiveExecution) -> None:
     """Ends an execution at once, with all it has started; a decided transaction ends when all know of it."""
     if decided(run.execution.fibers.values()):
         inbox.cancel(run)
@@ -32,17 +31,9 @@ def ended(inbox: Inbox, run: Run) -> None:
 class Endings:
     """Ends executions. Those below one are ended after it, so that nobody hears of an end and goes on."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
-        self,
-        parts: Parts,
-        tick: Tick,
-        bounds: Bounds,
-        inbox: Inbox,
-        recovery: Recovery,
-        tasks: asyncio.TaskGroup,
-    ) -> None:
-        self._parts, self._tick, self._bounds = parts, tick, bounds
-        self._inbox, self._recovery, self._tasks = inbox, recovery, tasks
+    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery) -> None:
+        self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
+        self._inbox, self._recovery, self._tasks = inbox, recovery, core.tasks
         self._sweeping = 0
         self._swept = asyncio.Event()
         self._swept.set()

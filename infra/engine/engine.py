@@ -1,35 +1,30 @@
-"""The engine's face: what can be asked of it."""
+"""The engine's face: it composes the parts, and runs, finds and stops executions."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-import orjson
-
 from ...actions import (
-    COMPOSITION,
     KINDS,
     Action,
     Catalog,
-    Composed,
     ConflictError,
-    InDoubtError,
     Inline,
-    InvalidError,
     NotFoundError,
     RefusedError,
-    UnavailableError,
-    check_call,
 )
 from ...actions import Limits as ActionLimits
-from ...composer import STUCK, Name, compile
+from ...composer import STUCK, Name
 from .bounds import Bounds
+from .calls import Calls
 from .completions import Answering
+from .core import Core
+from .dead_letters import DeadLetters
 from .dispatch import Dispatch
 from .due import Due
 from .endings import Endings, ended
@@ -38,58 +33,39 @@ from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
 from .functions import Functions
-from .idempotency import Claim, IdempotencyKeys
+from .hooks import NoHooks
 from .inbox.inbox import Inbox
-from .inbox.pending import called, withdraw
-from .programs import program_document
+from .inbox.pending import withdraw
+from .letters import Letters
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
 from .registry import Registry
-from .resending import DeadLetters
+from .restoring import Restoring
 from .shared import Counters, EngineSettings, Parts
-from .tick import Tick, tell
+from .tick import Tick
 from .timers import Elapsed, Timers
 from .tokens import Tokens
 from .units import Unit
-from .unwaited import INVOKE, SIGNAL, Unwaited
-from .waiters import Ended, Waiters
+from .waiters import Waiters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
-    from .aside import Aside
+    from .calls import Invoked
+    from .hooks import Companion, Hooks
+    from .live import ActiveInvocation, LiveExecution
     from .recovery import Visit
-    from .runs import Flight, Run
+    from .threads import Threads
     from .timers import Timer
 
 
 log = logging.getLogger(__name__)
 
-MAY_RUN = (
-    "The server could not store this call in time, and cannot say whether it will: activation {id} "
-    "may still run. Ask for that activation before you call again."
-)
-UNREGISTERED = (
-    "{name} is a function of a program that embeds the engine, and this process has not registered it. "
-    "Pass it to embedded(actions=[...]), or call register()."
-)
 AT_ONCE = 600  # steps of expressions in one transition, about 2 us each; a thread makes longer ones
 ALARM = "saga-stuck"  # the trigger that fires when a saga cannot go on
-
-
-@dataclass(frozen=True, slots=True)
-class Invoked:
-    """A call that was accepted; `ended` when it was waited for and has ended.
-
-    `replayed` is True if an earlier call with the same idempotency key has begun it.
-    """
-
-    activation: str
-    ended: Ended | None
-    replayed: bool = False
 
 
 class Engine:
@@ -102,6 +78,8 @@ class Engine:
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
+        hooks: additions of a wing to executions of its language.
+        companions: called with each change to the catalog, for the documents that go with it.
         paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
 
@@ -114,6 +92,8 @@ class Engine:
         ids: Ids,
         settings: EngineSettings,
         secret: bytes,
+        hooks: Hooks | None = None,
+        companions: Sequence[Companion] = (),
         paused: bool = False,
     ) -> None:
         self._paused = paused
@@ -123,48 +103,47 @@ class Engine:
         if limits.at_once is None:
             limits = replace(limits, at_once=AT_ONCE)
         settings = replace(settings, limits=limits)
+        hooks = NoHooks() if hooks is None else hooks
         self._parts = Parts(
-            clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings
-        )
+            clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings,
+            hooks=hooks,
+        )  # fmt: skip
+        self._tasks = asyncio.TaskGroup()
+        self._closing = AsyncExitStack()
         self._waiters = Waiters()
         self._tick = Tick(store, clock, self._withdraw)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
         self._alarms: Timers[str] = Timers(clock, self._shown)
-        self._dispatch = Dispatch(invokers, self._tokens, clock, self._cancel_child)
-        self._tasks = asyncio.TaskGroup()
-        self._functions = Functions(self._parts, self._tick)
-        self._inbox = Inbox(
-            self._parts, self._tick, self._bounds, self._timers, self._alarms, self._waiters,
-            self._dispatch, self._tasks, self._functions,
-        )  # fmt: skip
-        self._dispatch.completed = self._inbox.completed
-        self.recovery = self._recovery = Recovery(
-            self._parts, self._tick, self._bounds, self._inbox, self._timers, self._tasks
-        )
-        self.entities = self._dispatch.entities = Mailboxes(
-            self._parts, self._tick, invokers, self._recovery, self._tasks
-        )
+        self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
-        self._answering = Answering(
+        self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
+        self._letters = Letters(self._parts, self._tick)
+        self._functions = Functions(self._parts, self._tick)
+        core = Core(
+            parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
+            alarms=self._alarms, waiters=self._waiters, starter=self._dispatch,
+            letters=self._letters, functions=self._functions, tasks=self._tasks, stuck=self._alarm,
+        )  # fmt: skip
+        self._inbox = Inbox(core)
+        self._when = Due(clock, self._inbox, self._alarms)
+        restoring = Restoring(self._parts)
+        self.recovery = self._recovery = Recovery(
+            core, self._inbox, self._dispatch, self._when, restoring
+        )
+        self.answering = Answering(
             self._parts, self._tick, self._inbox, self._recovery, self._tokens
         )
-        self._when = Due(clock, self._inbox, self._alarms)
-        self._recovery.passed = self._when.passed
-        self.endings = Endings(
-            self._parts, self._tick, self._bounds, self._inbox, self._recovery, self._tasks
+        self.endings = Endings(core, self._inbox, self._recovery)
+        self._redrives = Redrives(self._parts, self._tick, self._inbox, restoring)
+        self.letters = DeadLetters(
+            self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
-        self._redrives = Redrives(self._parts, self._tick, self._inbox, self._recovery)
-        self.letters = DeadLetters(self._parts, self._tick, self._inbox, self._redrives)
-        self._ticking: asyncio.Task[None]
-        self.records = Records(self._parts, self._recovery)
-        self.keys = IdempotencyKeys(self._parts, self._tick)
-        self.registry = Registry(self._parts, self._tick, self._functions)
-        self.executions = Executions(
-            self._parts, self._tick, self._inbox, self._recovery, self._waiters, self._answering
-        )
-        self.firing = Firing(self._parts, self._tick, self._inbox)
-        self._inbox.stuck = self._alarm
+        self.records = Records(self._parts, restoring)
+        self.calls = Calls(core, self._inbox, self.records)
+        self.registry = Registry(self._parts, self._tick, (self._functions.beside, *companions))
+        self.executions = Executions(core, self._inbox, self._recovery, self.answering)
+        self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
     # --- its life ----------------------------------------------------------------------------
 
@@ -173,17 +152,17 @@ class Engine:
         await self._functions.load()
         await self.registry.load()
         await self.entities.load()
-        await self._inbox.letters.load()
-        self._ticking = self._tasks.create_task(self._tick.run())
+        await self._letters.load()
+        ticking = self._tasks.create_task(self._tick.run())
+        self._closing.callback(ticking.cancel)
         await self._recovery.look()
         self._dispatch.hold()
-        self._recovery.begins = self._dispatch.release
         if not self._paused:
             self._recovery.begin()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Commits what has happened. What is under way goes on after the next start."""
+        """Commits all that has happened. Executions under way go on after the next start."""
         self._dispatch.hold()
         self._timers.stop()
         self._alarms.stop()
@@ -196,7 +175,7 @@ class Engine:
         self._note_held()
         await self._tick.end()
         self._waiters.close()
-        self._ticking.cancel()
+        await self._closing.aclose()
         await self._tasks.__aexit__(None, None, None)
 
     def _note_held(self) -> None:
@@ -207,18 +186,18 @@ class Engine:
                 self._tick.wake()
 
     async def drain(self, seconds: float) -> bool:
-        """Begins no further step; waits until those under way are done, or so long. Whether they are."""
+        """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
         self._waiters.close()
         return await self._dispatch.drain(seconds)
 
     @property
     def healthy(self) -> bool:
-        """Whether the store commits."""
+        """True if the store commits."""
         return self._tick.healthy
 
     def quotas(self, namespace: str) -> Quotas:
-        """What a namespace may use; "" stands for one without limits of its own."""
+        """The quotas of a namespace; "" stands for one without quotas of its own."""
         return self._parts.settings.quotas(namespace)
 
     @property
@@ -228,11 +207,11 @@ class Engine:
 
     @property
     def counters(self) -> Counters:
-        """What has happened since the start."""
+        """Counts of events since the start."""
         return self._parts.counters
 
     def gauges(self) -> dict[str, int]:
-        """How much there is of what, just now."""
+        """Gauges: the current number of executions, steps, timers, waiters, ..."""
         return {
             "executions_in_memory": len(self._parts.runs),
             "steps_under_way": self._dispatch.under_way,
@@ -259,13 +238,13 @@ class Engine:
 
     @property
     def catalog(self) -> Catalog:
-        """What has a name: to read, not to change; for that there is `registry`."""
+        """The actions, packages, triggers and rules. Read it only; `registry` changes it."""
         return self._catalog
 
     @property
-    def aside(self) -> Aside:
-        """Runs what takes long to check or to write."""
-        return self._parts.aside
+    def threads(self) -> Threads:
+        """Runs work that takes long on a thread."""
+        return self._parts.threads
 
     def register(
         self,
@@ -290,13 +269,11 @@ class Engine:
             updated_ms=now_ms,
         )
         for step in self._functions.register(action):
-            self._inbox.fly(step.run, step.fiber, step.command)
+            self._inbox.resend(step.run, step.fiber, step.command)
 
     async def commit(self, write: Write) -> None:
-        """Commits what others than executions have to write, with all else, however long it takes."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._tick.submit(Unit(write, [partial(tell, done, True)], partial(tell, done, False)))
-        await done
+        """Commits a write that belongs to no execution, however long it takes."""
+        await self._tick.submit(Unit(write))
 
     # --- executions --------------------------------------------------------------------------
 
@@ -312,118 +289,34 @@ class Engine:
             ReusedKeyError: when its idempotency key was used for another call.
             InDoubtError: when it may run, though the store did not say so in time.
         """
-        if not call.idempotency_key:
-            return await self._invoke(call, wait_s, None)
-        begun = await self.keys.begun(call)
-        if isinstance(begun, Claim):
-            with self.keys.using(begun):
-                return await self._invoke(call, wait_s, begun)
-        outcome = None
-        if wait_s is not None:
-            outcome = await self.outcome(call.namespace, begun, wait_s)
-        return Invoked(begun, None if outcome is None else Ended(outcome), replayed=True)
-
-    async def _invoke(self, call: Call, wait_s: float | None, claim: Claim | None) -> Invoked:
-        action = self._catalog.resolve(call.name, call.namespace)
-        if action.is_unregistered:
-            raise UnavailableError(UNREGISTERED.format(name=action.name))
-        quotas = self._parts.settings.quotas(call.namespace)
-        try:
-            check_call(action, call.params, len(orjson.dumps(call.params)), quotas)
-        except TypeError as error:
-            raise InvalidError(f"The request content was malformed:\n{error}") from error
-        now_ms = self._parts.clock.now_ms()
-        self._tick.ensure()
-        self._parts.used(call.namespace).admit(quotas, now_ms)
-        id = self._parts.ids.execution_id(now_ms)
-        unwaited = None
-        if wait_s is None:
-            unwaited = Unwaited(INVOKE if action.entity is None else SIGNAL)
-        beginning = called(action, call.params, call.namespace, call.trace, unwaited)
-        try:
-            ended = None if wait_s is None else self._waiters.wait_for(id)
-            with self._tick.apart() as unit:
-                accepted = self._tick.durable()
-                if claim is not None:
-                    unit.write.documents.append(self.keys.claim(claim, id))
-                if ended is not None:
-                    unit.waiting.append(ended)
-                self._inbox.begin(id, beginning)
-            if ended is not None and wait_s is not None:
-                end = await self._waiters.within(id, ended, wait_s)
-                if end is not None:
-                    return Invoked(id, end)
-            await accepted  # also when the wait was shorter than the commit
-            return Invoked(id, None)
-        except InDoubtError:
-            raise InDoubtError(MAY_RUN.format(id=id), id) from None
+        return await self.calls.invoke(call, wait_s=wait_s)
 
     async def start(
         self, name: Name, composition: Composition, params: dict[str, JSON], namespace: str
     ) -> str:
-        """Runs a composition that is no action, under a name. Returns its id, once it is durable.
+        """Runs a composition that is not an action, under a name. Returns its id, once it is durable.
 
         Raises:
             RefusedError: when it may not run now.
         """
-        program = compile(composition, namespace=namespace)
-        action = Action(name, Composed(COMPOSITION, composition.to_json(), program))
-        now_ms = self._parts.clock.now_ms()
-        quotas = self._parts.settings.quotas(namespace)
-        check_call(action, params, len(orjson.dumps(params)), quotas)
-        self._tick.ensure()
-        self._parts.used(namespace).admit(quotas, now_ms)
-        id = self._parts.ids.execution_id(now_ms)
-        with self._tick.apart() as unit:
-            accepted = self._tick.durable()
-            unit.write.documents.append(program_document(program))
-            self._inbox.begin(id, called(action, params, namespace, unwaited=Unwaited(SIGNAL)))
-        await accepted
-        return id
+        return await self.calls.start(name, composition, params, namespace)
 
     async def wait(self, namespace: str, id: str, seconds: float) -> bool:
-        """Waits for an execution to end, so long at most. Whether it has ended.
+        """Waits for an execution to end, for so many seconds at most. Returns True if it has ended.
 
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        ended = self._waiters.wait_for(id)
-        run = self._parts.runs.get(id)
-        try:
-            if run is not None and run.origin.namespace != namespace:
-                raise NotFoundError
-            if run is None and (await self.records.row(namespace, id)).ended_ms is not None:
-                return True
-            return await self._waiters.within(id, ended, seconds) is not None
-        finally:
-            self._waiters.forget(id, ended)
-
-    async def outcome(self, namespace: str, id: str, seconds: float) -> Outcome | None:
-        """The outcome of an execution or of an action's activation; None if it has not ended in time.
-
-        Raises:
-            NotFoundError: the namespace has none with this id.
-        """
-        try:
-            if not await self.wait(namespace, id, seconds):
-                return None
-        except NotFoundError:  # an action that was invoked by itself leaves only its activation
-            pass
-        return await self.records.outcome(namespace, id)
-
-    async def answer(self, namespace: str, id: str, step: str | None, outcome: Outcome) -> None:
-        """Answers a step that waits, by its execution: see `Answering.answer_step`."""
-        self._tick.ensure()
-        await self._answering.answer_step(namespace, id, step, outcome)
+        return await self.calls.wait(namespace, id, seconds)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """A step that answers later is answered; that is durable when this returns.
+        """Answers a step that answers later; the answer is durable when this returns.
 
         Raises:
             NotFoundError: when the token is not one of ours.
             ConflictError: when the step is not waited for any more; the first answer counts.
         """
-        await self._answering.complete(token, outcome)
+        await self.answering.complete(token, outcome)
 
     async def cancel(self, namespace: str, id: str, *, terminate: bool = False) -> None:
         """Asks an execution to stop; with `terminate` it ends at once, without finalizers.
@@ -448,7 +341,7 @@ class Engine:
         event: Resumed | Resolved | None = None,
         fiber: str | None = None,
     ) -> None:
-        """Lets a paused execution try again; or with an event one of which a saga is stuck.
+        """Lets a paused execution try again, or with an event decides about its stuck saga.
 
         Args:
             namespace: that it is in.
@@ -471,7 +364,7 @@ class Engine:
         self._inbox.resume(run, event, fiber)
         await self._tick.committed()
 
-    async def _standing(self, namespace: str, id: str) -> Run:
+    async def _standing(self, namespace: str, id: str) -> LiveExecution:
         """An execution under way. To be used before anything else is awaited."""
         run = await self._recovery.found(id)
         if run is None:
@@ -482,7 +375,7 @@ class Engine:
         return run
 
     async def redrive(self, namespace: str, id: str, composition: JSON = None) -> None:
-        """Takes a failed or cancelled execution up again from the steps that failed.
+        """Continues a failed or cancelled execution from the steps that failed.
 
         Args:
             namespace: that it is in.
@@ -511,10 +404,13 @@ class Engine:
         visit_later = partial(self._recovery.visit, execution, visit)
         self._tick.later("" if run is None else run.origin.namespace, visit_later)
 
-    def _withdraw(self, begun: list[Run]) -> None:
+    async def _found(self, execution: str) -> LiveExecution | None:
+        return await self._recovery.found(execution)
+
+    def _withdraw(self, begun: list[LiveExecution]) -> None:
         withdraw(begun, self._parts, self._bounds, self._dispatch)
 
-    def _alarm(self, run: Run, entries: list[Entry]) -> None:
+    def _alarm(self, run: LiveExecution, entries: list[Entry]) -> None:
         """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""
         stuck = next(entry for entry in reversed(entries) if entry.kind == STUCK)
         name, error = str(run.origin.action.listed_as), stuck.value
@@ -526,9 +422,9 @@ class Engine:
         with suppress(RefusedError):  # there is no such trigger
             await self.firing.fire(Name(namespace, None, ALARM), payload)
 
-    def _cancel_child(self, flight: Flight) -> None:
+    def _cancel_child(self, active: ActiveInvocation) -> None:
         """In turn with others: an execution may have started many."""
-        if flight.child is not None:
-            change = partial(ended, self._inbox) if flight.ending else self._inbox.cancel
-            visit = partial(self._recovery.visit, flight.child, change)
-            self._tick.later(flight.opened.namespace, visit)
+        if active.child is not None:
+            change = partial(ended, self._inbox) if active.ending else self._inbox.cancel
+            visit = partial(self._recovery.visit, active.child, change)
+            self._tick.later(active.opened.namespace, visit)

@@ -1,4 +1,4 @@
-"""Executions of state machines: begun by name, stopped, described; and what their tasks are sent."""
+"""Executions that clients know by name: begun, stopped and described; and the answers to their tasks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import orjson
 from ...actions import Document, ExecutionRow, NotFoundError, check_payload
 from ...composer import CANCELLED, Failure, Name, Success, frozen
 from . import stored_values
-from .contexts import DEFINITION, NAMED, execution_arn, name_key, named_document
-from .runs import RUNNING
+from .live import RUNNING
+from .names import NAMED, name_key, named_document
+from .programs import DEFINITION
 from .units import Unit
 
 if TYPE_CHECKING:
-    from ...actions import MapRunArn, Query
+    from ...actions import Query
     from ...composer import JSON, Outcome
     from .completions import Answering
+    from .core import Core
     from .inbox.inbox import Inbox
     from .inbox.pending import Beginning
     from .recovery import Recovery
-    from .shared import Parts
-    from .tick import Tick
-    from .waiters import Ended, Waiters
+    from .stored_values import Stored
+    from .waiters import Ended
 
 LATELY = 10_000  # names that need not be looked up
 LAST = 1 << 62  # after every entry of any history
@@ -35,22 +36,32 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Begun(NamedTuple):
     """An execution that has begun: now (`fresh`), or before, with the input that it was given then."""
 
-    execution: MachineExecution
+    execution: NamedExecution
     fresh: bool
 
 
 @frozen
-class MachineExecution:
-    """A state machine's execution as it stands; or another's that had its name.
+class NamedExecution:
+    """An execution as it stands, as clients see it that know it by name.
 
-    Times are in milliseconds. `about` is what was kept when it began; `redriven_ms` when it was taken up again
-    for the last time, 0 if it never was; `machine` the name of its state machine. `action` is the full name
-    that was called, `owner` the namespace whose action that was.
+    Args:
+        id: its id.
+        address: the name by which clients know it everywhere.
+        path: the path of its action.
+        status: `running`, `succeeded`, `failed`, ...
+        started_ms: when it began.
+        ended_ms: when it ended; None if it is under way.
+        redrives: how often it was redriven.
+        redriven_ms: when it was redriven for the last time, 0 if it never was.
+        action: the full name that was called.
+        owner: the namespace of that action.
+        about: what its wing keeps of it; see `hooks`.
+        found_by_name: True if it can be found by its name and the path of its action.
     """
 
     id: str
-    arn: str
-    machine: str
+    address: str
+    path: str
     status: str
     started_ms: int
     ended_ms: int | None
@@ -59,32 +70,20 @@ class MachineExecution:
     action: str
     owner: str
     about: dict[str, JSON]
+    found_by_name: bool
 
     @property
     def name(self) -> str:
-        name: str = self.about["name"]
-        return name
-
-    @property
-    def found_by_name(self) -> bool:
-        """Whether it is a state machine's, and not an express one."""
-        return "definition" in self.about and "express" not in self.about
+        """The name that it was given, or its id as a UUID."""
+        return str(self.about["name"])
 
 
 class Executions:
-    """What can be asked about executions of state machines by those who know them by name."""
+    """Begins, stops and describes executions for clients that know them by name."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
-        self,
-        parts: Parts,
-        tick: Tick,
-        inbox: Inbox,
-        recovery: Recovery,
-        waiters: Waiters,
-        answering: Answering,
-    ) -> None:
-        self._parts, self._store, self._tick, self._inbox = parts, parts.store, tick, inbox
-        self._recovery, self._waiters = recovery, waiters
+    def __init__(self, core: Core, inbox: Inbox, recovery: Recovery, answering: Answering) -> None:
+        self._parts, self._store, self._tick = core.parts, core.parts.store, core.tick
+        self._inbox, self._recovery, self._waiters = inbox, recovery, core.waiters
         self._beginning: dict[str, asyncio.Future[bool]] = {}
         self._lately: dict[str, str] = {}  # ids of executions that were given a name, by that
         self.answer, self.heartbeat = answering.answer, answering.heartbeat
@@ -102,9 +101,7 @@ class Executions:
             return Begun(await self._fresh(beginning), fresh=True)
         key = beginning.key
         while (other := self._beginning.get(key)) is not None:
-            await (
-                other
-            )  # two ask for the same at the same time: the second finds what the first made
+            await other  # of two calls for one name at the same time, the second finds the first's
         mine = self._beginning[key] = asyncio.get_running_loop().create_future()
         try:
             known = await self._named(key)
@@ -115,7 +112,7 @@ class Executions:
             del self._beginning[key]
             mine.set_result(True)
 
-    async def _fresh(self, beginning: Beginning) -> MachineExecution:
+    async def _fresh(self, beginning: Beginning) -> NamedExecution:
         self._tick.ensure()
         self._admit(beginning)
         id = self._id()
@@ -132,9 +129,7 @@ class Executions:
                 del self._lately[next(iter(self._lately))]
         return self._told(run.row(RUNNING, None))
 
-    async def run(
-        self, beginning: Beginning, wait_s: float
-    ) -> tuple[MachineExecution, Ended | None]:
+    async def run(self, beginning: Beginning, wait_s: float) -> tuple[NamedExecution, Ended | None]:
         """Begins an express execution and waits for its end, so long at most.
 
         Raises:
@@ -159,9 +154,9 @@ class Executions:
         self._parts.used(beginning.namespace).admit(quotas, self._parts.clock.now_ms())
 
     async def stop(
-        self, execution: MachineExecution, error: str | None = None, cause: str | None = None
+        self, execution: NamedExecution, error: str | None = None, cause: str | None = None
     ) -> int:
-        """Stops an execution, and says when; when it has ended it is left as it is."""
+        """Stops an execution. Returns the instant at which it stopped; one that has ended is left as it is."""
         run = await self._recovery.found(execution.id)
         if run is None:
             saved = await self._store.load(execution.id)
@@ -174,38 +169,38 @@ class Executions:
 
     # --- how they stand ----------------------------------------------------------------------
 
-    async def found(self, namespace: str, machine: str, name: str) -> MachineExecution:
+    async def found(self, namespace: str, path: str, name: str) -> NamedExecution:
         """The execution of this name.
 
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        row = await self._named(name_key(namespace, machine, name))
+        row = await self._named(name_key(namespace, path, name))
         if row is None and _UUID.fullmatch(name):  # it was not given a name, and tells its id
             saved = await self._store.load(UUID(name).hex)
             row = saved.execution if saved is not None else None
-        if row is None or (row.namespace, row.name) != (namespace, machine):
+        if row is None or (row.namespace, row.name) != (namespace, path):
             raise NotFoundError
         execution = self._told(row)
         if execution.name != name or not execution.found_by_name:
             raise NotFoundError
         return execution
 
-    async def with_map_run(self, namespace: str, arn: MapRunArn) -> MachineExecution:
-        """The execution that a run of a distributed Map is of.
+    async def named(self, key: str) -> NamedExecution:
+        """The execution that a document of a name is of; see `names`.
 
         Raises:
-            NotFoundError: when there is no such run in this namespace.
+            NotFoundError: when there is no such name.
         """
-        row = await self._named(name_key(namespace, f"{arn.machine}/{arn.label}", arn.uuid))
+        row = await self._named(key)
         if row is None:
             raise NotFoundError
         return self._told(row)
 
     async def children(
-        self, execution: MachineExecution, fiber: str, turn: int
+        self, execution: NamedExecution, fiber: str, turn: int
     ) -> dict[int, Outcome | None]:
-        """What has become of those that a fiber has forked in this turn and waits for; None of one under way."""
+        """The outcomes of the members of the fork that a fiber waits for in this turn; None of one under way."""
         saved = await self._store.load(execution.id)
         fibers, _ = await stored_values.fibers(
             self._store, execution.id, saved.fibers if saved else []
@@ -214,7 +209,7 @@ class Executions:
         places = {child.id.removeprefix(start): child for child in fibers}
         return {int(place): child.outcome for place, child in places.items() if place.isdecimal()}
 
-    async def express(self, namespace: str, machine: str, id: str) -> MachineExecution:
+    async def express(self, namespace: str, path: str, id: str) -> NamedExecution:
         """The express execution of this id.
 
         Raises:
@@ -228,7 +223,7 @@ class Executions:
             if saved is None:
                 raise NotFoundError
             row = saved.execution
-        if (row.namespace, row.name) != (namespace, machine):
+        if (row.namespace, row.name) != (namespace, path):
             raise NotFoundError
         return self._told(row)
 
@@ -244,7 +239,7 @@ class Executions:
         return None
 
     async def forget_names(self, after: str, count: int, before_ms: int) -> str:
-        """Drops names behind one, of so many at most, that were given before an instant to what is not kept any more.
+        """Drops names of executions that are not kept any more, of `count` after one, given before an instant.
 
         Returns:
             The last that it has looked at, to go on from; "" when it has looked at all.
@@ -262,12 +257,12 @@ class Executions:
                 self._tick.submit(unit)
         return seen[-1].key if len(seen) == count else ""
 
-    async def all(self, query: Query) -> list[MachineExecution]:
+    async def all(self, query: Query) -> list[NamedExecution]:
         """Executions that fit, the newest first."""
         return [self._told(row) for row in await self._store.find(ExecutionRow, query)]
 
-    async def data(self, execution: MachineExecution) -> tuple[JSON, Outcome | None]:
-        """What an execution was given, and what came of it, if it has ended."""
+    async def data(self, execution: NamedExecution) -> tuple[JSON, Outcome | None]:
+        """The input of an execution, and its outcome, if it has ended."""
         run = self._parts.runs.get(execution.id)
         if run is not None and run.buffer:  # of an express one nothing is stored before its end
             return run.buffer[0].value, None
@@ -281,36 +276,44 @@ class Executions:
             entries = await stored_values.entries(self._store, execution.id, body)
         return given, _outcome(entries[-1])
 
-    async def definition(self, execution: MachineExecution) -> str:
-        """The text of the definition that it was begun with."""
-        hash = execution.about["definition"]
+    async def definition(self, execution: NamedExecution) -> str:
+        """The text of the definition that an execution was begun with.
+
+        Raises:
+            NotFoundError: when it is not pinned to one.
+        """
+        hash = self._parts.hooks.revision(execution.about)
+        if hash is None:
+            raise NotFoundError
         documents = self._store.documents(DEFINITION, hash, limit=1)
         (text,) = [orjson.loads(document.body or b"") async for document in documents]
         return str(text)
 
-    async def history(self, execution: MachineExecution) -> list[dict[str, JSON]]:
+    async def history(self, execution: NamedExecution) -> list[Stored]:
         """All entries of its history, so far."""
         return await stored_values.history(self._store, execution.id, 0)
 
-    def _told(self, row: ExecutionRow) -> MachineExecution:
+    def _told(self, row: ExecutionRow) -> NamedExecution:
         body = orjson.loads(row.body)
         about = body.get("machine") or {"name": str(UUID(row.id))}
-        return MachineExecution(
-            row.id,
-            execution_arn(self._parts.settings.arns, row.id, row.name, about),
-            row.name,
-            row.status,
-            row.started_ms,
-            row.ended_ms,
-            body["generation"],
-            body.get("redriven", 0),
-            body["action"],
-            body.get("owner") or Name.parse(body["action"]).namespace,
-            about,
+        hooks = self._parts.hooks
+        return NamedExecution(
+            id=row.id,
+            address=hooks.address(row.id, row.name, about),
+            path=row.name,
+            status=row.status,
+            started_ms=row.started_ms,
+            ended_ms=row.ended_ms,
+            redrives=body["generation"],
+            redriven_ms=body.get("redriven", 0),
+            action=body["action"],
+            owner=body.get("owner") or Name.parse(body["action"]).namespace,
+            about=about,
+            found_by_name=hooks.revision(about) is not None and "express" not in about,
         )
 
 
-def _outcome(entry: dict[str, JSON]) -> Outcome:
+def _outcome(entry: Stored) -> Outcome:
     match entry["type"]:
         case "ExecutionSucceeded":
             return Success(entry["value"])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...actions import Document, Rule
     from ...composer import JSON, Name
     from .inbox.inbox import Inbox
+    from .letters import Letters
     from .shared import Parts
     from .tick import Tick
 
@@ -36,8 +37,8 @@ TRIGGER = "trigger"  # the kind of its activation
 class Firing:
     """Fires triggers."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox) -> None:
-        self._parts, self._tick, self._inbox = parts, tick, inbox
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, letters: Letters) -> None:
+        self._parts, self._tick, self._inbox, self._letters = parts, tick, inbox, letters
 
     async def fire(
         self, name: Name, payload: dict[str, JSON], documents: Sequence[Document] = ()
@@ -101,7 +102,7 @@ class Firing:
             quotas = self._parts.settings.quotas(namespace)
             self._parts.used(namespace).admit(quotas, now_ms)
         except RefusedError as error:
-            self._inbox.letters.refused(namespace, str(rule.action), unwaited, params, str(error))
+            self._letters.refused(namespace, str(rule.action), unwaited, params, str(error))
             return not_fired(rule, str(error))
         id = self._parts.ids.execution_id(now_ms)
         self._inbox.begin(id, called(action, params, namespace, unwaited=unwaited))

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
 
 from ...actions import Action, Change, Document, Inline, Limits
 from ...composer import Name
+from .hooks import Attachment
 
 if TYPE_CHECKING:
     from ...composer import Invoke
-    from .runs import Flight, Run
+    from .live import ActiveInvocation, LiveExecution
     from .shared import Parts
     from .tick import Tick
 
@@ -30,15 +32,15 @@ FUNCTION = "function"  # documents of registered functions, by full name
 class ParkedStep:
     """A step whose function is not registered yet."""
 
-    run: Run
+    run: LiveExecution
     fiber: str
-    flight: Flight
+    active: ActiveInvocation
     command: Invoke
 
     @property
     def stands(self) -> bool:
         """True until the step is cancelled or its execution ends."""
-        return self.run.flights.get((self.fiber, self.command.turn)) is self.flight
+        return self.run.invocations.get((self.fiber, self.command.turn)) is self.active
 
 
 class Functions:
@@ -81,20 +83,29 @@ class Functions:
         self._parts.catalog.apply(Change(action, (action,)))
         return [step for step in self._parked.pop(key, ()) if step.stands]
 
-    def replaced(self, name: str) -> list[Document]:
-        """The documents to commit when a stored action takes a function's name, or its name is deleted."""
-        if self._stored.pop(name, None) is None:
-            return []
-        return [Document(kind=FUNCTION, key=name, body=None)]
+    def beside(self, change: Change) -> Attachment:
+        """A companion of changes: a stored action that takes a function's name is no function any more."""
+        names = [str(definition.name) for definition in (*change.put, *change.gone)]
+        known = [name for name in names if name in self._stored]
+        return Attachment(
+            [Document(kind=FUNCTION, key=name, body=None) for name in known],
+            partial(self._forget, known),
+        )
 
-    def park(self, run: Run, fiber: str, flight: Flight, command: Invoke) -> None:
+    def _forget(self, names: list[str]) -> None:
+        for name in names:
+            self._stored.pop(name, None)
+
+    def park(
+        self, run: LiveExecution, fiber: str, active: ActiveInvocation, command: Invoke
+    ) -> None:
         """Keeps a step until its function is registered. After a crash it is known that it has not run."""
-        key = str(flight.opened.action.name)
+        key = str(active.opened.action.name)
         if key not in self._parked:
             log.warning(
                 "execution %s waits: the program has not registered its function %s. Register it, or pass it "
                 "to embedded(actions=[...])", run.id, key,
             )  # fmt: skip
-        self._parked.setdefault(key, []).append(ParkedStep(run, fiber, flight, command))
+        self._parked.setdefault(key, []).append(ParkedStep(run, fiber, active, command))
         run.held.add(f"{fiber}:{command.turn}")
         self._tick.gathering.write.executions.append(run.row(run.standing, None))

@@ -1,9 +1,9 @@
 """Dead letters: calls that nobody waits for, and that failed for good by no fault of their action.
 
 Nobody hears of such a failure, so it is kept: what was called with what, why it failed, and how often it
-was tried. A letter is committed together with what closes the failed call. What an action answers itself,
-an error or a result that cannot be taken, is no dead letter: its activation has it. Only of events of
-Lambda's, which have been tried again by then, any failure is one, as of AWS' dead-letter queues.
+was tried. A letter is committed together with the end of the failed call. An error that the action itself
+answers, or a result that the server rejects, makes no dead letter: the activation has it. Events of
+Lambda are the exception: any failure of one makes a letter, as with AWS' dead-letter queues.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .unwaited import EVENT, Unwaited
 
 if TYPE_CHECKING:
     from ...composer import JSON
-    from .runs import Run
+    from .live import LiveExecution
     from .shared import Parts
     from .tick import Tick
 
 log = logging.getLogger(__name__)
 
 LETTER = "dead-letter"  # documents, by namespace and id
-CONTENT = "dead-letter-content"  # what each was called with and failed with: it may be large
+CONTENT = "dead-letter-content"  # the parameters and the error of each: they may be large
 TEXT = 500  # characters of an error that are shown in lists
 
 GIVEN_UP: Final = frozenset({
@@ -92,7 +92,7 @@ class Letter:
 
     @property
     def unwaited(self) -> Unwaited:
-        """How it is called when it is tried again."""
+        """The call that tries it again."""
         return Unwaited(self.how, self.rule, self.attempts + 1)
 
     @classmethod
@@ -105,7 +105,7 @@ class Letter:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def shown(self) -> dict[str, JSON]:
-        """As its namespace sees it; what is not there is left out."""
+        """The letter as its namespace sees it, without the members that it lacks."""
         doc: dict[str, JSON] = {
             "id": self.id,
             "at": self.at_ms,
@@ -135,7 +135,7 @@ class Letters:
         self._kept: dict[str, dict[str, Letter]] = {}  # by namespace and id, the oldest first
 
     async def load(self) -> None:
-        """Reads them from the store, but for what they were called with."""
+        """Reads the letters from the store, without their parameters."""
         async for document in self._parts.store.documents(LETTER):
             letter = Letter.from_json(orjson.loads(document.body or b""))
             self._kept.setdefault(letter.namespace, {})[letter.id] = letter
@@ -145,8 +145,8 @@ class Letters:
 
     # --- they come ---------------------------------------------------------------------------
 
-    def ended(self, run: Run, failed: Failure) -> None:
-        """Keeps a call that has ended so, if nobody waits for it and that is not its own answer."""
+    def ended(self, run: LiveExecution, failed: Failure) -> None:
+        """Keeps a call that failed, if nobody waits for it and the failure is not the action's own answer."""
         unwaited = run.origin.unwaited
         if unwaited is None or failed.code == CANCELLED:
             return
@@ -201,7 +201,7 @@ class Letters:
         gathering.effects.append(partial(self._kept_now, letter))
 
     def _kept_now(self, letter: Letter) -> None:
-        """It is durable: it can be seen. The oldest go, if there are too many."""
+        """Shows a letter that is durable. The oldest go, if there are too many."""
         kept = self._kept.setdefault(letter.namespace, {})
         kept[letter.id] = letter
         surplus = [*islice(kept, max(0, len(kept) - self._parts.settings.letters))]
@@ -214,11 +214,11 @@ class Letters:
     # --- they are seen, and go -----------------------------------------------------------------
 
     def listed(self, namespace: str) -> list[Letter]:
-        """Those of a namespace, the newest first."""
+        """The letters of a namespace, the newest first."""
         return list(reversed(self._kept.get(namespace, {}).values()))
 
     def found(self, namespace: str, id: str) -> Letter:
-        """One of a namespace.
+        """A letter of a namespace.
 
         Raises:
             NotFoundError: when there is none of this id there.
@@ -229,7 +229,7 @@ class Letters:
         return letter
 
     async def content(self, letter: Letter) -> tuple[JSON, JSON]:
-        """What it was called with, and the whole error. An execution's input is in its history.
+        """The parameters of the call and the whole error. An execution's input is in its history.
 
         Raises:
             NotFoundError: when it has gone meanwhile.
@@ -240,7 +240,7 @@ class Letters:
         raise NotFoundError
 
     def remove(self, namespace: str, id: str) -> None:
-        """Removes one with the commit that gathers; it is not seen any more from now on."""
+        """Removes a letter with the next commit; it is not seen any more from now on."""
         letter = self._kept[namespace].pop(id)
         if not self._kept[namespace]:
             del self._kept[namespace]
@@ -251,6 +251,6 @@ class Letters:
 
 
 def _text(error: JSON) -> str:
-    """What an error says: its message, if it has one."""
+    """The text of an error: its message, if it has one."""
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else orjson.dumps(error).decode()

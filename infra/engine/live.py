@@ -1,38 +1,320 @@
-"""What must be known of an execution under way while it is not in memory."""
+"""An execution in the engine's memory, and the rows that store it.
+
+Large values are stored once, under a key of their own: a fiber, a history entry and an activation that
+carry the same one carry a reference. They are recognised by identity, for as long as a
+fiber holds them; values are never changed.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from ...actions import (
+    COMPOSITION,
+    SEQUENCE,
+    WAITING,
+    ActivationRow,
+    Closed,
+    Code,
+    ExecutionRow,
+    FiberRow,
+    closed,
+    status_of,
+)
+from ...composer import CONDUCTING
+from .stored_values import SEEN
+
 if TYPE_CHECKING:
-    from ...actions import ExecutionRow
+    from collections.abc import Callable
+
+    from ...actions import Clock, Completion, Conducted, Opened, Write
+    from ...composer import JSON, Changes, Entry, Execution, Fiber
+    from .origins import Origin
+    from .stored_values import Stored
+
+FEW_FIBERS = 16  # of so few fibers it is cheap to read all values
+INLINE_BYTES = 2048  # a larger value is stored by itself
+RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
+    "running", "paused", "stuck", "succeeded", "failed", "cancelled", "timed_out",
+)  # fmt: skip
+HELD = (PAUSED, STUCK)  # wait for an operator
 
 
-class Live(NamedTuple):
-    """An execution that is under way, out of its row.
+@dataclass(slots=True)
+class ActiveInvocation:
+    """An invocation under way: its activation, and the kind of invoker or the execution that runs it.
 
-    `root` is the execution at the top of those that have started it, its own id if nothing has; `depth` how
-    far below that it is.
+    With `later` its success says only that it was accepted; its token answers it. `ending` is true if
+    it is an execution that is to end at once, without finalizers, if nobody waits for it any more.
     """
 
-    execution: str
-    namespace: str
-    root: str
-    depth: int
+    opened: Opened
+    kind: str
+    child: str | None = None
+    later: bool = False
+    ending: bool = False
+
+    @property
+    def answers_later(self) -> bool:
+        return self.later or self.opened.action.answers_later
 
 
-def live_of(row: ExecutionRow) -> Live:
-    """Reads a row's body. In rows of earlier versions the parent stands for the root.
+class _Kept(NamedTuple):
+    """A value that is written down: itself (so that its identity is not reused), how, and its size."""
 
-    A damaged row counts as a root: whoever loads the row is told what is wrong with it.
-    """
-    try:
-        about = orjson.loads(row.body)
-    except orjson.JSONDecodeError:
-        about = None
-    if not isinstance(about, dict):
-        return Live(row.id, row.namespace, row.id, 0)
-    root = about.get("root") or (about.get("parent") or [row.id])[0]
-    return Live(row.id, row.namespace, root, about.get("depth", 0))
+    value: JSON
+    doc: Stored
+    size: int
+
+
+class LiveExecution:
+    """An execution under way, in memory."""
+
+    __slots__ = (
+        "_large",
+        "_memo",
+        "_session",
+        "_values",
+        "adopted",
+        "buffer",
+        "conducted_us",
+        "doubtful",
+        "entries",
+        "execution",
+        "given",
+        "held",
+        "id",
+        "invocations",
+        "memory_mb",
+        "offset_ms",
+        "origin",
+        "paused",
+        "put_off",
+        "redriven_ms",
+        "resent",
+        "steps_ms",
+        "stuck_ms",
+        "terminated",
+        "unsettled",
+        "width",
+    )  # fmt: skip
+
+    def __init__(self, execution: Execution, origin: Origin, now_ms: int, entries: int = 0) -> None:
+        self.id = execution.id
+        self.execution = execution
+        self.origin = origin
+        self.entries = entries  # in its history
+        self.invocations: dict[tuple[str, int], ActiveInvocation] = {}
+        self.steps_ms = 0  # the sum of its parts
+        self.memory_mb = 0  # of the largest of its parts
+        self.conducted_us = 0.0  # the conductor's own time
+        self.paused = False
+        self.put_off: set[tuple[str, int]] = (
+            set()
+        )  # steps that begin when others have had their turn
+        self.terminated = False  # the executions that it started end at once, too
+        self.width = 0  # its count: see `bounds`
+        self.offset_ms: int | None = None  # its time, less the machine's elapsed time
+        self.stuck_ms = 0  # since when
+        self.redriven_ms = 0  # when it was redriven for the last time
+        self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
+        self.held: set[str] = set()  # steps that were not sent because the server was stopping
+        self.unsettled = 0  # changes of it that are not committed yet
+        self.adopted: dict[
+            str, str
+        ] = {}  # steps whose executions a redrive has taken over: their ids
+        self.buffer: list[Entry] = []  # of an express execution
+        self.given: JSON = None  # to a single action that nobody waits for
+        self.doubtful = False  # whether a step of it has failed and may have had an effect
+        self._large: dict[int, _Kept] = {}
+        self._memo: dict[int, _Kept] = {}
+        self._session, self._values = now_ms, 0  # so that keys are new after a restart, too
+
+    @property
+    def dormant(self) -> bool:
+        """True if it may leave memory: nothing runs, and it waits for timers or for people."""
+        busy = self.invocations or self.put_off or self.unsettled or self.execution.ready
+        return not (busy or self.origin.express)
+
+    @property
+    def kind(self) -> str:
+        """The kind in its activation; for a conductor action, not the kind of its code."""
+        action = self.origin.action
+        if self.origin.solo or not isinstance(action.exec, Code):
+            return action.kind
+        return SEQUENCE if self.execution.program is CONDUCTING else COMPOSITION
+
+    @property
+    def standing(self) -> str:
+        """Its status while it is under way."""
+        return STUCK if self.execution.stuck else PAUSED if self.paused else RUNNING
+
+    # --- its time ----------------------------------------------------------------------------
+
+    def ahead_ms(self, clock: Clock) -> int:
+        """The difference between its time and the elapsed time, as it was when it came into memory."""
+        if self.offset_ms is None:
+            self.offset_ms = clock.now_ms() - int(clock.elapsed_us() // 1000)
+        return self.offset_ms
+
+    def now_ms(self, clock: Clock, least_ms: int = 0) -> int:
+        """Its time. It goes on whatever the clock is set to, and is never before an instant that it waited for."""
+        elapsed_ms, ahead_ms = int(clock.elapsed_us() // 1000), self.ahead_ms(clock)
+        self.offset_ms = max(ahead_ms, least_ms - elapsed_ms)
+        return elapsed_ms + self.offset_ms
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def doubt(self, write: Write) -> None:
+        """Notes that a step failed and may have had an effect: its parent's saga must know, also after a crash."""
+        if self.origin.parent is None or self.doubtful:
+            return
+        self.doubtful = True
+        if not self.origin.express:
+            write.executions.append(self.row(self.standing, None))
+
+    def write(self, changes: Changes, write: Write) -> None:
+        """Writes the changes; those of an express execution only at its end."""
+        if self.origin.express and not self.origin.solo:
+            self.buffer += changes.entries
+            if changes.outcome is None:
+                return
+            entries, self.buffer = self.buffer, []
+        else:
+            entries = changes.entries
+        origin = self.origin
+        if entries and not origin.solo:
+            keep = self._keeper(write)
+            lines = [entry.to_json(keep) for entry in entries]
+            write.history.append((self.id, self.entries + 1, orjson.dumps(lines)))
+            self.entries += len(lines)
+        if origin.express:
+            return
+        for fiber in changes.fibers.values():
+            write.fibers.append(self._fiber_row(fiber, write))
+        for parent, turn in changes.dropped:
+            write.dropped.append((self.id, f"{parent}/{turn}."))
+        if changes.outcome is not None and not origin.solo:
+            write.dropped.append((self.id, ""))
+
+    def forget_memo(self) -> None:
+        """Forgets the values that were remembered for one write."""
+        self._memo.clear()
+        if self._large and len(self.execution.fibers) <= FEW_FIBERS:
+            held = {id(v) for fiber in self.execution.fibers.values() for v in fiber.values()}
+            self._large = {key: kept for key, kept in self._large.items() if key in held}
+
+    def _fiber_row(self, fiber: Fiber, write: Write) -> FiberRow:
+        body = {**fiber.to_json(self._keeper(write)), SEEN: self.entries}
+        return FiberRow(self.id, fiber.id, fiber.due_ms, fiber.active, orjson.dumps(body))
+
+    def _keeper(self, write: Write) -> Callable[[JSON], Stored]:
+        return lambda value: self.keep(value, write).doc
+
+    def keep(self, value: JSON, write: Write, text: bytes | None = None) -> _Kept:
+        """The stored form of a value: in place, or a reference; `text` is its JSON, if known."""
+        known = self._memo.get(id(value)) or self._large.get(id(value))
+        if known is not None:
+            return known
+        if text is None:
+            text = orjson.dumps(value)
+        kept = _Kept(value, {"v": orjson.Fragment(text)}, len(text))
+        if len(text) > INLINE_BYTES:
+            self._values += 1
+            key = f"{self._session:x}.{self._values}"
+            write.values.append((self.id, key, text))
+            kept = self._large[id(value)] = _Kept(value, {"r": key}, len(text))
+        self._memo[id(value)] = kept
+        return kept
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def row(self, status: str, ended_ms: int | None) -> ExecutionRow:
+        """The execution as it is stored."""
+        origin = self.origin
+        action = origin.action
+        body: Stored = {
+            "program": self.execution.program.hash,
+            "action": str(action.listed_as),
+            "version": action.version,
+            "kind": self.kind,
+            "limits": action.limits.to_json(),
+            "generation": self.execution.generation,
+            "depth": origin.depth,
+            "solo": origin.solo,
+        }
+        if status == STUCK:
+            body["stuck"] = self.stuck_ms
+        if self.adopted:
+            body["adopted"] = self.adopted
+        if self.held:
+            body["held"] = sorted(self.held)
+        if self.doubtful:
+            body["doubtful"] = True
+        if self.redriven_ms:
+            body["redriven"] = self.redriven_ms
+        body |= origin.beyond_defaults(self.id)
+        return ExecutionRow(
+            id=self.id,
+            namespace=origin.namespace,
+            name=action.listed_as.path,
+            status=status,
+            started_ms=origin.started_ms,
+            ended_ms=ended_ms,
+            body=orjson.dumps(body),
+        )
+
+    def waiting(
+        self, opened: Opened, completion: Completion, fiber: str, until_ms: int | None, write: Write
+    ) -> None:
+        """Writes the record of an activation that has run and waits for its callback."""
+        waited_ms = max(0, completion.started_ms - opened.asked_ms)
+        body: Stored = {
+            "about": orjson.Fragment(opened.action.about),
+            "execution": self.id,
+            "closed": [*Closed(None, None, waited_ms, False, None, None, completion.logs)],
+            "waiting": {
+                "executionId": self.id,
+                "fiber": fiber,
+                "since": completion.ended_ms,
+                "until": until_ms,
+            },
+        }
+        write.activations.append(_activation_row(opened, completion, WAITING, body))
+
+    def activation(
+        self,
+        opened: Opened,
+        completion: Completion,
+        write: Write,
+        conducted: Conducted | None = None,
+    ) -> None:
+        """Writes the record of an activation that has ended."""
+        outcome = completion.outcome
+        kept = self.keep(outcome.value, write)
+        body: Stored = {
+            "about": orjson.Fragment(opened.action.about),
+            "closed": [*closed(opened, completion, conducted)],
+            "execution": self.id,
+            "size": kept.size,
+            "result": kept.doc,
+        }
+        write.activations.append(_activation_row(opened, completion, status_of(outcome), body))
+
+
+def _activation_row(
+    opened: Opened, completion: Completion, status: int, body: Stored
+) -> ActivationRow:
+    return ActivationRow(
+        opened.id,
+        opened.namespace,
+        opened.name or opened.action.listed_as.path,
+        completion.started_ms,
+        status,
+        opened.cause,
+        orjson.dumps(body),
+        opened.kind or opened.action.kind,
+    )

@@ -1,8 +1,8 @@
-"""What an answer is to the machine, and what is kept of it."""
+"""From the completion of a step to the event for its fiber and the ticket or status that is stored."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import orjson
@@ -27,20 +27,20 @@ from ...composer import (
     Failed,
     Failure,
     Success,
-    boxed,
 )
 from ...composer import (
     CANCELLED as CANCELLED_CODE,
 )
-from .runs import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
+from .live import CANCELLED, FAILED, SUCCEEDED, TIMED_OUT
+from .tickets import Ticket
 
 if TYPE_CHECKING:
     from ...actions import Completion, MayHaveRun, Opened, Write
     from ...composer import JSON, Outcome
-    from .runs import Flight, Run
+    from .hooks import Hooks
+    from .live import ActiveInvocation, LiveExecution
 
-STATES_TIMEOUT = "States.Timeout"
-ACTIVITY = "activity"  # the kind of the action that is worked on by whoever asks for work
+ACTIVITY = "activity"  # the kind of actions that outside workers poll for
 KEPT_LOGS = 100  # lines of a step that answers later, until it does
 
 
@@ -49,36 +49,37 @@ def broken(now_ms: int, failure: Failure | None = None) -> Changes:
     if failure is None:
         text = "the conductor made a mistake; its log says which"
         failure = Failure(INTERNAL_ERROR, {"code": INTERNAL_ERROR, "message": text})
-    detail = {"code": failure.code, "origin": None}
+    detail: dict[str, JSON] = {"code": failure.code, "origin": None}
     entry = Entry(now_ms, "0", 0, EXECUTION_FAILED, detail, failure.error)
     return Changes(entries=[entry], outcome=failure)
 
 
-def ticket_of(run: Run, flight: Flight, completion: Completion) -> dict[str, JSON]:
-    """What must be known of a step that is accepted, when it is answered.
+def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Completion) -> Ticket:
+    """The ticket of a step that was accepted.
 
-    With `poll` it is to be asked after, by whoever runs actions of its `kind`; `remote` tells where it has run,
-    and how long, if it answers by its completion trigger. A numbered history tells what came of asking,
-    too: the `result`, or the `worker` that does it.
+    In a numbered history the language narrates the acceptance, too: it reads the `result` from the ticket,
+    or the `worker` that took the step.
     """
-    opened = flight.opened
-    if completion.ticket is not None:
-        more: dict[str, JSON] = {"poll": completion.ticket, "kind": flight.kind}
-    else:
+    opened, remote = active.opened, None
+    if completion.ticket is None:
         ran_ms = completion.ended_ms - completion.started_ms
         remote = completion.remote or Remoted(HERE, ran_ms=ran_ms, billed_ms=ran_ms)
-        more = {"remote": asdict(replace(remote, later=True))}
+        remote = replace(remote, later=True)
+    narrated: dict[str, JSON] = {}
     if run.execution.program.dialect.numbers:
         given = completion.outcome.value
-        more |= given if flight.kind == ACTIVITY else {"result": given}
-    return {
-        **more,
-        "activation": opened.id,
-        "action": str(opened.action.listed_as),
-        "asked": opened.asked_ms,
-        "started": completion.started_ms,
-        "logs": completion.logs[-KEPT_LOGS:],
-    }
+        narrated = given if active.kind == ACTIVITY else {"result": given}
+    return Ticket(
+        activation=opened.id,
+        action=str(opened.action.listed_as),
+        asked_ms=opened.asked_ms,
+        started_ms=completion.started_ms,
+        logs=completion.logs[-KEPT_LOGS:],
+        kind=None if completion.ticket is None else active.kind,
+        poll=completion.ticket or {},
+        remote=remote,
+        narrated=narrated,
+    )
 
 
 def event_of(turn: int, completion: Completion) -> Completed | Failed:
@@ -102,16 +103,20 @@ def log_of(opened: Opened, completion: Completion) -> str:
 
 
 def taken_or_done(
-    turn: int, run: Run, flight: Flight, completion: Completion
+    turn: int, run: LiveExecution, active: ActiveInvocation, completion: Completion
 ) -> Accepted | Completed | Failed:
     """The event that a nested execution's end is to the fiber that waits for it."""
-    if flight.later and isinstance(completion.outcome, Success):
-        return Accepted(turn, ticket_of(run, flight, completion))
+    if active.later and isinstance(completion.outcome, Success):
+        return Accepted(turn, ticket_for(run, active, completion).to_json())
     return event_of(turn, completion)
 
 
 def in_doubt(
-    run: Run, fiber: str, turn: int, failed: Failure, may_have_run: MayHaveRun | None = None
+    run: LiveExecution,
+    fiber: str,
+    turn: int,
+    failed: Failure,
+    may_have_run: MayHaveRun | None = None,
 ) -> Failure:
     """A step of a saga or a transaction that cannot be sent again may have been done before.
 
@@ -126,22 +131,25 @@ def in_doubt(
 
 
 def may_have_run(event: Failed) -> bool:
-    """Whether a step that failed leaves open what it has done."""
+    """True if nobody knows whether a step that failed has had an effect."""
     if event.may_have_run is not None:
         return event.may_have_run == "unknown"
     kind = FAILURES.get(event.failure.code)
     return kind is not None and kind.may_have_run == "unknown"
 
 
-def status_in_words(outcome: Outcome) -> str:
+def status_in_words(outcome: Outcome, hooks: Hooks) -> str:
+    """The status of an execution with this outcome."""
     if isinstance(outcome, Success):
         return SUCCEEDED
-    if outcome.code == STATES_TIMEOUT and "Status" in boxed(outcome.error):
-        return TIMED_OUT  # a state machine's own time: that of a task is a failure
+    if hooks.timed_out(outcome):
+        return TIMED_OUT
     return CANCELLED if outcome.code == CANCELLED_CODE else FAILED
 
 
-def within_limits(run: Run, completion: Completion, limit: int, write: Write) -> Completion:
+def within_limits(
+    run: LiveExecution, completion: Completion, limit: int, write: Write
+) -> Completion:
     """The completion, or a failure when its result is too large or nests too deep."""
     if isinstance(completion.outcome, Failure):
         return completion

@@ -41,7 +41,7 @@ def _lambda_in(x86: float, arm: float) -> dict[str, JSON]:
     return {"gb_second": {X86: x86, ARM: arm}}
 
 
-BUILT_IN: dict[str, JSON] = {
+BUILT_IN: dict[str, Any] = {
     "date": "2026-11-22",
     "currency": "USD",
     "services": {

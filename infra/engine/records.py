@@ -1,4 +1,4 @@
-"""What is asked about executions and activations: read from the store, or where they stand in memory."""
+"""Views of executions, activations and entities: read from the store, or from memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ...actions import (
 from ...composer import (
     APPLICATION_ERROR,
     Compensating,
-    Doing,
     Failure,
     Fiber,
     Invoking,
     Joining,
     Paused,
+    SagaStep,
     Sleeping,
     Success,
     Undo,
@@ -32,14 +32,16 @@ from ...composer import (
 from ...transactions import Row
 from . import costs, stored_values
 from .entities.documents import STATE, name_of, parts_of
+from .tickets import read_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from ...actions import Document
-    from ...composer import JSON, Outcome, Program
-    from .recovery import Recovery
+    from ...composer import Outcome, Program
+    from .restoring import Restoring
     from .shared import Parts
+    from .stored_values import Stored
 
 PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
 PAST = "\U0010ffff"  # after whatever is kept of one entity
@@ -47,12 +49,12 @@ PAGE_LISTS = 200  # lists of entries read at once
 
 
 class Records:
-    """Answers questions. Nothing here changes anything."""
+    """Reads executions, activations and entities. It changes nothing."""
 
-    def __init__(self, parts: Parts, recovery: Recovery) -> None:
-        self._parts, self._store, self._recovery = parts, parts.store, recovery
+    def __init__(self, parts: Parts, restoring: Restoring) -> None:
+        self._parts, self._store, self._restoring = parts, parts.store, restoring
 
-    async def activation(self, namespace: str, id: str) -> dict[str, JSON]:
+    async def activation(self, namespace: str, id: str) -> Stored:
         """An activation's record, whole.
 
         Raises:
@@ -79,14 +81,14 @@ class Records:
         code = error.get("code") if isinstance(error, dict) else None
         return Failure(code if isinstance(code, str) else APPLICATION_ERROR, error)
 
-    async def activations(self, query: Query, *, whole: bool) -> list[dict[str, JSON]]:
+    async def activations(self, query: Query, *, whole: bool) -> list[Stored]:
         """Records that fit, the newest first; without results and logs unless they are to be whole."""
         rows = await self._store.find(ActivationRow, query)
         if whole:
             return [await self._whole(row) for row in rows]
         return [_record(row, orjson.loads(row.body)) for row in rows]
 
-    async def _whole(self, row: ActivationRow) -> dict[str, JSON]:
+    async def _whole(self, row: ActivationRow) -> Stored:
         body = orjson.loads(row.body)
         made = _record(row, body)
         if row.status == WAITING:
@@ -101,7 +103,7 @@ class Records:
         return made
 
     async def count_activations(self, query: Query) -> int:
-        """How many records fit."""
+        """The number of records that fit."""
         return await self._store.count(ActivationRow, query)
 
     async def _components(self, row: ActivationRow) -> list[ActivationRow]:
@@ -109,11 +111,11 @@ class Records:
         query = Query(namespace=row.namespace, cause=row.id, limit=PARTS_SHOWN)
         return (await self._store.find(ActivationRow, query))[::-1]
 
-    async def executions(self, query: Query) -> list[dict[str, JSON]]:
+    async def executions(self, query: Query) -> list[Stored]:
         """Executions that fit, the newest first."""
         return [_execution(row) for row in await self._store.find(ExecutionRow, query)]
 
-    async def execution(self, namespace: str, id: str) -> dict[str, JSON]:
+    async def execution(self, namespace: str, id: str) -> Stored:
         """An execution, and where each of its fibers stands.
 
         Raises:
@@ -124,8 +126,8 @@ class Records:
         doc["fibers"] = await self._standing(row)
         return doc
 
-    async def cost(self, namespace: str, id: str) -> dict[str, JSON]:
-        """What an execution has cost so far: see `costs`.
+    async def cost(self, namespace: str, id: str) -> Stored:
+        """The cost of an execution so far: see `costs`.
 
         Raises:
             NotFoundError: when there is none in this namespace.
@@ -133,7 +135,7 @@ class Records:
         row = await self.row(namespace, id)
         return await costs.cost(self._store, row, self._parts.clock.now_ms())
 
-    async def entity(self, action: str, key: str) -> dict[str, JSON]:
+    async def entity(self, action: str, key: str) -> Stored:
         """An entity as it was last committed.
 
         Raises:
@@ -144,11 +146,9 @@ class Records:
                 return _entity(document)
         raise NotFoundError
 
-    async def entities(
-        self, action: str, prefix: str, *, after: str, limit: int
-    ) -> list[dict[str, JSON]]:
+    async def entities(self, action: str, prefix: str, *, after: str, limit: int) -> list[Stored]:
         """At most `limit` entities of a type whose keys begin with `prefix`, by key, after one key."""
-        found: list[dict[str, JSON]] = []
+        found: list[Stored] = []
         last = name_of(action, after) + PAST if after else None
         while len(found) < limit:
             page = [
@@ -175,34 +175,34 @@ class Records:
             raise NotFoundError
         return saved.execution
 
-    async def _standing(self, row: ExecutionRow) -> list[dict[str, JSON]]:
+    async def _standing(self, row: ExecutionRow) -> list[Stored]:
         if row.ended_ms is not None:
             return []
         run = self._parts.runs.get(row.id)
         parked: set[tuple[str, int]] = set()
         if run is not None:
             parked = {
-                place for place, one in run.flights.items() if one.opened.action.is_unregistered
+                place
+                for place, active in run.invocations.items()
+                if active.opened.action.is_unregistered
             }
             program, fibers = run.execution.program, list(run.execution.fibers.values())
         else:
             saved = await self._store.load(row.id)
-            program = await self._recovery.program(orjson.loads(row.body))
+            program = await self._restoring.program(orjson.loads(row.body))
             fibers, _ = await stored_values.fibers(
                 self._store, row.id, saved.fibers if saved else []
             )
         return [_stand(program, fiber, parked) for fiber in fibers if fiber.outcome is None]
 
-    async def history(
-        self, namespace: str, id: str, *, after: int, limit: int
-    ) -> list[dict[str, JSON]]:
+    async def history(self, namespace: str, id: str, *, after: int, limit: int) -> list[Stored]:
         """At most `limit` entries after number `after`, each with its number as `seq`.
 
         Raises:
             NotFoundError: when there is no such execution in this namespace.
         """
         await self.row(namespace, id)
-        found: list[dict[str, JSON]] = []
+        found: list[Stored] = []
         while len(found) < limit:
             lists = await self._store.history(id, after, PAGE_LISTS)
             for first, body in lists:
@@ -217,15 +217,23 @@ class Records:
         return found
 
 
-def _record(row: ActivationRow, body: dict[str, JSON]) -> dict[str, JSON]:
+def _record(row: ActivationRow, body: Stored) -> Stored:
     made = record(row, body["about"], Closed(*body["closed"]))
     if row.status == WAITING:
-        made["annotations"].append({"key": "waiting", "value": body["waiting"]})
+        return {
+            **made,
+            "annotations": [*_notes(made), {"key": "waiting", "value": body["waiting"]}],
+        }
     return made
 
 
-def _to_blame(components: list[ActivationRow], status: int) -> dict[str, JSON] | None:
-    """Which component a composition has failed by: the last that has failed in the same way."""
+def _notes(made: Stored) -> list[Stored]:
+    notes: list[Stored] = made["annotations"]
+    return notes
+
+
+def _to_blame(components: list[ActivationRow], status: int) -> Stored | None:
+    """The component that a composition failed by: the last that failed in the same way."""
     for row in reversed(components):
         if row.status == status:
             return {
@@ -236,9 +244,9 @@ def _to_blame(components: list[ActivationRow], status: int) -> dict[str, JSON] |
     return None
 
 
-def _execution(row: ExecutionRow) -> dict[str, JSON]:
+def _execution(row: ExecutionRow) -> Stored:
     body = orjson.loads(row.body)
-    doc: dict[str, JSON] = {
+    doc: Stored = {
         "executionId": row.id,
         "namespace": row.namespace,
         "name": row.name,
@@ -259,10 +267,10 @@ def _execution(row: ExecutionRow) -> dict[str, JSON]:
     return doc
 
 
-def _entity(document: Document) -> dict[str, JSON]:
+def _entity(document: Document) -> Stored:
     action, key = parts_of(document.key)
     row = Row.from_json(orjson.loads(document.body or b""))
-    doc: dict[str, JSON] = {
+    doc: Stored = {
         "entity": action,
         "key": key,
         "state": row.state,
@@ -275,28 +283,28 @@ def _entity(document: Document) -> dict[str, JSON]:
     return doc
 
 
-def _stuck_at(fiber: Fiber) -> dict[str, JSON]:
-    """What a saga that is stuck has to undo, and what is left after that; or which step it must do."""
+def _stuck_at(fiber: Fiber) -> Stored:
+    """The step that a stuck saga must undo, and those left after it; or the step that it must do."""
     for frame in reversed(fiber.frames):
         if isinstance(frame, Compensating) and frame.undoing is not None:
             left = [entry.path for entry in reversed(frame.left) if isinstance(entry, Undo)]
             return {"undoing": frame.undoing.path, "input": frame.undoing.value, "left": left}
-        if isinstance(frame, Doing):
+        if isinstance(frame, SagaStep):
             return {"doing": frame.path, "input": frame.value}
     return {}
 
 
-def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -> dict[str, JSON]:
-    """Where a fiber stands: what it waits for, and which part of the composition that is."""
-    doc: dict[str, JSON] = {"fiber": fiber.id, "turn": fiber.turn}
+def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -> Stored:
+    """The wait of a fiber, and the part of the composition that waits."""
+    doc: Stored = {"fiber": fiber.id, "turn": fiber.turn}
     instruction = program.instructions[max(0, fiber.pc - 1)]
     match fiber.wait:
         case Invoking(ticket=ticket, polled=polled):
             doc["waits"] = "action" if ticket is None else "cloud" if polled else "answer"
             if (fiber.id, fiber.turn) in parked:
                 doc["waits"] = "registration"
-            if polled:
-                doc |= {"kind": ticket["kind"], "since": ticket["started"]}
+            if polled and (accepted := read_ticket(ticket)) is not None:
+                doc |= {"kind": accepted.kind, "since": accepted.started_ms}
             for name in ("action", "function", "path"):
                 if hasattr(instruction, name):
                     doc[name] = getattr(instruction, name)

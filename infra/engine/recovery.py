@@ -13,101 +13,79 @@ import orjson
 
 from ...actions import (
     LOST,
-    SEQUENCE,
     Action,
-    Code,
     Completion,
-    Composed,
     ExecutionRow,
     Opened,
     Query,
-    RefusedError,
     UnavailableError,
 )
-from ...actions import Limits as ActionLimits
-from ...composer import CONDUCTING, DIALECTS, Execution, Failure, Name, Program
-from . import stored_values
+from ...composer import Failure
 from .fairness import FairQueue
-from .live import live_of
-from .programs import PROGRAM
-from .runs import HELD, STUCK, Account, Flight, Origin, Parent, Run
-from .targets import opened, solo, target
+from .lineage import lineage_of
+from .live import STUCK, ActiveInvocation, LiveExecution
+from .targets import opened, target
 from .timers import Elapsed
-from .unwaited import Unwaited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...actions import Saved
-    from ...composer import JSON, Invoke
-    from .bounds import Bounds
+    from ...composer import Invoke
+    from .core import Core
+    from .dispatch import Dispatch
+    from .due import Due
     from .inbox.inbox import Inbox
-    from .live import Live
-    from .shared import Parts
-    from .tick import Tick
-    from .timers import Timer, Timers
+    from .restoring import Restoring
+    from .timers import Timer
 
 log = logging.getLogger(__name__)
 
-MISSING = "missing"  # the kind of an action that has been deleted meanwhile
 MOST = 1_000_000
-LAST = 1 << 62  # after every entry of any history
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between executions, when much waits to be carried out
 VISIT_AGAIN_S = 0.5  # before the second attempt to load an execution for a visit
-AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load what cannot be loaded
+AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load an execution that cannot be loaded
 
-Visit: TypeAlias = "Callable[[Run], None]"
+Visit: TypeAlias = "Callable[[LiveExecution], None]"
 Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that was due
 
 
 class Recovery:
     """Brings executions back into memory.
 
-    After a start those that were under way are taken up one by one, beside all else that the server does,
-    each namespace's in turn. An execution is taken up after the one that waits for it: a child that ends at
-    once must find its parent waiting. What is asked for before its turn has come is taken up at once.
+    After a start those that were under way are recovered one by one, beside all else that the server does,
+    each namespace's in turn. An execution is recovered after the one that waits for it: a child that ends at
+    once must find its parent waiting. An execution that is needed before its turn is recovered at once.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  the engine's parts that it needs
-        self,
-        parts: Parts,
-        tick: Tick,
-        bounds: Bounds,
-        inbox: Inbox,
-        timers: Timers[Timer],
-        tasks: asyncio.TaskGroup,
+    def __init__(
+        self, core: Core, inbox: Inbox, dispatch: Dispatch, due: Due, restoring: Restoring
     ) -> None:
-        self._parts, self._inbox, self._timers, self._tasks = parts, inbox, timers, tasks
-        self._tick, self._bounds = tick, bounds
+        self._parts, self._tick, self._bounds = core.parts, core.tick, core.bounds
+        self._timers, self._tasks = core.timers, core.tasks
+        self._inbox, self._dispatch, self._due = inbox, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
-        self._programs: dict[str, Program] = {}
-        self._live: dict[str, Live] = {}  # what was under way at the start, until all is taken up
-        self._left: set[str] = set()  # of those, what is to be taken up
-        self._late: FairQueue[Late] = (
-            FairQueue()
-        )  # the same, and timers that were due before the start
+        self._restoring, self._lineages = restoring, restoring.lineages
+        self._left: set[str] = set()  # those of them that are to be recovered
+        # The same, and timers that were due before the start.
+        self._late: FairQueue[Late] = FairQueue()
         self._timers_found: list[tuple[int, str, str]] = []
         self._visits: deque[tuple[str, Visit, float]] = deque()
         self._visitors = 0
         self._stopping = asyncio.Event()
         self.paused = False
-        self.begins: Callable[[], None] = lambda: None  # is told that steps may run
-        self.passed: Callable[
-            [Run, Timer], None
-        ]  # is told of timers that were due before the start
-        self.settled = asyncio.Event()  # all that was under way has been taken up
+        self.settled = asyncio.Event()  # all that was under way has been recovered
 
     # --- after a crash -----------------------------------------------------------------------
 
     async def look(self) -> None:
-        """Finds out what was under way, and counts it; nothing of it goes on before `begin`."""
+        """Finds and counts the executions that were under way; none of them goes on before `begin`."""
         stuck = Query(namespace=None, status=STUCK, limit=MOST)
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
         standing = await self._parts.store.standing()
-        live = [*map(live_of, standing.executions)]
-        self._live = {one.execution: one for one in live}
+        live = [*map(lineage_of, standing.executions)]
+        self._lineages.update({one.execution: one for one in live})
         self._left = set(standing.active)
         self._bounds.restored(live)
         self._timers_found = standing.timers
@@ -118,7 +96,7 @@ class Recovery:
         if not self.paused:
             return
         self.paused = False
-        self.begins()
+        self._dispatch.release()
         for run in self._parts.runs.values():  # they were only looked at
             self._bounds.left(run)
         self._parts.runs.clear()
@@ -141,27 +119,27 @@ class Recovery:
 
     @property
     def left(self) -> int:
-        """How much is still to be taken up: executions, and timers that were due before the start."""
+        """The number of executions and overdue timers that are still to be recovered."""
         return len(self._left) if self.paused else len(self._late)
 
     def stop(self) -> None:
-        """Takes nothing up any more."""
+        """Recovers nothing more."""
         self._stopping.set()
         self._late.clear()
         self._visits.clear()
 
     def _home(self, execution: str) -> str:
-        live = self._live.get(execution)
+        live = self._lineages.get(execution)
         return "" if live is None else live.namespace
 
     async def _recover(self) -> None:
-        """Takes up what is late, while what is due goes on."""
+        """Recovers executions and overdue timers, while all else goes on."""
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
         if self._late:
             log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
         pause_s = AGAIN_S
         while self._late or self._left:
-            failed = await self._take_all_late()
+            failed = await self._recover_all_late()
             if self._stopping.is_set():
                 return
             again = [*((execution, None) for execution in self._left), *failed]
@@ -172,50 +150,50 @@ class Recovery:
                 pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
                 for late in again:
                     self._late.add(self._home(late[0]), late)
-        self._live.clear()
+        self._lineages.clear()
         if count:
             seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
 
     async def _stops_within(self, seconds: float) -> bool:
-        """Waits, for the store may be well by then. Whether the server stops meanwhile."""
+        """Waits, because the store may work by then. Returns True if the server stops meanwhile."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
         return self._stopping.is_set()
 
-    async def _take_all_late(self) -> list[Late]:
-        """Takes up all that is late. Returns the timers of executions that cannot be loaded just now."""
+    async def _recover_all_late(self) -> list[Late]:
+        """Recovers all that is left. Returns the timers of executions that cannot be loaded just now."""
         failed: list[Late] = []
         while self._late:
             late = self._late.take()
             try:
-                await self._take_late(*late)
+                await self._recover_late(*late)
             except Exception:
                 log.exception("execution %s cannot be loaded", late[0])
                 if late[1] is not None:
                     failed.append(late)
             if self._tick.crowded:
-                await asyncio.sleep(CROWDED_S)  # noqa: TID251  what was sent is carried out first
+                await asyncio.sleep(CROWDED_S)  # noqa: TID251  effects that wait are carried out first
         return failed
 
-    async def _take_late(self, execution: str, timer: Timer | None) -> None:
+    async def _recover_late(self, execution: str, timer: Timer | None) -> None:
         run = await self.found(execution)
         await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if run is not None and timer is not None:
-            self.visit(execution, lambda run: self.passed(run, timer))
+            self.visit(execution, lambda run: self._due.passed(run, timer))
 
-    async def _unadopted(self, run: Run) -> list[tuple[str, Invoke]]:
-        """Steps under way that are no executions of their own that still are, too."""
+    async def _unadopted(self, run: LiveExecution) -> list[tuple[str, Invoke]]:
+        """Steps under way, but for those that are executions of their own, also under way."""
         return [
             (fiber, command)
             for fiber, command in run.execution.pending(self._parts.clock.now_ms())
             if not await self._adopted(run, fiber, command)
         ]
 
-    def _take_up(self, run: Run, commands: list[tuple[str, Invoke]]) -> None:
-        """Sends again what was under way, and lets what can run go on; both in turn with others."""
+    def _go_on(self, run: LiveExecution, commands: list[tuple[str, Invoke]]) -> None:
+        """Sends the steps that were under way again, and lets the execution go on; both in turn with others."""
         self._parts.counters.recovered += 1
         for fiber, command in commands:
             self._tick.put_off(run, fiber, command.turn, partial(self._send, run, fiber, command))
@@ -224,26 +202,28 @@ class Recovery:
         if run.execution.ready:
             self._tick.later(run.origin.namespace, partial(self._inbox.proceed, run))
 
-    async def _adopted(self, run: Run, fiber: str, command: Invoke) -> bool:
-        """Whether the step is an execution of its own that is still under way."""
+    async def _adopted(self, run: LiveExecution, fiber: str, command: Invoke) -> bool:
+        """True if the step is an execution of its own that is still under way."""
         child = run.adopted.get(f"{fiber}:{command.turn}", command.activation)
-        if child not in self._live:
+        if child not in self._lineages:
             return False
         saved = await self._parts.store.load(child)
         if saved is None or saved.execution.ended_ms is not None:
             return False
         opened = Opened(
             id=child,
-            action=await self._action(saved.execution),
+            action=await self._restoring.action(saved.execution),
             namespace=saved.execution.namespace,
             asked_ms=saved.execution.started_ms,
             cause=run.id,
         )
         kind = opened.action.kind
-        run.flights[fiber, command.turn] = Flight(opened, kind, child, later=command.later)
+        run.invocations[fiber, command.turn] = ActiveInvocation(
+            opened, kind, child, later=command.later
+        )
         return True
 
-    def _send(self, run: Run, fiber: str, command: Invoke) -> None:
+    def _send(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
         action = target(self._parts, run, command)
         sent = f"{fiber}:{command.turn}" not in run.held
@@ -256,7 +236,7 @@ class Recovery:
             step = opened(run, action, command, now_ms)
             self._inbox.answered(run, fiber, command.turn, step, lost)
         else:
-            self._inbox.fly(run, fiber, command)
+            self._inbox.resend(run, fiber, command)
 
     # --- one at a time -----------------------------------------------------------------------
 
@@ -297,10 +277,10 @@ class Recovery:
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         self._visitors -= 1
 
-    async def found(self, execution: str) -> Run | None:
+    async def found(self, execution: str) -> LiveExecution | None:
         """An execution under way, in memory; None when it has ended.
 
-        Whoever is given it must use it before awaiting anything: it may leave memory again.
+        The caller must use it before it awaits anything: the execution may leave memory again.
 
         Raises:
             UnavailableError: when the store cannot be read just now.
@@ -330,7 +310,7 @@ class Recovery:
             del self._loading[execution]
 
     async def _bring(self, execution: str) -> bool:
-        """Brings an execution into memory, and takes it up if that is still to be done."""
+        """Brings an execution into memory, and recovers it if that is still to be done."""
         saved = await self._parts.store.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
             if saved is None and execution in self._left:
@@ -340,7 +320,7 @@ class Recovery:
         parent = _parent(saved.execution)
         if parent is not None and parent in self._left and not self.paused:
             await self.found(parent)
-        run = await self._restored(saved)
+        run = await self._restoring.restored(saved)
         if execution not in self._left:
             self._arrived(run)
             return True
@@ -355,111 +335,29 @@ class Recovery:
         orphan = await self._orphaned(parent)
         self._left.discard(execution)
         self._arrived(run)
-        self._take_up(run, commands)
+        self._go_on(run, commands)
         if orphan:
             self._inbox.cancel(run)
         return True
 
-    def _arrived(self, run: Run) -> None:
+    def _arrived(self, run: LiveExecution) -> None:
         self._parts.runs[run.id] = run
         self._bounds.returned(run)
 
-    def _seem_sent(self, run: Run, fiber: str, command: Invoke) -> None:
+    def _seem_sent(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """A step that was under way is so again, without being sent: if its execution ends, its record tells."""
         action = target(self._parts, run, command)
         if isinstance(action, Action):
             step = opened(run, action, command, self._parts.clock.now_ms())
             kind = action.invoker_kind(command.function)
-            run.flights[fiber, command.turn] = Flight(step, kind, later=command.later)
+            run.invocations[fiber, command.turn] = ActiveInvocation(step, kind, later=command.later)
 
     async def _orphaned(self, parent: str | None) -> bool:
-        """Whether a crash kept the end of its parent from ending an execution, too."""
-        if parent is None or parent in self._live or parent in self._parts.runs:
+        """True if a crash kept the end of its parent from ending an execution, too."""
+        if parent is None or parent in self._lineages or parent in self._parts.runs:
             return False
         saved = await self._parts.store.load(parent)
         return saved is not None and saved.execution.ended_ms is not None
-
-    async def _restored(self, saved: Saved) -> Run:
-        store, execution = self._parts.store, saved.execution.id
-        body = orjson.loads(saved.execution.body)
-        limits = self._parts.settings.limits
-        fibers, seen = await stored_values.fibers(store, execution, saved.fibers)
-        since = [] if seen is None else await stored_values.history(store, execution, seen)
-        restored = Execution.restore(
-            execution, await self.program(body), fibers, limits, body["generation"], since
-        )
-        entries = None if seen is None else seen + len(since)
-        run = await self.run(saved.execution, restored, entries)
-        run.paused = saved.execution.status in HELD
-        return run
-
-    async def run(self, row: ExecutionRow, execution: Execution, entries: int | None = None) -> Run:
-        """An execution in memory, from its row; its history has so many entries, if that is known."""
-        body = orjson.loads(row.body)
-        parent = body.get("parent")
-        action = await self._action(row)
-        origin = Origin(
-            action=action,
-            owner=body.get("owner", action.listed_as.namespace),
-            namespace=row.namespace,
-            started_ms=row.started_ms,
-            root=body.get("root") or self._root(row.id),
-            parent=Parent(*parent) if parent else None,
-            depth=body["depth"],
-            solo=body["solo"],
-            account=_account(execution),
-            trace=body.get("trace", row.id),
-            about=body.get("machine"),
-            unwaited=Unwaited(*body["unwaited"]) if "unwaited" in body else None,
-        )
-        if entries is None:
-            last = await self._parts.store.history(row.id, LAST, 1)
-            entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
-        run = Run(execution, origin, self._parts.clock.now_ms(), entries)
-        if origin.solo and origin.unwaited is not None:
-            run.given = next((fiber.value for fiber in execution.fibers.values()), None)
-        run.adopted = body.get("adopted", {})
-        run.doubtful = body.get("doubtful", False)
-        run.held = set(body.get("held", ()))
-        run.redriven_ms = body.get("redriven", 0)
-        return run
-
-    def _root(self, execution: str) -> str:
-        """Of one that was stored by an earlier version, or is a root itself."""
-        while (live := self._live.get(execution)) is not None and live.root != execution:
-            execution = live.root
-        return execution
-
-    async def _action(self, row: ExecutionRow) -> Action:
-        """The action as it was, as far as its execution needs it."""
-        body = orjson.loads(row.body)
-        name = Name.parse(body["action"])
-        if body["solo"] or body["program"] == CONDUCTING.hash:
-            try:
-                return self._parts.catalog.resolve(name, row.namespace)
-            except RefusedError:
-                return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
-        program = await self.program(body)
-        return Action(
-            name,
-            Composed(body["kind"], program.actions if body["kind"] == SEQUENCE else None, program),
-            limits=ActionLimits.from_json(body["limits"]),
-            version=body["version"],
-        )
-
-    async def program(self, body: dict[str, JSON]) -> Program:
-        """The program that an execution is pinned to, from its row's body."""
-        if body["solo"]:
-            return solo(body["action"])
-        hash = body["program"]
-        if hash == CONDUCTING.hash:
-            return CONDUCTING
-        if hash not in self._programs:
-            async for document in self._parts.store.documents(PROGRAM, hash):
-                self._programs[hash] = Program.from_json(
-                    orjson.loads(document.body or b""), DIALECTS
-                )
-        return self._programs[hash]
 
 
 def _parent(row: ExecutionRow) -> str | None:
@@ -475,11 +373,3 @@ def _lost_text(action: Action) -> str:
         f"The server stopped while the function was being invoked, so it may or may not have run. It is not "
         f"invoked again: nothing says that running it twice is harmless. If it is, annotate {action.name} 'idempotent'."
     )
-
-
-def _account(execution: Execution) -> Account | None:
-    """What it has used, by the steps it has done: it consults, invokes, and goes back."""
-    if execution.program is not CONDUCTING:
-        return None
-    steps = max((fiber.steps for fiber in execution.fibers.values()), default=0)
-    return Account(steps // 3, steps // 3)

@@ -1,4 +1,4 @@
-"""Failed executions are taken up again, with those of their steps that are executions themselves."""
+"""Failed executions are redriven, with those of their steps that are executions themselves."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ... import composer
 from ...actions import ConflictError, InvalidError, NotFoundError, Opened
 from ...composer import CompositionError, RedriveError, activation_id
 from . import stored_values
+from .live import ActiveInvocation
 from .programs import program_document
-from .runs import Flight
 
 if TYPE_CHECKING:
     from ...actions import ExecutionRow
     from ...composer import JSON, Program
     from .inbox.beginning import Work
     from .inbox.inbox import Inbox
-    from .recovery import Recovery
-    from .runs import Run
+    from .live import LiveExecution
+    from .restoring import Restoring
     from .shared import Parts
     from .tick import Tick
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Redrives:
     """See `composer.redrive` for what one execution does; this finds its parts and its past."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, recovery: Recovery) -> None:
-        self._parts, self._tick, self._inbox, self._recovery = parts, tick, inbox, recovery
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, restoring: Restoring) -> None:
+        self._parts, self._tick, self._inbox, self._restoring = parts, tick, inbox, restoring
         self._under_way: set[str] = set()  # until the store knows that they go on
 
     async def redrive(self, namespace: str, id: str, composition: JSON) -> None:
@@ -48,43 +48,43 @@ class Redrives:
         self._under_way |= taken
         known = partial(self._under_way.difference_update, taken)
         self._tick.gathering.effects.append(known)
-        self._inbox.take_up(redriven, None if program is None else program_document(program))
+        self._inbox.redrive(redriven, None if program is None else program_document(program))
 
     async def _found(
         self, namespace: str, id: str, composition: JSON
     ) -> tuple[list[Work], Program | None]:
-        """What is to be taken up, and by which new program."""
+        """The executions that are to be redriven together, and the new program, if there is one."""
         saved = await self._parts.store.load(id)
         if saved is None or saved.execution.namespace != namespace:
             raise NotFoundError
         program = None
         if composition is not None:
             compiled = partial(_compiled, composition, namespace)
-            program = await self._parts.aside.weigh(composition, compiled)
+            program = await self._parts.threads.weigh(composition, compiled)
         try:
             return await self._redriven(saved.execution, program), program
         except RedriveError as error:
             raise ConflictError(str(error)) from error
 
     def _check_alone(self, id: str, redriven: list[Work]) -> None:
-        """That nobody else has taken up what was read as ended: it may be, and the store not know it yet."""
+        """Raises if an execution that was read as ended goes on again: the store may not know it yet."""
         for run, _ in redriven:
             if run.id in self._parts.runs or (run.id != id and run.id in self._under_way):
                 raise ConflictError(f"Execution {run.id} is under way again.")
 
     async def _redriven(self, row: ExecutionRow, program: Program | None) -> list[Work]:
-        """The execution taken up, and after it the executions that are its failed steps."""
+        """The execution, and after it the executions that are its failed steps."""
         if row.ended_ms is None:
             raise RedriveError(f"execution {row.id} is still under way")
         body = orjson.loads(row.body)
-        pinned = program or await self._recovery.program(body)
+        pinned = program or await self._restoring.program(body)
         replay = partial(
             composer.redrive, row.id, pinned, await stored_values.history(self._parts.store, row.id, 0),
             self._parts.settings.limits, self._parts.clock.now_ms(),
         )  # fmt: skip
         # The replay evaluates all expressions of the execution again, which can take long.
-        execution, changes = await self._parts.aside.run(replay)
-        run = await self._recovery.run(row, execution)
+        execution, changes = await self._parts.threads.run(replay)
+        run = await self._restoring.run(row, execution)
         run.redriven_ms = self._parts.clock.now_ms()
         work = [(run, changes)]
         commands, changes.commands = changes.commands, []
@@ -104,12 +104,12 @@ class Redrives:
                 cause=row.id,
             )
             kind, later = first.origin.action.kind, command.later  # type: ignore[union-attr]
-            flight = Flight(opened, kind, first.id, later=later)
-            run.flights[fiber, command.turn] = flight  # type: ignore[union-attr]
+            active = ActiveInvocation(opened, kind, first.id, later=later)
+            run.invocations[fiber, command.turn] = active  # type: ignore[union-attr]
         return work
 
-    async def _failed_child(self, run: Run, fiber: str, turn: int) -> list[Work] | None:
-        """The execution that a failed step was, taken up as well; None when it was none."""
+    async def _failed_child(self, run: LiveExecution, fiber: str, turn: int) -> list[Work] | None:
+        """The execution that a failed step was, redriven as well; None if it was not one."""
         for generation in range(run.execution.generation - 1, -1, -1):
             id = run.adopted.get(f"{fiber}:{turn}") or activation_id(
                 run.id, fiber, turn, generation
@@ -119,7 +119,7 @@ class Redrives:
                 try:
                     return await self._redriven(saved.execution, None)
                 except RedriveError:
-                    return None  # it failed by what its program decides: it begins anew
+                    return None  # its own program decided the failure: it begins anew
         return None
 
 

@@ -1,9 +1,7 @@
-"""What has a name, made to last: each change is committed, then applied to the catalog."""
+"""Changes to the catalog: each is committed, then applied."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +14,17 @@ from ...actions import (
     ConflictError,
     Document,
     Rule,
-    entity_from_json,
+    definition_from_json,
 )
 from .programs import program_document
-from .tick import tell
 from .units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from ...actions import Entity
+    from ...actions import Definition
     from ...composer import JSON, Name
-    from .functions import Functions
+    from .hooks import Attachment, Companion
     from .shared import Parts
     from .tick import Tick
 
@@ -38,32 +35,19 @@ EXISTS = "resource already exists"
 MODIFIED = "Concurrent modification to resource detected."
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What is committed with a change to entities, or not at all, and what is to be done then."""
-
-    documents: Sequence[Document] = ()
-    applied: Callable[[], None] = lambda: None
-
-
-NOTHING = Beside()
-
-
 class Registry:
     """Puts and removes actions, packages, triggers and rules."""
 
-    def __init__(self, parts: Parts, tick: Tick, functions: Functions) -> None:
-        self._functions = functions
+    def __init__(self, parts: Parts, tick: Tick, companions: Sequence[Companion] = ()) -> None:
         self._parts, self._tick, self._catalog = parts, tick, parts.catalog
+        self._companions = companions
         self._versions: dict[str, int] = {}
-        self.beside: Callable[[Change], Beside] = lambda _: NOTHING  # says what goes with a change
-        self.gone: Callable[[Entity], None] = lambda _: None  # is told what has been removed
 
     async def load(self) -> None:
         """Fills the catalog from the store."""
         async for document in self._parts.store.documents(DEFINITION):
             doc = orjson.loads(document.body or b"")
-            entity = entity_from_json(doc)
+            entity = definition_from_json(doc)
             self._catalog.apply(Change(entity, (entity,)))
             self._versions[document.key] = document.version
 
@@ -79,7 +63,7 @@ class Registry:
     async def defined(
         self, kind: type[Any], name: Name, doc: JSON, *, overwrite: bool, now_ms: int | None = None
     ) -> Change:
-        """What a PUT makes of the entity of this kind and name. What is large is read on a thread.
+        """The change that a PUT of the entity of this kind and name is. A large one is read on a thread.
 
         Raises:
             RefusedError: when it is malformed, too large, there already, or changed by another meanwhile.
@@ -88,7 +72,7 @@ class Registry:
         version = self._versions.get(key, 0)
         now_ms = self._parts.clock.now_ms() if now_ms is None else now_ms
         read = partial(self._catalog.defined, kind, name, doc, overwrite=overwrite, now_ms=now_ms)
-        change = await self._parts.aside.weigh(doc, read)
+        change = await self._parts.threads.weigh(doc, read)
         if self._versions.get(key, 0) != version:
             raise ConflictError(MODIFIED if overwrite else EXISTS)
         return change
@@ -105,53 +89,55 @@ class Registry:
         """Activates or deactivates a rule. Returns it.
 
         Raises:
-            RefusedError: when the status is none, there is no such rule, or its trigger is gone.
+            RefusedError: when the status is not valid, there is no such rule, or its trigger is gone.
         """
         now_ms = self._parts.clock.now_ms()
         rule: Rule = await self.change(self._catalog.status_set(name, status, now_ms))
         return rule
 
     async def change(
-        self, change: Change, otherwise: str = MODIFIED, beside: Beside | None = None
+        self, change: Change, otherwise: str = MODIFIED, attached: Attachment | None = None
     ) -> Any:
         """Commits a change and applies it. Returns its entity.
 
         Args:
-            change: to entities; to none, when it is only for what is beside it.
+            change: to entities; to none, when only the attachment is to be committed.
             otherwise: the text of the error.
-            beside: what goes with it, when whoever asks knows better than `self.beside`.
+            attached: the attachment; None for those of the companions.
 
         Raises:
             ConflictError: when another has changed the same in between.
             UnavailableError: when the store does not commit.
         """
         self._tick.ensure()
-        beside = self.beside(change) if beside is None else beside
+        attachments = self._attached(change) if attached is None else (attached,)
         expected = {  # as of now: others may change them while these are written
             str(entity.name): self._versions.get(str(entity.name), 0)
             for entity in (*change.put, *change.gone)
         }
         write = partial(self._documents, change, expected)
         if any(map(_is_large, change.put)):
-            documents, programs = await self._parts.aside.run(write)
+            documents, programs = await self._parts.threads.run(write)
         else:
             documents, programs = write()
-        unregistered = [
-            document
-            for entity in (*change.put, *change.gone)
-            for document in self._functions.replaced(str(entity.name))
-        ]
-        together = [*documents, *programs, *unregistered, *beside.documents]
-        if together and not await self._committed(
-            together, partial(self._apply, change, documents, beside)
-        ):
-            raise ConflictError(otherwise)
-        return change.entity
+        unit = Unit(alone=True)
+        unit.write.documents += documents
+        unit.write.documents += programs
+        for attachment in attachments:
+            unit.write.documents += attachment.documents
+        if unit.write.documents:
+            unit.effects.append(partial(self._apply, change, documents, attachments))
+            if not await self._tick.submit(unit, patient=False):
+                raise ConflictError(otherwise)
+        return change.definition
+
+    def _attached(self, change: Change) -> Sequence[Attachment]:
+        return [companion(change) for companion in self._companions]
 
     def _documents(
         self, change: Change, expected: dict[str, int]
     ) -> tuple[list[Document], list[Document]]:
-        """What is stored of a change: its entities, and the programs of those that are put."""
+        """The documents of a change: its entities, and the programs of those that are put."""
         documents = [
             self._document(entity, expected, gone=gone)
             for entities, gone in ((change.put, False), (change.gone, True))
@@ -165,40 +151,28 @@ class Registry:
         ]
         return documents, programs
 
-    def _document(self, entity: Entity, expected: dict[str, int], *, gone: bool) -> Document:
+    def _document(self, entity: Definition, expected: dict[str, int], *, gone: bool) -> Document:
         key = str(entity.name)
         body = None
         if not gone:
             body = orjson.dumps(entity.to_json())
         return Document(kind=DEFINITION, key=key, body=body, expected=expected[key])
 
-    async def _committed(self, documents: list[Document], apply: Callable[[], None]) -> bool:
-        """Commits documents and applies what they say; whether their conditions held."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        unit = Unit(
-            effects=[apply, partial(tell, done, True)],
-            refused=partial(tell, done, False),
-            waiting=[done],
-            alone=True,
-        )
-        unit.write.documents += documents
-        self._tick.submit(unit)
-        return await done
-
-    def _apply(self, change: Change, documents: list[Document], beside: Beside) -> None:
+    def _apply(
+        self, change: Change, documents: list[Document], attachments: Sequence[Attachment]
+    ) -> None:
         self._catalog.apply(change)
-        for entity in change.gone:
-            self.gone(entity)
         for document in documents:
             if document.body is None:
                 self._versions.pop(document.key, None)
             else:
                 self._versions[document.key] = (document.expected or 0) + 1
-        beside.applied()
+        for attachment in attachments:
+            attachment.applied()
 
 
-def _is_large(entity: Entity) -> bool:
-    """Whether it takes long to write: code is one text, and a program many instructions."""
+def _is_large(entity: Definition) -> bool:
+    """True if it takes long to write: code is one text, and a program many instructions."""
     if not isinstance(entity, Action):
         return False
     code = entity.exec.text if isinstance(entity.exec, Code) else ""

@@ -1,24 +1,26 @@
-"""What the engine's modules share."""
+"""The parts, settings and counters that the engine's modules share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...actions import Arns, Quotas, Usage
+from ...actions import Quotas, Usage
 from ...composer import Limits
-from .aside import Aside
+from .hooks import NoHooks
+from .threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...actions import Catalog, Clock, Ids, Store
-    from .runs import Run
+    from .hooks import Hooks
+    from .live import LiveExecution
 
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for metrics."""
+    """Counts of events since the start, for metrics."""
 
     started: int = 0
     succeeded: int = 0
@@ -45,14 +47,13 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """What executions may use.
+    """The limits of executions.
 
     Args:
         limits: of the machine, for each execution.
         quotas: of a namespace, by its name.
         nesting: compositions that invoke compositions.
         result_bytes: of results of actions of these kinds, where they may have more than other values.
-        arns: how state machines and their executions are called.
         letters: dead letters that are kept of a namespace.
     """
 
@@ -60,7 +61,6 @@ class EngineSettings:
     quotas: Callable[[str], Quotas] = lambda _: Quotas()
     nesting: int = 32
     result_bytes: Mapping[str, int] = field(default_factory=dict)
-    arns: Arns = field(default_factory=Arns)
     letters: int = 1000
 
 
@@ -73,15 +73,16 @@ class Parts:
     catalog: Catalog
     store: Store
     settings: EngineSettings
-    runs: dict[str, Run] = field(default_factory=dict)  # those in memory
+    hooks: Hooks = field(default_factory=NoHooks)
+    runs: dict[str, LiveExecution] = field(default_factory=dict)  # those in memory
     ended: set[str] = field(default_factory=set)  # those whose end is not committed yet
     usage: dict[str, Usage] = field(default_factory=dict)  # by namespace
     counters: Counters = field(default_factory=Counters)
-    aside: Aside = field(default_factory=Aside)
+    threads: Threads = field(default_factory=Threads)
     stuck: dict[str, int] = field(default_factory=dict)  # executions, and since when
 
     def used(self, namespace: str) -> Usage:
-        """What a namespace uses just now."""
+        """The current usage of a namespace."""
         usage = self.usage.get(namespace)
         if usage is None:
             usage = self.usage[namespace] = Usage()

@@ -1,8 +1,8 @@
-"""How values stand in rows: `{"v": value}`, or `{"r": key}` for one that is stored by itself."""
+"""Values in rows: `{"v": value}`, or `{"r": key}` for a value that is stored by itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from ...actions import FiberRow, Store
     from ...composer import JSON
 
+Stored: TypeAlias = "dict[str, Any]"
+"""A document that this server wrote: its shape is known, and `checking` finds damage."""
+
 SEEN = "seen"  # in a fiber's row: the entries that its execution's history had by then
 PAGE_LISTS = 200  # lists of entries read at once
 _IN_ENTRIES = ("value", "variables")
 
 
-async def fetched(
-    store: Store, execution: str, slots: Iterable[dict[str, JSON]]
-) -> Callable[[JSON], JSON]:
-    """Reads those slots: a function from a slot to its value."""
+async def fetched(store: Store, execution: str, slots: Iterable[Stored]) -> Callable[[Any], JSON]:
+    """Reads the values of these slots. Returns a function from a slot to its value."""
     keys = sorted({slot["r"] for slot in slots if "r" in slot})
     found = await store.values(execution, keys) if keys else {}
     values = {key: orjson.loads(text) for key, text in found.items()}
@@ -39,7 +40,7 @@ async def fibers(
     """
     docs = [orjson.loads(row.body) for row in rows]
     seen = [doc.pop(SEEN) for doc in docs]
-    slots: list[dict[str, Any]] = []
+    slots: list[Any] = []
     for doc in docs:
         Fiber.from_json(doc, slots.append, DIALECTS.frame)
     load = await fetched(store, execution, slots)
@@ -50,9 +51,9 @@ async def fibers(
     )
 
 
-async def history(store: Store, execution: str, after: int) -> list[dict[str, JSON]]:
+async def history(store: Store, execution: str, after: int) -> list[Stored]:
     """All entries after number `after`, with their values in place."""
-    found: list[dict[str, JSON]] = []
+    found: list[Stored] = []
     while True:
         lists = await store.history(execution, after + len(found), PAGE_LISTS)
         for first, body in lists:
@@ -62,9 +63,9 @@ async def history(store: Store, execution: str, after: int) -> list[dict[str, JS
             return found
 
 
-async def entries(store: Store, execution: str, lines: bytes) -> list[dict[str, JSON]]:
+async def entries(store: Store, execution: str, lines: bytes) -> list[Stored]:
     """History entries with their values in place, from the JSON list that was stored."""
-    docs: list[dict[str, JSON]] = orjson.loads(lines)
+    docs: list[Stored] = orjson.loads(lines)
     slots = [doc[name] for doc in docs for name in _IN_ENTRIES if name in doc]
     load = await fetched(store, execution, slots)
     for doc in docs:
@@ -74,7 +75,7 @@ async def entries(store: Store, execution: str, lines: bytes) -> list[dict[str, 
     return docs
 
 
-async def result(store: Store, body: dict[str, JSON]) -> JSON:
+async def result(store: Store, body: Stored) -> JSON:
     """The result of an activation, from its row's body."""
     load = await fetched(store, body["execution"], [body["result"]])
     return load(body["result"])

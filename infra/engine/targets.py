@@ -1,4 +1,4 @@
-"""What a step runs: names, actions and their programs."""
+"""The target of a step: a name, an action and its program."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
 if TYPE_CHECKING:
     from ...actions import Action
     from ...composer import JSON, Invoke, Program
-    from .runs import Run
+    from .live import LiveExecution
     from .shared import Parts
+    from .tickets import Ticket
 
 
 MAX_COMPONENTS = 50  # of a conductor action's composition, with those of nested ones
@@ -30,8 +31,8 @@ MAX_CONSULTATIONS = 2 * MAX_COMPONENTS + 1
 DECISIONS = ("commit", "abort")
 
 
-def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
-    """What a step runs, or why there is nothing to run. Texts are OpenWhisk's."""
+def target(parts: Parts, run: LiveExecution, command: Invoke) -> Action | Failure:
+    """The action that a step runs, or the failure if there is none. Texts are OpenWhisk's."""
     if run.origin.solo or command.action is None:
         return run.origin.action
     name = resolvable(command.action, run.origin.namespace)
@@ -52,7 +53,7 @@ def target(parts: Parts, run: Run, command: Invoke) -> Action | Failure:
     return action
 
 
-def counted(run: Run, action: Action | Failure, command: Invoke) -> Action | Failure:
+def counted(run: LiveExecution, action: Action | Failure, command: Invoke) -> Action | Failure:
     """Counts a step of a conductor action's composition; a failure when it is one too many."""
     account = run.origin.account
     if account is None or isinstance(action, Failure):
@@ -68,7 +69,7 @@ def counted(run: Run, action: Action | Failure, command: Invoke) -> Action | Fai
     return action
 
 
-def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
+def opened(run: LiveExecution, action: Action, command: Invoke, now_ms: int) -> Opened:
     """The activation of a step that is asked for; that of a solo execution has its id."""
     solo = run.origin.solo
     return Opened(
@@ -84,36 +85,37 @@ def opened(run: Run, action: Action, command: Invoke, now_ms: int) -> Opened:
     )
 
 
-def reopened(parts: Parts, run: Run, ticket: JSON) -> Opened:
-    """The activation of a step that was accepted, from what was noted then."""
+def reopened(parts: Parts, run: LiveExecution, ticket: Ticket) -> Opened:
+    """The activation of a step that was accepted."""
     namespace = run.origin.namespace
     try:
-        action = parts.catalog.resolve(resolvable(ticket["action"], namespace), namespace)
+        action = parts.catalog.resolve(resolvable(ticket.action, namespace), namespace)
     except RefusedError:  # it has been deleted meanwhile
         action = run.origin.action
     return Opened(
-        id=ticket["activation"],
+        id=ticket.activation,
         action=action,
         namespace=namespace,
-        asked_ms=ticket["asked"],
+        asked_ms=ticket.asked_ms,
         cause=None if run.origin.solo else run.id,
     )
 
 
 def _decides(message: JSON) -> bool:
-    """Whether an entity is told what has been decided: then none of its code runs."""
-    about = message.get("transaction")
+    """True if the message tells an entity a decision: then none of its code runs."""
+    about = message.get("transaction") if isinstance(message, dict) else None
     return isinstance(about, dict) and about.get("kind") in DECISIONS
 
 
 def given(action: Action, params: JSON) -> JSON:
-    """A step's parameters, over those of its action; what is no object is given as it is."""
+    """A step's parameters over those of its action; a value that is not an object is passed as it is."""
     return merged(action.parameters, params) if isinstance(params, dict) else params
 
 
 def program_of(action: Action, params: JSON) -> Program:
-    """What the conductor runs for a call of an action with these parameters."""
-    return action.program_for(params) or solo(str(action.listed_as))
+    """The program that the conductor runs for a call of an action with these parameters."""
+    given = params if isinstance(params, dict) else {}
+    return action.program_for(given) or solo(str(action.listed_as))
 
 
 @lru_cache(maxsize=4096)

@@ -5,8 +5,8 @@ carrying out are two tasks, so that while one commit is on its way to the disk t
 before are carried out, and what comes of them gathers for the next.
 
 A store that does not commit within `DEADLINE_S` is not healthy. From then on nothing new is taken; calls
-that have only begun are withdrawn, and whoever waits for anything else hears that it is in doubt. What
-has happened to executions under way is kept, and tried again until the store commits it.
+that have only begun are withdrawn, and clients that wait for anything else hear that it is in doubt. Events
+of executions under way are kept, and tried again until the store commits them.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...actions import Document, InDoubtError, UnavailableError, Write
-from .contexts import DEFINITION
 from .fairness import FairQueue, Share
-from .programs import PROGRAM
+from .programs import DEFINITION, PROGRAM
 from .units import Unit, matters, parted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...actions import Clock, Store
-    from .runs import Run
+    from .live import LiveExecution
 
 log = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the next commit may begin
 TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
-TURNS_US, TURNS = 4_000.0, 2_000  # of it, before what has gathered is committed
-CROWDED = 2_000  # effects that wait: then none is added by what was put off
+TURNS_US, TURNS = 4_000.0, 2_000  # of it, before the next commit
+CROWDED = 2_000  # effects that wait: then put-off work adds none
 DEADLINE_S = 1.5  # of a commit, until nobody is kept waiting for it
 GRACE_S = 0.4  # in which an attempt that is under way may still say that it has failed
 RETRY_S = 0.25  # between attempts to commit, when the store fails
@@ -47,14 +46,9 @@ NOT_NOW = (
     "The server cannot store anything just now. Nothing of this call is kept: send it again later."
 )
 IN_DOUBT = (
-    "The server cannot store anything just now. What this call has asked for is kept in memory and "
+    "The server cannot store anything just now. It keeps the change of this call in memory; the change "
     "takes effect when the store works again, unless the server stops before."
 )
-
-
-def tell(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)
 
 
 class Tick:
@@ -73,7 +67,7 @@ class Tick:
         self,
         store: Store,
         clock: Clock,
-        withdraw: Callable[[list[Run]], None],
+        withdraw: Callable[[list[LiveExecution]], None],
     ) -> None:
         self._store, self._withdraw = store, withdraw
         self._turn = Share(clock, TURN_US, AT_ONCE)
@@ -84,14 +78,13 @@ class Tick:
         self._units: list[Unit] = []  # those that may be refused
         self._batch: list[Unit] = []  # those that are being committed
         self._put_off: FairQueue[Callable[[], None]] = FairQueue()
-        self._effects: deque[Callable[[], None]] = deque()  # of what is committed
+        self._effects: deque[Callable[[], None]] = deque()  # of committed units
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
-        # Executions that wait for a thread: the tick does not rest before they are done.
-        self.beside = 0
+        self._evaluating = 0
         self._committing = False
         self._trying = False  # whether an attempt to commit is under way
-        self._doubtful = False  # whether one may have done what it was to do
+        self._doubtful = False  # whether an attempt may have succeeded
         self._failing = False  # whether the last attempt failed
         self.healthy = True
         self.commits = 0
@@ -105,10 +98,24 @@ class Tick:
         self._work.set()
         self._rest.clear()
 
-    def submit(self, unit: Unit) -> None:
-        """Takes a unit that may be refused for the next commit."""
+    def evaluating(self, count: int) -> None:
+        """Sets the number of executions that wait for a thread: the tick does not rest before they are done."""
+        self._evaluating = count
+
+    def submit(self, unit: Unit, *, patient: bool = True) -> asyncio.Future[bool]:
+        """Takes a unit that may be refused for the next commit.
+
+        Returns:
+            A future: True once the unit is durable, False when it is refused. Unless `patient`, the future
+            fails when the store does not commit in time.
+        """
+        future = _durable(unit)
+        unit.refused = partial(_tell, future, False)
+        if not patient:
+            unit.waiting.append(future)
         self._units.append(unit)
         self.wake()
+        return future
 
     def later(self, namespace: str, work: Callable[[], None]) -> None:
         """Puts work off until the others have had their turn, those of other namespaces first."""
@@ -116,7 +123,7 @@ class Tick:
             self._put_off.add(namespace, work)
             self.wake()
 
-    def put_off(self, run: Run, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
+    def put_off(self, run: LiveExecution, fiber: str, turn: int, go_on: Callable[[], None]) -> None:
         """Has a step begin when others have had their turn, if it is still waited for then.
 
         A crash before that loses nothing: what waits for a step that was never sent is sent again.
@@ -131,11 +138,11 @@ class Tick:
 
     @property
     def crowded(self) -> bool:
-        """Whether so much waits to be carried out that no more should be begun."""
+        """True if so many effects wait that no more work should begin."""
         return len(self._effects) > CROWDED
 
     def ensure(self) -> None:
-        """That the store commits: to be asked before anything gathers for whoever waits for it.
+        """Checks that the store commits, before anything gathers for a client that waits.
 
         Raises:
             UnavailableError: when it does not.
@@ -146,7 +153,7 @@ class Tick:
 
     @contextmanager
     def apart(self) -> Iterator[Unit]:
-        """What gathers within the block stands alone: it is withdrawn when the store does not commit.
+        """Gathers all changes of a block in one unit, which is withdrawn when the store does not commit.
 
         Raises:
             UnavailableError: when it does not already.
@@ -171,11 +178,10 @@ class Tick:
             UnavailableError: when the store does not commit; the future fails when it does not in time.
         """
         self.ensure()
-        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.gathering.effects.append(partial(tell, taken, True))
-        self.gathering.waiting.append(taken)
+        future = _durable(self.gathering)
+        self.gathering.waiting.append(future)
         self.wake()
-        return taken
+        return future
 
     async def committed(self) -> None:
         """Waits until what has gathered by now is durable.
@@ -201,7 +207,7 @@ class Tick:
     async def end(self) -> None:
         """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks.
 
-        What was put off, and would be without end, is left to the next start.
+        Work that was put off is left to the next start.
         """
         self._ending = True
         self._put_off.clear()
@@ -261,7 +267,7 @@ class Tick:
             try:
                 self._put_off.take()()
             except Exception:
-                log.exception("what was put off was not done; it is after the next start")
+                log.exception("work that was put off was not done; it will be after the next start")
 
     async def _carry_out(self) -> None:
         while True:
@@ -269,18 +275,20 @@ class Tick:
             self._take_effect()
             if not self._effects:
                 self._news.clear()
-            await asyncio.sleep(0)  # noqa: TID251  what has gathered meanwhile can be committed
+            await asyncio.sleep(0)  # noqa: TID251  the next commit may begin
 
     def _take_effect(self) -> None:
-        """Carries out some of the effects of what is committed, in order."""
+        """Carries out some of the effects of committed units, in order."""
         self._share.begin()
         while self._effects and self._share.take():
             effect = self._effects.popleft()
             try:
                 effect()
             except Exception:
-                log.exception("what is committed was not carried out; it is after the next start")
-        if not (self._effects or self._work.is_set() or self._committing or self.beside):
+                log.exception(
+                    "an effect of a commit was not carried out; it will be after the next start"
+                )
+        if not (self._effects or self._work.is_set() or self._committing or self._evaluating):
             self._rest.set()
 
     # --- committing --------------------------------------------------------------------------
@@ -337,15 +345,15 @@ class Tick:
         self.healthy = False
         log.error("the store has not committed for %g s: calls are answered with 503", DEADLINE_S)
         self._let_go()
-        self._rest.set()  # whoever waits for that hears why
+        self._rest.set()  # those who wait for that hear why
 
     def _keep_nobody(self) -> None:
-        """An attempt is under way for too long: nobody can say what comes of it."""
+        """An attempt to commit has taken too long: nobody knows whether it will succeed."""
         for unit in self._batch:
             self._tell(unit, InDoubtError(IN_DOUBT))
 
     def _let_go(self) -> None:
-        """Withdraws what has only begun and may not be committed by now; whoever waits hears of it."""
+        """Withdraws calls that have only begun and are not committed, and tells those who wait."""
         sure = not (self._trying or self._doubtful)
         after = [*self._sealed, self.gathering, *self._units]
         gone, _ = parted([*self._batch, *after])
@@ -373,7 +381,21 @@ class Tick:
         unit.tell(error)
 
 
-def _unless_abandoned(run: Run, place: tuple[str, int], go_on: Callable[[], None]) -> None:
+def _durable(unit: Unit) -> asyncio.Future[bool]:
+    """The future that is True as soon as a unit is durable."""
+    future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    unit.effects.append(partial(_tell, future, True))
+    return future
+
+
+def _tell(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _unless_abandoned(
+    run: LiveExecution, place: tuple[str, int], go_on: Callable[[], None]
+) -> None:
     if place in run.put_off:
         run.put_off.discard(place)
         go_on()

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Shows(Protocol):
-    """What timers follow."""
+    """The time that timers follow."""
 
     def now_ms(self) -> int: ...
 

@@ -1,4 +1,4 @@
-"""What gathers for a commit, in units; and which of them can be withdrawn while none is committed.
+"""Units of a commit, and the choice of those that can be withdrawn while none is committed.
 
 A unit that stands alone holds all that a call has begun: withdrawn, nothing of the call is left. It stands
 alone no longer once a later unit goes on with what it has begun, or an entity has changed with it.
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from .runs import Run
+    from .live import LiveExecution
 
 
 @dataclass(slots=True)
 class Unit:
-    """One write, and what is to be done once it is durable; `refused` instead, when it is not.
+    """One write, and its effects once it is durable; `refused` is called instead if the store refuses it.
 
     begun: executions that begin with it.
     waiting: futures that fail when the store does not commit in time.
@@ -31,26 +31,26 @@ class Unit:
     write: Write = field(default_factory=Write)
     effects: list[Callable[[], None]] = field(default_factory=list)
     refused: Callable[[], None] | None = None
-    begun: list[Run] = field(default_factory=list)
+    begun: list[LiveExecution] = field(default_factory=list)
     waiting: list[asyncio.Future[Any]] = field(default_factory=list)
     alone: bool = False
 
     @property
     def blank(self) -> bool:
-        """Whether nothing has gathered in it."""
+        """True if nothing has gathered in it."""
         return not (self.effects or matters(self.write))
 
     def tell(self, error: Exception) -> None:
-        """Whoever waits for it hears of an error."""
+        """Fails the futures of those who wait for it."""
         for future in self.waiting:
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # whoever has gone does not ask
+                future.exception()  # so that nobody is warned of one that was dropped
         self.waiting.clear()
 
 
 def matters(write: Write) -> bool:
-    """Whether there is anything in it to be committed."""
+    """True if there is anything to commit in a write."""
     return bool(
         write.fibers or write.history or write.activations or write.executions or write.documents
         or write.forgotten or write.dropped or write.values or write.expired

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...composer import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...composer import JSON
 
 SIGNAL, INVOKE, TRIGGER, EVENT = "signal", "invoke", "trigger", "event"
@@ -23,6 +25,12 @@ class Unwaited:
     def tried(self, more: int) -> Unwaited:
         """The same, tried so many times more."""
         return Unwaited(self.how, self.rule, self.attempts + more)
+
+    @classmethod
+    def from_json(cls, doc: Sequence[Any]) -> Unwaited:
+        """Reads what `to_json` wrote."""
+        how, rule, attempts = doc
+        return cls(how, rule, attempts)
 
     def to_json(self) -> list[JSON]:
         return [self.how, self.rule, self.attempts]

@@ -1,4 +1,4 @@
-"""Active acks: whoever waits for an execution hears of its end as soon as it is durable."""
+"""Active acks: clients that wait for an execution hear of its end as soon as it is durable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an execution ended."""
+    """The end of an execution."""
 
     outcome: Outcome
 
@@ -42,7 +42,7 @@ class Waiters:
     async def within(
         self, execution: str, future: asyncio.Future[Ended], seconds: float
     ) -> Ended | None:
-        """What a future of `wait_for` brings; None when it takes longer, or the server stops."""
+        """The result of a future of `wait_for`; None if it takes longer, or the server stops."""
         try:
             async with asyncio.timeout(seconds):
                 return await future

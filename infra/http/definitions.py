@@ -89,7 +89,7 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
         if is_hidden(catalog, action, caller):
             return Json(without_code(action))
         shown = action.to_json(code=code)
-        return await api.engine.aside.weigh(shown, partial(Json, shown))
+        return await api.engine.threads.weigh(shown, partial(Json, shown))
     if collection.kind is Package:
         return Json(_package(catalog.package(name, caller), caller, api))
     if namespace != caller:
@@ -100,11 +100,11 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
 async def put_definition(collection: Collection, request: Request, api: Api) -> Json:
     name = name_of(request, api.auth.own(request))
     overwrite = requests.flag(request.query_params, "overwrite")
-    aside = api.engine.aside
-    document = await requests.definition(request, MAX_BODY_BYTES, aside)
+    threads = api.engine.threads
+    document = await requests.definition(request, MAX_BODY_BYTES, threads)
     entity = await api.engine.registry.put(collection.kind, name, document, overwrite=overwrite)
     shown = _shown(entity, api)
-    return await aside.weigh(shown, partial(Json, shown))
+    return await threads.weigh(shown, partial(Json, shown))
 
 
 async def delete_definition(collection: Collection, request: Request, api: Api) -> Json:

@@ -99,13 +99,15 @@ async def answer_step(request: Request, api: Api) -> Json:
         outcome: Outcome = Failure(APPLICATION_ERROR, document["error"])
     else:
         outcome = outcome_of(boxed(document["result"]))
-    await api.engine.answer(namespace, id, requests.member(document, "step", str), outcome)
+    await api.engine.answering.answer_step(
+        namespace, id, requests.member(document, "step", str), outcome
+    )
     return Json({"accepted": True}, 202)
 
 
 async def redrive_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
-    given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.aside)
+    given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.threads)
     composition = requests.as_object(given).get("composition")
     if composition is not None and await is_run_hidden(namespace, id, api):
         raise ForbiddenError(f"{namespace}/{id}")

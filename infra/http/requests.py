@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
     from ..edge import Bodies
-    from ..engine import Aside
+    from ..engine import Threads
 
     class Hash(Protocol):
         """A hash of bytes that come piece by piece, such as `hashlib.sha256()`."""
@@ -149,7 +149,7 @@ async def body(request: Request, limit: int) -> JSON:
     return _parsed(await content(request, limit))
 
 
-async def definition(request: Request, limit: int, aside: Aside) -> JSON:
+async def definition(request: Request, limit: int, threads: Threads) -> JSON:
     """Like `body`, for large documents: counts the values first, then parses in a thread.
 
     Raises:
@@ -159,7 +159,7 @@ async def definition(request: Request, limit: int, aside: Aside) -> JSON:
     raw = await content(request, limit)
     await check_members(raw)
     if len(raw) > LARGE_BYTES:
-        return await aside.run(partial(_parsed, raw))
+        return await threads.run(partial(_parsed, raw))
     return _parsed(raw)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...actions import Action, Catalog
     from ...composer import JSON
-    from ..engine import MachineExecution
+    from ..engine import NamedExecution
     from .api import Api
     from .responses import Body
 
@@ -74,7 +74,7 @@ async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
     return _is_hidden_now(name, body.get("owner", name.namespace), namespace, api)
 
 
-def is_machine_hidden(execution: MachineExecution, caller: str, api: Api) -> bool:
+def is_machine_hidden(execution: NamedExecution, caller: str, api: Api) -> bool:
     """True if an execution runs a state machine that a package of another namespace hides."""
     return _is_hidden_now(Name.parse(execution.action), execution.owner, caller, api)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...actions import Action
     from ...composer import JSON
-    from ..engine import MachineExecution
+    from ..engine import NamedExecution
     from ..http import Api
     from .protocol import ApiCall
 
@@ -109,7 +109,7 @@ def _error(failure: Failure) -> JSON:
     return {"errorMessage": cause or "", "errorType": error.get("Error")}
 
 
-async def _log(action: Action, execution: MachineExecution, namespace: str, api: Api) -> str:
+async def _log(action: Action, execution: NamedExecution, namespace: str, api: Api) -> str:
     """The output of a run, with Lambda's own lines around it."""
     await api.engine.commit(Write())  # the record is in an earlier write
     query = Query(namespace=namespace, cause=execution.id, limit=1)

@@ -1,12 +1,21 @@
-"""The service put together: the one place that names concretes, its process, and the embedded door."""
+"""The service put together: the one place that names concretes, its process, and the embedded door.
 
-from .app import open_at_rest, open_service
-from .doctor import Finding, examine
-from .embedded_engine import Embedded, embedded
-from .handles import NAMESPACE, ActionError, ExecutionHandle
-from .keys import readable, rotate
-from .logs import set_up_logs
-from .server import serve
+Each name is loaded when it is first used: a program that embeds the engine does not load the server.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .app import open_at_rest, open_service
+    from .doctor import Finding, examine
+    from .embedded_engine import Embedded, embedded
+    from .handles import NAMESPACE, ActionError, ExecutionHandle
+    from .keys import readable, rotate
+    from .logs import set_up_logs
+    from .server import serve
 
 __all__ = [
     "NAMESPACE",
@@ -23,3 +32,29 @@ __all__ = [
     "serve",
     "set_up_logs",
 ]
+
+_MODULES = {
+    "NAMESPACE": "handles",
+    "ActionError": "handles",
+    "Embedded": "embedded_engine",
+    "ExecutionHandle": "handles",
+    "Finding": "doctor",
+    "embedded": "embedded_engine",
+    "examine": "doctor",
+    "open_at_rest": "app",
+    "open_service": "app",
+    "readable": "keys",
+    "rotate": "keys",
+    "serve": "server",
+    "set_up_logs": "logs",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

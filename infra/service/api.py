@@ -1,4 +1,4 @@
-"""What the endpoints have at hand, out of a running service: for the server and for the embedded door."""
+"""The API of Step Functions over a running service, for the server and for an embedded engine."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -
         payload_bytes=settings.payload_bytes,
         metrics=metrics,
         metrics_key=settings.metrics_key,
-        resume=service.going.resume,
+        resume=service.resumption.resume,
     )

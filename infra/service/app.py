@@ -35,33 +35,36 @@ from ..stepfunctions import (
     DirectoryObjects,
     HttpTasks,
     ItemsInvoker,
+    MachineHooks,
     Machines,
     Places,
+    Records,
     StepFunctions,
 )
 from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .clouds import Clouds, listening, open_clouds
 from .feeds import Feeds
-from .isolation import limits_of, open_places, open_sandbox, warn, why_alone
+from .isolation import limits_of, open_places, open_sandbox, single_namespace_reason, warn
 from .keys import sealed
 from .retention import Retention
 from .system import system_entities
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from ...actions import Clock, Invoker, Store
     from ...actions.runtimes import Sandbox
     from ...adapters import Completions
     from ...composer import Outcome
     from ..aws import Registry
+    from ..engine import Companion
     from ..settings import Settings
 
 log = logging.getLogger(__name__)
 
-SECRET = "secret"  # noqa: S105  the kind of the document, not what is in it
+SECRET = "secret"  # noqa: S105  the kind of the document, not a secret
 SECRET_BYTES = 32
-RESULT_PART = 2  # items as JSON may be somewhat longer than the files that they were read from
+RESULT_PART = 2  # items as JSON may be longer than their files
 COLLECTIONS = (20_000, 20, 20)  # as `gc.set_threshold` takes them
 
 
@@ -81,48 +84,47 @@ class Service:
     integrations: Integrations
     step_functions: StepFunctions
     completions: Completions | None
-    going: Going
-    gone: asyncio.Event  # set when another server has taken the store over
+    resumption: Resumption
+    taken_over: asyncio.Event  # set when another server has taken the store over
 
 
 @dataclass(slots=True)
-class Going:
-    """Whether a service goes on: one that was started with `paused` does when it is told to."""
+class Resumption:
+    """Resumes a service that was started with `paused`."""
 
     engine: Engine
     feeds: Feeds
     resumed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def resume(self) -> None:
-        """Takes up what was under way, and fires what is due."""
+        """Resumes executions under way, and fires triggers that are due."""
         if not self.resumed.is_set():
             self.resumed.set()
             self.engine.recovery.begin()
             await self.feeds.begin(self.engine)
 
     async def complete(self, token: str, outcome: Outcome) -> None:
-        """Hands in an answer that has come by a queue, once the service goes on."""
+        """Delivers an answer that came by a queue, once the service is resumed."""
         await self.resumed.wait()
         await self.engine.complete(token, outcome)
 
 
 @asynccontextmanager
 async def open_service(settings: Settings) -> AsyncIterator[Service]:
-    """Opens the store, starts what runs actions, and recovers what was under way.
+    """Opens the store, starts the workers, and recovers executions under way.
 
     Raises:
-        StoreError: when the store cannot be opened.
-        SandboxError: when the isolation that is asked for cannot be had, or does not do for the
-            namespaces that there are.
+        StoreError: the store cannot be opened.
+        SandboxError: the configured isolation is not available, or not enough for the namespaces.
     """
     clock = SystemClock()
     sandbox = open_sandbox(settings)
     async with AsyncExitStack() as stack:
         query_engine()  # loads JSONata now: at its first use, the 60 ms would hold up other clients
         stack.enter_context(_rare_collections())
-        record = await stack.enter_async_context(_recorded(settings, clock))
-        store, namespaces = record.store, record.namespaces
-        await namespaces.load(why_alone(settings, sandbox))
+        opened = await stack.enter_async_context(_opened_store(settings, clock))
+        store, namespaces = opened.store, opened.namespaces
+        await namespaces.load(single_namespace_reason(settings, sandbox))
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
@@ -134,15 +136,17 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         integrations = await stack.enter_async_context(Integrations(registry, clock))
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
-        engine = _engine(record, known, clock, settings)
+        records = Records(store, settings.aws_account)
+        engine = _engine(opened, known, clock, settings, (records.beside, feeds.beside))
         _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
-        machines = await _machines(store, engine, settings)
+        machines = Machines(records, engine)
+        await machines.load()
         activities.begin(engine)
         stack.callback(feeds.end)
-        going = await _going(engine, feeds, paused=settings.paused)
+        resumption = await _resumption(engine, feeds, paused=settings.paused)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
-        listen = listening(clouds, settings, clock, going.complete)
+        listen = listening(clouds, settings, clock, resumption.complete)
         completions = await stack.enter_async_context(listen)
         yield Service(
             engine=engine,
@@ -157,51 +161,57 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             integrations=integrations,
             step_functions=step_functions,
             completions=completions,
-            going=going,
-            gone=record.gone,
+            resumption=resumption,
+            taken_over=opened.taken_over,
         )
 
 
-async def _going(engine: Engine, feeds: Feeds, *, paused: bool) -> Going:
-    going = Going(engine, feeds)
+async def _resumption(engine: Engine, feeds: Feeds, *, paused: bool) -> Resumption:
+    resumption = Resumption(engine, feeds)
     if not paused:
-        await going.resume()
-    return going
+        await resumption.resume()
+    return resumption
 
 
 @asynccontextmanager
 async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
-    """The executions of a directory that no server uses: to be read and ended; nothing of them goes on.
+    """Opens the executions of a directory that no server uses, to read or end them; none of them goes on.
 
     Raises:
-        StoreError: when there is no store, a server uses it, or it cannot be opened.
+        StoreError: there is no store, a server uses it, or it cannot be opened.
     """
     if settings.data is None or not (settings.data / FILE).is_file():
         raise StoreError(f"there is no store in {settings.data}: give the server's directory")
     clock = SystemClock()
-    async with _recorded(settings, clock) as record:
-        await record.namespaces.load()
-        async with _engine(record, {}, clock, settings) as engine:
+    async with _opened_store(settings, clock) as opened:
+        await opened.namespaces.load()
+        async with _engine(opened, {}, clock, settings) as engine:
             yield engine
 
 
 def _engine(
-    record: _Record, invokers: Mapping[str, Invoker], clock: Clock, settings: Settings
+    opened: _OpenStore,
+    invokers: Mapping[str, Invoker],
+    clock: Clock,
+    settings: Settings,
+    companions: Sequence[Companion] = (),
 ) -> Engine:
-    """An engine that takes up nothing before it is told to."""
+    """An engine that resumes nothing by itself."""
     return Engine(
-        record.store,
+        opened.store,
         invokers,
         clock=clock,
         ids=RandomIds(),
-        settings=_engine_settings(settings, record.namespaces),
-        secret=record.secret,
+        settings=_engine_settings(settings, opened.namespaces),
+        secret=opened.secret,
+        hooks=MachineHooks(Arns(settings.aws_region, settings.aws_account)),
+        companions=companions,
         paused=True,
     )
 
 
 def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
-    """Puts in the catalog what every service has."""
+    """Adds the packages of every service to the catalog."""
     engine.catalog.integrations = integrations.knows
     for entity in system_entities(clock):
         engine.catalog.apply(Change(entity, (entity,)))
@@ -236,51 +246,47 @@ async def _activities(store: Store, clock: Clock) -> Activities:
     return activities
 
 
-async def _machines(store: Store, engine: Engine, settings: Settings) -> Machines:
-    machines = Machines(store, engine, settings.aws_account)
-    await machines.load()
-    return machines
-
-
 @dataclass(frozen=True, slots=True)
-class _Record:
-    """What a service stands on. `gone` is set when another server has taken the store over."""
+class _OpenStore:
+    """The store of a service, and what was read from it. `taken_over` is set when another server uses it."""
 
     store: Store
-    gone: asyncio.Event
+    taken_over: asyncio.Event
     secret: bytes
     namespaces: Namespaces
 
 
 @asynccontextmanager
-async def _recorded(settings: Settings, clock: Clock) -> AsyncIterator[_Record]:
-    """The store, sealed unless it is gone with this process; and the namespaces in it, to be loaded."""
+async def _opened_store(settings: Settings, clock: Clock) -> AsyncIterator[_OpenStore]:
+    """Opens the store, encrypted unless it is in memory, and its namespaces, not loaded yet."""
     async with AsyncExitStack() as stack:
         store: Store
-        gone = asyncio.Event()
+        taken_over = asyncio.Event()
         if settings.dynamodb is None and settings.data is None:
             store = await stack.enter_async_context(MemoryStore())
         else:
-            lasting = _lasting(settings, clock)
-            await stack.enter_async_context(lasting)
-            gone = lasting.gone if isinstance(lasting, DynamoStore) else gone
-            store = await sealed(lasting, settings)
+            durable = _durable_store(settings, clock)
+            await stack.enter_async_context(durable)
+            taken_over = durable.gone if isinstance(durable, DynamoStore) else taken_over
+            store = await sealed(durable, settings)
         secret = await _secret(store)
-        yield _Record(store, gone, secret, Namespaces(store, clock, _quotas(settings), secret))
+        yield _OpenStore(
+            store, taken_over, secret, Namespaces(store, clock, _quotas(settings), secret)
+        )
 
 
-def _lasting(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
+def _durable_store(settings: Settings, clock: Clock) -> DynamoStore | SqliteStore:
     if settings.dynamodb is not None:
         return DynamoStore(settings.dynamodb, clock)
-    assert settings.data is not None  # noqa: S101  else there is nothing that lasts
+    assert settings.data is not None  # noqa: S101  or the store is in memory
     return SqliteStore(settings.data, synchronous=settings.synchronous)
 
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Lets Python look for garbage in circles less often: a step makes many objects, and none of that.
+    """Has Python collect cyclic garbage less often: a step makes many objects, and no cycles.
 
-    What is loaded by now stays, and is not looked through again.
+    Objects that are loaded by now are never collected.
     """
     before = gc.get_threshold()
     gc.collect()
@@ -304,13 +310,12 @@ def _engine_settings(settings: Settings, namespaces: Namespaces) -> EngineSettin
         quotas=namespaces.quotas,
         nesting=settings.nesting,
         result_bytes={ITEMS: RESULT_PART * settings.items_bytes},
-        arns=Arns(settings.aws_region, settings.aws_account),
         letters=settings.dead_letters,
     )
 
 
 def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Clock) -> ItemsInvoker:
-    """What distributed Maps read from and write to."""
+    """The places that distributed Maps read from and write to."""
     directory = None if settings.items_dir is None else DirectoryObjects(settings.items_dir)
     on_s3 = objects_on_s3(clouds.egress, clock, settings.items_bytes, settings.items_url)
     places = Places(directory, on_s3, clouds.authorizers, secrets)
@@ -320,7 +325,7 @@ def _items(settings: Settings, clouds: Clouds, secrets: SecretStore, clock: Cloc
 def _registry(
     step_functions: StepFunctions, clouds: Clouds, settings: Settings, clock: Clock
 ) -> FirstOf:
-    """The integrations of state machines: what a deployment has added, Step Functions' own, URLs, AWS' services."""
+    """The integrations of state machines: those that were installed, Step Functions, HTTP, AWS' services."""
     http = HttpTasks(
         Channel(clouds.egress, clock, settings.payload_bytes), clouds.authorizers, clock
     )
@@ -333,7 +338,7 @@ def _registry(
 
 
 def _modules_home(settings: Settings) -> Path:
-    """Where modules for Node.js are kept: with the data, or for all that have none, with the user."""
+    """The directory of modules for Node.js: in the data directory, or if there is none, in the user's."""
     if settings.node_modules is not None:
         return settings.node_modules
     if settings.data is not None:
@@ -360,7 +365,7 @@ async def _secrets(store: Store, clock: Clock, settings: Settings) -> SecretStor
 
 
 async def _secret(store: Store) -> bytes:
-    """What this service signs tokens with: made at its first start, and kept."""
+    """The secret that signs the service's tokens; made at its first start, and stored."""
     async for document in store.documents(SECRET):
         if document.body is not None:
             return document.body

@@ -1,4 +1,4 @@
-"""Functions on clouds: the way out, the adapters, and who asks, put together."""
+"""Functions on clouds: assembles egress, adapters and credentials."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from ...composer import JSON, Outcome
     from ..settings import Settings
 
-ANYBODY = "https://example.com"  # an audience, for secrets that are only looked at
+ANYBODY = "https://example.com"  # an audience, for secrets that are only checked
 
 
 @dataclass(frozen=True, slots=True)
 class Clouds:
-    """What runs actions elsewhere. `missing` says what there must be for kinds that cannot be used."""
+    """Runs actions elsewhere. `missing` names what kinds that cannot be used need."""
 
     invoker: CloudInvoker
     tokens: Tokens
@@ -42,27 +42,27 @@ class Clouds:
     missing: dict[str, str]
 
     async def check(self, remote: Remote, owner: str) -> Fault | str:
-        """Whether a function can be reached and would let us in."""
+        """Checks that a function can be reached and accepts our credentials."""
         if remote.kind in self.missing:
-            error = {"code": "Unavailable", "message": self.missing[remote.kind]}
+            error: JSON = {"code": "Unavailable", "message": self.missing[remote.kind]}
             return Fault("Unavailable", error, "no")
         return await self.invoker.check(remote, owner)
 
     def check_secret(self, secret: JSON) -> None:
-        """Looks at a secret.
+        """Checks a secret.
 
         Raises:
-            SecretError: when it cannot be used.
+            SecretError: it cannot be used.
         """
         self.tokens.authorizer(secret, ANYBODY)
 
 
 @asynccontextmanager
 async def open_clouds(settings: Settings, secrets: Secrets, clock: Clock) -> AsyncIterator[Clouds]:
-    """Opens the way out.
+    """Opens the egress.
 
     Raises:
-        EgressError: when the operator's rules are none.
+        EgressError: the operator's rules are malformed.
     """
     rules = Rules(each(settings.egress_allow))
     async with Egress(rules, clock) as egress:
@@ -81,10 +81,10 @@ async def listening(
     clock: Clock,
     complete: Callable[[str, Outcome], Awaitable[None]],
 ) -> AsyncIterator[Completions | None]:
-    """Listens for completions that come by queues, if it is to; `complete` takes them in.
+    """Listens for completions from a queue, if the settings name one, and passes them to `complete`.
 
     Raises:
-        SecretError: when it is to, and cannot here.
+        SecretError: the settings name a queue, and the credentials for it are missing.
     """
     if not settings.aws_completions:
         yield None

@@ -18,7 +18,7 @@ from ...actions import NODE
 from ...actions.runtimes import Kept, find_languages
 from ...composer import Error
 from .isolation import INSTALL, kept, lacks, limits_of, open_places, open_sandbox
-from .probing import PROBES, probe
+from .sandbox_probes import PROBES, probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

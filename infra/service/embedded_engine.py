@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ...composer import JSON, Composition, Outcome
-    from ..stepfunctions import Call as Asking
+    from ..stepfunctions import Call as Operations
     from .app import Service
 
 
@@ -219,15 +219,15 @@ async def embedded(
             opened.register(action)
         for name, composition in (compositions or {}).items():
             await opened.deploy(name, composition)
-        await service.going.resume()
+        await service.resumption.resume()
         yield opened
 
 
-def _operations(service: Service, settings: Settings) -> Asking:
+def _operations(service: Service, settings: Settings) -> Operations:
     """The Step Functions API for state machines; it is loaded on the first call."""
 
     @cache
-    def loaded() -> Asking:
+    def loaded() -> Operations:
         from ..stepfunctions import operations  # noqa: PLC0415
         from .api import api_of  # noqa: PLC0415  it takes half a second
 

@@ -1,7 +1,7 @@
 """The feeds of this service: alarms and webhooks, which fire triggers.
 
-What a feed was asked for is a document by the trigger's name. An alarm fires and moves on in one commit, so
-that a crash neither loses a time nor meets one twice.
+The store has a document for each trigger with a feed. An alarm fires and moves on in one commit, so that a
+crash neither skips a time nor repeats one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import asyncio
 import hmac
 import logging
 import secrets
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,13 +37,12 @@ from ...actions import (
     scheduled,
 )
 from ...composer import APPLICATION_ERROR, Error, Failure, Name, Success
-from ..engine import Timers
-from ..http import parse
+from ..engine import Attachment, Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from ...actions import Clock, Entity, Invocation, Store
+    from ...actions import Change, Clock, Invocation, Store
     from ...composer import JSON
     from ..engine import Engine
 
@@ -57,13 +58,34 @@ EVENTS = ("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
 DONE: dict[str, JSON] = {"status": "success"}
 
 
-class Feeds:
-    """Runs the feeds' actions, and fires what they were asked to. An `Invoker`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """The webhook of a trigger.
 
-    Use it with `async with`, around the engine that it fires the triggers of, and then `begin`.
+    hash: of the token in its URL.
+    secret: signs the bodies; None if they need no signature.
+    """
+
+    hash: str
+    secret: str | None
+    paused: bool = False
+
+    @classmethod
+    def from_json(cls, doc: Mapping[str, Any]) -> Webhook:
+        """Reads the JSON that `to_json` wrote, perhaps in an older version."""
+        return cls(hash=doc["hash"], secret=doc["secret"], paused=doc["paused"])
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"hash": self.hash, "secret": self.secret, "paused": self.paused}
+
+
+class Feeds:
+    """Runs the actions of feeds, and fires triggers. An `Invoker`.
+
+    Use it with `async with`, around the engine whose triggers it fires, and then `begin`.
 
     Args:
-        store: where schedules are.
+        store: has the schedules.
         clock: the time.
     """
 
@@ -72,7 +94,7 @@ class Feeds:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._schedules: dict[str, Schedule] = {}
-        self._webhooks: dict[str, dict[str, JSON]] = {}  # by trigger; each knows its token's hash
+        self._webhooks: dict[str, Webhook] = {}  # by trigger
         self._timers = Timers(clock, self._due)
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -89,17 +111,17 @@ class Feeds:
         await self._tasks.__aexit__(None, None, None)
 
     async def begin(self, engine: Engine) -> None:
-        """Fires the triggers of an engine that runs, beginning with those whose time was missed."""
+        """Fires the triggers of a running engine, first those whose time was missed."""
         self._engine = engine
-        engine.registry.gone = self._forget
         now_ms = self._clock.now_ms()
         for key, doc in await self._kept(SCHEDULE):
             self._take(key, Schedule.from_json(doc).caught_up(now_ms))
-        self._webhooks.update(await self._kept(WEBHOOK))
+        for key, doc in await self._kept(WEBHOOK):
+            self._webhooks[key] = Webhook.from_json(doc)
         self._begun.set()
 
-    async def _kept(self, kind: str) -> list[tuple[str, dict[str, JSON]]]:
-        """Documents whose triggers are there; the others are dropped, as a crash kept them from being."""
+    async def _kept(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
+        """The documents of triggers that exist; the others, which a crash left behind, are deleted."""
         found = [(d.key, orjson.loads(d.body or b"")) async for d in self._store.documents(kind)]
         catalog = self._engine.catalog
         gone = {key for key, _ in found if catalog.find(Trigger, Name.parse(key)) is None}
@@ -108,7 +130,7 @@ class Feeds:
         return [(key, doc) for key, doc in found if key not in gone]
 
     def end(self) -> None:
-        """Fires no more."""
+        """Stops firing triggers."""
         self._timers.stop()
 
     async def _commit(self, documents: list[Document]) -> None:
@@ -125,7 +147,7 @@ class Feeds:
         self._run(self._answered(invocation, done))
 
     def cancel(self, activation: str) -> None:
-        """What a feed does is over at once."""
+        """Does nothing: a feed's work ends at once."""
 
     async def _answered(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
         started_ms = self._clock.now_ms()
@@ -136,11 +158,14 @@ class Feeds:
         except Error as error:
             outcome = Failure(APPLICATION_ERROR, str(error))
         except Exception:
-            log.exception("the feed %s has failed by a mistake of ours", invocation.action.name)
-            outcome = Failure(INTERNAL_ERROR, "The feed could not be asked; the log says why.")
+            log.exception("the feed %s failed because of an internal error", invocation.action.name)
+            outcome = Failure(
+                INTERNAL_ERROR,
+                "The feed failed because of an internal error; the server's log has the reason.",
+            )
         done(Completion(outcome, started_ms, self._clock.now_ms()))
 
-    async def _asked(self, invocation: Invocation) -> JSON:
+    async def _asked(self, invocation: Invocation) -> dict[str, JSON]:
         params, feed = invocation.params, invocation.action.name.name
         event = params.get("lifecycleEvent")
         if event not in EVENTS:
@@ -162,7 +187,9 @@ class Feeds:
 
     # --- alarms ------------------------------------------------------------------------------
 
-    async def _alarm(self, event: str, key: str, feed: str, params: dict[str, JSON]) -> JSON:
+    async def _alarm(
+        self, event: str, key: str, feed: str, params: dict[str, JSON]
+    ) -> dict[str, JSON]:
         now_ms, known = self._clock.now_ms(), self._schedules.get(key)
         if event == "CREATE":
             asked = scheduled(feed, params, now_ms)
@@ -239,77 +266,79 @@ class Feeds:
 
     # --- webhooks ----------------------------------------------------------------------------
 
-    async def _webhook(self, event: str, key: str, params: dict[str, JSON]) -> JSON:
+    async def _webhook(self, event: str, key: str, params: dict[str, JSON]) -> dict[str, JSON]:
         known = self._webhooks.get(key)
         if event == "CREATE":
             if known is not None:
                 raise ConflictError(f"the trigger {key} has a webhook: delete or update that")
             token = secrets.token_urlsafe(TOKEN_BYTES)
             secret = _secret(params.get("secret"))
-            await self._keep(key, {"hash": _hash(token), "secret": secret, "paused": False})
+            await self._keep(key, Webhook(hash=_hash(token), secret=secret))
             return {**DONE, "path": f"/api/v1/webhooks/{token}"}
         if known is None:
             raise NotFoundError(f"the trigger {key} has no webhook")
         if event == "READ":
-            signed = known["secret"] is not None
-            return {"config": {"signed": signed}, "status": {"active": not known["paused"]}}
+            signed = known.secret is not None
+            return {"config": {"signed": signed}, "status": {"active": not known.paused}}
         if event == "DELETE":
             del self._webhooks[key]
             await self._commit([Document(kind=WEBHOOK, key=key, body=None)])
         elif event == "UPDATE":
-            await self._keep(key, {**known, "secret": _secret(params.get("secret"))})
+            await self._keep(key, replace(known, secret=_secret(params.get("secret"))))
         else:
-            await self._keep(key, {**known, "paused": event == "PAUSE"})
+            await self._keep(key, replace(known, paused=event == "PAUSE"))
         return DONE
 
-    async def _keep(self, key: str, webhook: dict[str, JSON]) -> None:
+    async def _keep(self, key: str, webhook: Webhook) -> None:
         self._webhooks[key] = webhook
-        document = Document(kind=WEBHOOK, key=key, body=orjson.dumps(webhook))
+        document = Document(kind=WEBHOOK, key=key, body=orjson.dumps(webhook.to_json()))
         await self._commit([document])
 
     async def hear(self, token: str, headers: Mapping[str, str], body: bytes) -> str | None:
-        """A webhook is called: fires its trigger. Returns the trigger's activation, if it has one.
+        """Fires the trigger of a webhook that was called. Returns the trigger's activation, if it has one.
 
         Raises:
-            NotFoundError: when no webhook has this token.
-            UnauthorizedError: when it must be signed, and is not, or not with its secret.
-            RefusedError: when the trigger may not fire now, or the body is no JSON.
+            NotFoundError: no webhook has this token.
+            UnauthorizedError: the body needs a signature with the webhook's secret.
+            RefusedError: the trigger may not fire now, or the body is not valid JSON.
         """
         hash = _hash(token)
-        found = (item for item in self._webhooks.items() if item[1]["hash"] == hash)
-        key, webhook = next(found, (None, {}))
-        if key is None or webhook["paused"]:
+        found = [item for item in self._webhooks.items() if item[1].hash == hash]
+        if not found or found[0][1].paused:
             raise NotFoundError
-        if webhook["secret"] is not None:
-            made = hmac.new(webhook["secret"].encode(), body, "sha256").hexdigest()
+        key, webhook = found[0]
+        if webhook.secret is not None:
+            made = hmac.new(webhook.secret.encode(), body, "sha256").hexdigest()
             told = headers.get(SIGNATURE, "").encode()
             if not hmac.compare_digest(f"sha256={made}".encode(), told):
-                raise UnauthorizedError(f"The header {SIGNATURE} does not fit the body.")
+                raise UnauthorizedError(f"The header {SIGNATURE} does not match the body.")
         return await self._engine.firing.fire(Name.parse(key), _payload(body))
 
-    def _forget(self, entity: Entity) -> None:
-        """A trigger is gone: so is what fires it."""
-        key = str(entity.name)
-        if not isinstance(entity, Trigger):
-            return
-        dropped = [
-            Document(kind=kind, key=key, body=None)
-            for kind, gone in (
-                (SCHEDULE, self._schedules.pop(key, None)),
-                (WEBHOOK, self._webhooks.pop(key, None)),
-            )
-            if gone is not None
-        ]
-        if dropped:
-            self._run(self._commit(dropped))
+    def beside(self, change: Change) -> Attachment:
+        """Goes with a change to the catalog: once a trigger is gone, so is what fires it."""
+        gone = [entity for entity in change.gone if isinstance(entity, Trigger)]
+        return Attachment(applied=partial(self._forget, gone))
+
+    def _forget(self, triggers: list[Trigger]) -> None:
+        for key in [str(trigger.name) for trigger in triggers]:
+            dropped = [
+                Document(kind=kind, key=key, body=None)
+                for kind, gone in (
+                    (SCHEDULE, self._schedules.pop(key, None)),
+                    (WEBHOOK, self._webhooks.pop(key, None)),
+                )
+                if gone is not None
+            ]
+            if dropped:
+                self._run(self._commit(dropped))
 
 
 async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:
-    """A mistake of ours in one feed ends no other."""
+    """Logs an error of ours: one feed must not end the others."""
     try:
         await coroutine
     except Exception:
-        log.exception("a feed has failed by a mistake of ours")
+        log.exception("a feed failed because of an internal error")
 
 
 def _document(key: str, schedule: Schedule) -> Document:
@@ -320,22 +349,28 @@ def _shown(key: str, schedule: Schedule) -> dict[str, JSON]:
     """As the alarms' package answers a READ."""
     name = Name.parse(key)
     params = {k: v for k, v in schedule.params.items() if k != "trigger_payload"}
-    status = {
+    status: dict[str, JSON] = {
         "active": schedule.due_ms is not None and not schedule.paused,
         "dateChanged": schedule.changed_ms,
         "next": schedule.due_ms,
     }
-    config = {"name": name.name, "namespace": name.namespace, "payload": schedule.payload}
-    return {"config": {**config, **params}, "status": status}
+    config: dict[str, JSON] = {
+        "name": name.name,
+        "namespace": name.namespace,
+        "payload": schedule.payload,
+    }
+    return {"config": config | params, "status": status}
 
 
 def _secret(value: JSON) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
-    raise InvalidError("the parameter 'secret' must be a text that is not empty")
+    raise InvalidError("the parameter 'secret' must be a non-empty string")
 
 
 def _payload(body: bytes) -> dict[str, JSON]:
+    from ..http import parse  # noqa: PLC0415  an embedded engine has no webhooks
+
     try:
         payload = parse(body) if body else {}
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...composer import APPLICATION_ERROR, Error, Failure, Success, boxed
 
@@ -37,7 +37,7 @@ class ExecutionHandle:
             ActionError: it has failed, or was cancelled.
             TimeoutError: it has not ended within `seconds`. It goes on.
         """
-        outcome = await self._engine.outcome(
+        outcome = await self._engine.calls.outcome(
             NAMESPACE, self.id, FOREVER_S if seconds is None else seconds
         )
         if outcome is None:
@@ -60,7 +60,7 @@ class ExecutionHandle:
         Raises:
             NotFoundError: there is no such execution.
         """
-        entries: list[dict[str, JSON]] = []
+        entries: list[dict[str, Any]] = []
         while True:
             after = entries[-1]["seq"] if entries else 0
             page = await self._engine.records.history(NAMESPACE, self.id, after=after, limit=PAGE)
@@ -120,8 +120,10 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ConflictError: no such step waits, or several do.
         """
-        await self._engine.answer(NAMESPACE, self.id, step, Success(boxed(result)))
+        await self._engine.answering.answer_step(NAMESPACE, self.id, step, Success(boxed(result)))
 
     async def fail(self, error: JSON, *, step: str | None = None) -> None:
         """Fails a step that waits for its callback; arguments and errors as for `complete`."""
-        await self._engine.answer(NAMESPACE, self.id, step, Failure(APPLICATION_ERROR, error))
+        await self._engine.answering.answer_step(
+            NAMESPACE, self.id, step, Failure(APPLICATION_ERROR, error)
+        )

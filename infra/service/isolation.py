@@ -72,7 +72,7 @@ def open_places(settings: Settings, sandbox: Sandbox) -> Iterator[tuple[Sandbox,
 
 
 def limits_of(sandbox: Sandbox) -> str:
-    """How the limits of workers are kept, in one line."""
+    """One line about how the limits of workers are enforced."""
     kept = Kept() if sandbox.groups is None else sandbox.groups.kept
     parts = {
         "memory": kept.memory,
@@ -134,7 +134,7 @@ def kept(sandbox: Sandbox) -> str:
     return ", ".join(name for name, there in parts.items() if there) or "separate processes only"
 
 
-def why_alone(settings: Settings, sandbox: Sandbox) -> str:
+def single_namespace_reason(settings: Settings, sandbox: Sandbox) -> str:
     """Reason to allow only one namespace besides the operator's; "" if more are allowed."""
     if settings.isolation != "auto" or sandbox.bubblewrap is not None:
         return ""

@@ -1,4 +1,4 @@
-"""Records that are old enough are deleted, a little at a time, beside what the service does."""
+"""Deletes old records, a few at a time, in the background."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERIOD_S = 2.0
 
 
 class Retention:
-    """Keeps records for so many days, for as long as it is open; 0 is for ever."""
+    """Deletes records after so many days, while it is open; 0 keeps them forever."""
 
     def __init__(self, engine: Engine, clock: Clock, days: float) -> None:
         self._engine, self._clock, self._kept_ms = engine, clock, int(days * DAY_MS)
@@ -42,5 +42,5 @@ class Retention:
             before_ms = self._clock.now_ms() - self._kept_ms
             await self._engine.commit(Write(expired=(before_ms, AT_ONCE)))
             last = await self._engine.executions.forget_names(last, NAMES, before_ms)
-            key = await self._engine.keys.forget(key, NAMES, before_ms)
-            await asyncio.sleep(PERIOD_S)  # noqa: TID251  what is old by then is old enough
+            key = await self._engine.calls.keys.forget(key, NAMES, before_ms)
+            await asyncio.sleep(PERIOD_S)  # noqa: TID251  a late deletion does no harm

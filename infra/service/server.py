@@ -92,7 +92,7 @@ async def serve(
     _warn(settings)
     census = Census(_bounds(settings))
     async with open_service(settings) as service:
-        gone = service.gone
+        taken_over = service.taken_over
         credentials = await _credentials(service.namespaces, settings)
         api = _api(service, settings, census)
         server = _Server(_config(api))
@@ -107,13 +107,13 @@ async def serve(
                 with acceptor.accepting(tasks):
                     started(url, credentials)
                     _warn_if_paused(service, settings)
-                    await _first(tasks, serving, stop, gone)
+                    await _first(tasks, serving, stop, taken_over)
                     api.stopping = True
-                    await _drained(service, 0 if gone.is_set() else settings.grace_s)
+                    await _drained(service, 0 if taken_over.is_set() else settings.grace_s)
                 sock.close()
                 server.should_exit = True
                 await serving
-    if gone.is_set():
+    if taken_over.is_set():
         raise StoreError(GONE.format(table=settings.dynamodb))
 
 

@@ -1,4 +1,4 @@
-"""The packages of `/whisk.system`, which every namespace may use. They are made at each start, not stored."""
+"""The packages of `/whisk.system`, which every namespace may use. Each start makes them; they are not stored."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .feeds import FEED, WEBHOOK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...actions import Clock, Entity
+    from ...actions import Clock, Definition
     from ...composer import JSON
 
 Params = dict[str, Any]
 
 EXPONENT_FROM = 1e21  # JavaScript writes larger numbers with an exponent
-MAX_LINES = 100_000  # that are sorted at once
+MAX_LINES = 100_000  # per call
 
 
-def system_entities(clock: Clock) -> Iterator[Entity]:
-    """The packages, and what is in them."""
+def system_entities(clock: Clock) -> Iterator[Definition]:
+    """The packages and their actions."""
     for package, (about, actions) in _packages(clock).items():
         yield Package(
             Name(OPERATOR, None, package), publish=True, annotations={"description": about}
@@ -60,14 +60,14 @@ def system_entities(clock: Clock) -> Iterator[Entity]:
 
 
 def _no_function(_: JSON) -> JSON:
-    raise AssertionError("it is not called as a function")
+    raise AssertionError("an action of another invoker was called as a function")
 
 
 STATES = "states"
-ASKED = "What state machines ask for besides functions"
+ASKED = "Services of state machines besides functions"
 TASKS = {
-    ACTIVITY: (ACTIVITY, "Waits for a worker, who answers later"),
-    INTEGRATION: (INTEGRATION, "Asks a service"),
+    ACTIVITY: (ACTIVITY, "Waits for a worker that answers later"),
+    INTEGRATION: (INTEGRATION, "Calls a service"),
     READ: (ITEMS, "Reads the items of a distributed Map"),
     WRITE: (ITEMS, "Writes the results of a distributed Map"),
 }
@@ -77,12 +77,12 @@ FEEDS = {
     "alarms": (
         "Fires triggers at their times",
         {
-            "alarm": "Fires by a cron expression",
-            "interval": "Fires every so many minutes",
+            "alarm": "Fires on a cron schedule",
+            "interval": "Fires at an interval of minutes",
             "once": "Fires at one instant",
         },
     ),
-    "webhooks": ("Fires triggers from outside", {WEBHOOK: "Fires when its URL is posted to"}),
+    "webhooks": ("Fires triggers from outside", {WEBHOOK: "Fires on a POST to its URL"}),
 }
 
 
@@ -98,7 +98,7 @@ def _packages(
             "Building blocks that process data",
             {
                 "cat": ("Concatenates lines into one text", _cat),
-                "date": ("The date and time, as ISO 8601 has it", date),
+                "date": ("The date and time in ISO 8601 format", date),
                 "echo": ("Returns its parameters", _echo),
                 "head": ("The first lines", _head),
                 "sort": ("Sorts lines", _sort),
@@ -106,7 +106,7 @@ def _packages(
             },
         ),
         "samples": (
-            "Actions to try things with",
+            "Actions for trying things out",
             {
                 "greeting": ("Greets somebody from somewhere", _greeting),
                 "hello": ("Greets somebody", _hello),
@@ -122,12 +122,12 @@ def _echo(params: Params) -> JSON:
 
 
 def _lines(params: Params) -> list[JSON] | None:
-    """No lines are an empty list, as OpenWhisk's own have it; a line may be any JSON."""
+    """The lines; [] if there are none, as in OpenWhisk's package. A line may be any JSON."""
     lines = params.get("lines") or []
     return lines if isinstance(lines, list) and len(lines) <= MAX_LINES else None
 
 
-_NO_LINES = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
+_NO_LINES: dict[str, JSON] = {"error": f"'lines' must be a list of at most {MAX_LINES} texts"}
 
 
 def _cat(params: Params) -> JSON:
@@ -154,7 +154,7 @@ def _sort(params: Params) -> JSON:
 
 
 def _text(value: JSON) -> str:
-    """A value as JavaScript makes a text of it."""
+    """A value as a string, as JavaScript converts it."""
     match value:
         case str():
             return value
@@ -175,7 +175,7 @@ def _split(params: Params) -> JSON:
     payload, separator = params.get("payload"), params.get("separator", "\n")
     if not isinstance(payload, str) or not isinstance(separator, str) or not separator:
         return {"error": "'payload' and 'separator' must be texts"}
-    return {"lines": payload.split(separator), "payload": payload}
+    return {"lines": [*payload.split(separator)], "payload": payload}
 
 
 def _greeting(params: Params) -> JSON:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def metrics_of(
     engine: Engine, pool: WorkerPool, clouds: CloudInvoker, completions: Completions | None = None
 ) -> Callable[[], bytes]:
-    """A function that writes all figures in Prometheus' text format."""
+    """Returns a function that writes all metrics in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(engine, pool))
     registry.register(_Elsewhere(clouds))
@@ -30,7 +30,7 @@ def metrics_of(
 
 
 class _Collector:
-    """Reads the figures when they are asked for; nothing is counted twice."""
+    """Reads the metrics on request; nothing is counted twice."""
 
     def __init__(self, engine: Engine, pool: WorkerPool) -> None:
         self._engine, self._pool = engine, pool
@@ -41,7 +41,7 @@ class _Collector:
     def collect(self) -> Iterator[Metric]:
         counters = self._engine.counters
         executions = CounterMetricFamily(
-            "xingqiao_executions", "Executions by what became of them", labels=["status"]
+            "xingqiao_executions", "Executions by status", labels=["status"]
         )
         for status in ("started", "succeeded", "failed", "cancelled"):
             executions.add_metric([status], getattr(counters, status))
@@ -53,18 +53,18 @@ class _Collector:
             (
                 "transactions_damaged",
                 counters.damaged,
-                "Transactions that an operator had decided otherwise than their coordinators",
+                "Transactions that an operator decided differently from their coordinators",
             ),
-            ("executions_recovered", counters.recovered, "Executions taken up after a start"),
+            ("executions_recovered", counters.recovered, "Executions resumed after a start"),
             (
                 "dead_letters_kept",
                 counters.letters,
-                "Calls that nobody waited for and that failed for good",
+                "Calls without a waiting caller that failed for good",
             ),
             (
                 "dead_letters_dropped",
                 counters.letters_dropped,
-                "Dead letters that went for newer ones",
+                "Dead letters deleted to make room for newer ones",
             ),
             (
                 "invocations_sent_again",
@@ -88,7 +88,7 @@ class _Collector:
 
 
 class _Elsewhere:
-    """Reads what has become of actions that run elsewhere."""
+    """Reads the metrics of actions that run elsewhere."""
 
     def __init__(self, clouds: CloudInvoker) -> None:
         self._clouds = clouds
@@ -98,12 +98,12 @@ class _Elsewhere:
 
     def collect(self) -> Iterator[Metric]:
         ended = CounterMetricFamily(
-            "xingqiao_elsewhere", "Runs elsewhere by what became of them", labels=["kind", "result"]
+            "xingqiao_elsewhere", "Runs elsewhere by result", labels=["kind", "result"]
         )
         for labels, count in self._clouds.ended.items():
             ended.add_metric(labels, count)
         repeats = CounterMetricFamily(
-            "xingqiao_elsewhere_repeats", "Runs elsewhere asked for again", labels=["kind"]
+            "xingqiao_elsewhere_repeats", "Runs elsewhere requested again", labels=["kind"]
         )
         for kind, count in self._clouds.repeats.items():
             repeats.add_metric([kind], count)
@@ -114,12 +114,12 @@ class _Elsewhere:
             "xingqiao_elsewhere_under_way", "Runs elsewhere under way", under_way
         )
         yield GaugeMetricFamily(
-            "xingqiao_elsewhere_polled", "Those that were taken in and are asked after", polled
+            "xingqiao_elsewhere_polled", "Runs elsewhere that were accepted and are polled", polled
         )
 
 
 class _Messages:
-    """Reads what has become of the messages of a queue of completions."""
+    """Reads the metrics of a queue of completions."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
@@ -129,7 +129,7 @@ class _Messages:
 
     def collect(self) -> Iterator[Metric]:
         messages = CounterMetricFamily(
-            "xingqiao_queued_completions", "Messages by what became of them", labels=["status"]
+            "xingqiao_queued_completions", "Messages by status", labels=["status"]
         )
         for status in ("taken", "late", "refused"):
             messages.add_metric([status], getattr(self._tally, status))

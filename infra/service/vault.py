@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
@@ -11,8 +11,6 @@ from ...composer import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from ...composer import JSON
 
 FIELD = "parameters"
 CREDENTIALS = "credentials"
@@ -22,13 +20,13 @@ class VaultError(Error):
     """A field cannot be decrypted; the text says why and what to do."""
 
 
-def opened(keys: Sequence[str], key: str, doc: dict[str, JSON], field: str) -> dict[str, JSON]:
+def opened(keys: Sequence[str], key: str, doc: dict[str, Any], field: str) -> dict[str, Any]:
     """Returns a document with one field decrypted, or unchanged if the field is not sealed.
 
     Args:
         keys: candidate keys; one of them has sealed the field.
         key: key of the document in the store, which was sealed with the field.
-        doc: the document.
+        doc: the document, as an older version stored it.
         field: name of the field that may be sealed.
 
     Raises:

@@ -6,7 +6,7 @@ Public modules, which keep working from release to release:
 - `xingqiao.testing`: runs compositions with faked actions, in virtual time;
 - `xingqiao.transactions`: `entity`, the decorator of stateful functions;
 - `xingqiao.embedded`: the engine in a program of your own;
-- `xingqiao.integrations`: what a package that adds service integrations needs.
+- `xingqiao.integrations`: the classes for a package that adds service integrations.
 
 All other modules may change in any release. Each of the modules above is loaded when it is first used.
 """

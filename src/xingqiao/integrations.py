@@ -1,4 +1,4 @@
-"""Service integrations of your own: see `docs/stepfunctions.md`."""
+"""The classes for service integrations of your own: see `docs/stepfunctions.md`."""
 
 from .infra.aws import Integration, IntegrationError, IntegrationRequest
 

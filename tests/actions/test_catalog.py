@@ -58,7 +58,9 @@ def test_a_namespace_sees_only_its_own():
 def test_a_new_action_is_made_but_not_taken_in():
     catalog = Catalog()
 
-    action = catalog.defined(Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5).entity
+    action = catalog.defined(
+        Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5
+    ).definition
 
     assert (action.version, action.updated_ms) == ("0.0.1", 5)
     assert catalog.find(Action, named("a")) is None
@@ -69,13 +71,17 @@ def test_what_is_there_is_overwritten_only_when_asked():
 
     with pytest.raises(ConflictError, match="resource already exists"):
         catalog.defined(Action, named("a"), {"exec": CODE}, overwrite=False, now_ms=5)
-    after = catalog.defined(Action, named("a"), {"publish": True}, overwrite=True, now_ms=5).entity
+    after = catalog.defined(
+        Action, named("a"), {"publish": True}, overwrite=True, now_ms=5
+    ).definition
 
     assert (after.version, after.publish) == ("0.0.2", True)
 
 
 def test_what_is_to_be_overwritten_need_not_be_there():
-    action = Catalog().defined(Action, named("a"), {"exec": CODE}, overwrite=True, now_ms=5).entity
+    action = (
+        Catalog().defined(Action, named("a"), {"exec": CODE}, overwrite=True, now_ms=5).definition
+    )
 
     assert action.version == "0.0.1"
 
@@ -95,7 +101,7 @@ def test_what_is_removed_is_gone():
     catalog = Catalog([action, python(name="b")])
 
     change = catalog.removed(Action, named("a"))
-    assert change.entity is catalog.find(Action, named("a")) is action
+    assert change.definition is catalog.find(Action, named("a")) is action
     catalog.apply(change)
     assert catalog.find(Action, named("a")) is None
     assert [left.name.name for left in catalog.all(Action, "guest")] == ["b"]
@@ -120,13 +126,13 @@ class CatalogMachine(RuleBasedStateMachine):
             return
         change = self.catalog.defined(Action, name, doc, overwrite=overwrite, now_ms=self.now)
         self.catalog.apply(change)
-        self.expected[name] = change.entity
+        self.expected[name] = change.definition
 
     @rule(name=names)
     def remove(self, name):
         if name in self.expected:
             change = self.catalog.removed(Action, name)
-            assert change.entity is self.expected.pop(name)
+            assert change.definition is self.expected.pop(name)
             self.catalog.apply(change)
         else:
             with pytest.raises(NotFoundError):

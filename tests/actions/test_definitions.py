@@ -13,7 +13,7 @@ from xingqiao.actions.definitions import (
     define_rule,
     define_trigger,
 )
-from xingqiao.actions.model import entity_from_json
+from xingqiao.actions.model import definition_from_json
 
 LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
 
@@ -34,7 +34,7 @@ LINKS = {"trigger": "/_/t", "action": {"path": "guest/p", "name": "a"}}
 def test_what_is_defined_comes_back_from_the_store(define, doc):
     made = define(named("it"), doc, None, 7)
 
-    assert entity_from_json(made.to_json()) == made
+    assert definition_from_json(made.to_json()) == made
     assert (made.version, made.updated_ms) == ("0.0.1", 7)
 
 

@@ -7,7 +7,13 @@ from base64 import b64decode
 import pytest
 
 from xingqiao.actions import FUNCTION, Action, Code, Invocation, Limits, function_of, request_id
-from xingqiao.actions.lambdas import TAIL_BYTES, answered, asked, cut_off, log_tail
+from xingqiao.actions.lambdas import (
+    TAIL_BYTES,
+    handler_outcome,
+    handler_request,
+    lambda_failure,
+    log_tail,
+)
 from xingqiao.composer import Failure, Name, Success
 
 ARN = "arn:aws:lambda:eu-west-1:111111111111:function:charge"
@@ -28,7 +34,7 @@ def test_an_action_is_a_function_by_its_annotation():
 
 
 def test_its_code_is_asked_with_what_a_handler_may_know():
-    assert asked(invocation([1]), ABOUT, 99_000) == {
+    assert handler_request(invocation([1]), ABOUT, 99_000) == {
         "event": [1],
         "request": "01234567-89ab-cdef-0123-456789abcdef",
         "name": "charge",
@@ -42,23 +48,23 @@ def test_its_code_is_asked_with_what_a_handler_may_know():
 
 @pytest.mark.parametrize("result", [None, 1, "text", [], {"error": 1}, {"payload": 2}])
 def test_what_its_handler_returns_is_its_outcome_as_it_is(result):
-    assert answered({"payload": result}) == Success(result)
+    assert handler_outcome({"payload": result}) == Success(result)
 
 
 def test_what_its_handler_raises_is_its_failure():
     error = {"errorMessage": "m", "errorType": "E"}
 
-    assert answered({"error": error}) == Failure("ApplicationError", error)
+    assert handler_outcome({"error": error}) == Failure("ApplicationError", error)
 
 
 @pytest.mark.parametrize("answer", [{}, {"value": 1}, [1]])
 def test_any_other_answer_is_not_the_codes(answer):
-    assert answered(answer).code == "BadResponse"
+    assert handler_outcome(answer).code == "BadResponse"
 
 
 def test_what_cuts_it_off_has_lambdas_names():
-    late = cut_off(Failure("Timeout", "late"), invocation({}))
-    dead = cut_off(Failure("Crashed", "it is gone"), invocation({}))
+    late = lambda_failure(Failure("Timeout", "late"), invocation({}))
+    dead = lambda_failure(Failure("Crashed", "it is gone"), invocation({}))
 
     start = f"RequestId: {request_id(ID)} Error: "
     assert late == Failure("Timeout", {
@@ -72,7 +78,7 @@ def test_what_cuts_it_off_has_lambdas_names():
 def test_what_else_fails_is_left_as_it_is():
     failure = Failure("Unavailable", "stopping")
 
-    assert cut_off(failure, invocation({})) is failure
+    assert lambda_failure(failure, invocation({})) is failure
 
 
 def tail(action, *logs):

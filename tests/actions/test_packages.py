@@ -37,7 +37,7 @@ class World:
             kind, named(name), document, overwrite=overwrite, now_ms=self.now
         )
         self.catalog.apply(change)
-        return change.entity
+        return change.definition
 
     def action(self, name, **fields):
         return self.put(Action, name, CODE, **fields)
@@ -50,7 +50,7 @@ class World:
     def remove(self, kind, name, **options):
         change = self.catalog.removed(kind, named(name), **options)
         self.catalog.apply(change)
-        return change.entity
+        return change.definition
 
 
 @pytest.fixture
@@ -277,8 +277,8 @@ def test_a_rules_status_is_set_and_ends_with_its_trigger(world):
         return change
 
     assert switch("active") == Change(world.catalog.get(Rule, named("r")))
-    assert not switch("inactive").entity.active
-    assert switch("active").entity.active
+    assert not switch("inactive").definition.active
+    assert switch("active").definition.active
     world.remove(Trigger, "t")
     assert not world.catalog.get(Rule, named("r")).active
     with pytest.raises(NotFoundError, match="Only rules with existing triggers can be activated"):
@@ -287,7 +287,7 @@ def test_a_rules_status_is_set_and_ends_with_its_trigger(world):
         switch(None)
     world.put(Trigger, "t")
     assert not world.catalog.get(Rule, named("r")).active
-    assert switch("active").entity.active
+    assert switch("active").definition.active
 
 
 def test_what_is_changed_is_resolved_anew(world):

@@ -390,7 +390,7 @@ class Mistaken:
     async def invoke(self, request):
         raise ValueError("a mistake")
 
-    async def stop(self, request, ticket):
+    async def stop(self, request, receipt):
         raise ValueError("another")
 
 
@@ -403,7 +403,7 @@ async def test_a_mistake_of_ours_is_an_answer_too(caplog):
 
         completion = await answers.next()
     assert (completion.outcome.code, completion.may_have_run) == ("InternalError", "unknown")
-    assert "by a mistake of ours" in caplog.text
+    assert "The adapter for 'http' raised an exception" in caplog.text
 
 
 async def test_who_waits_for_a_token_waits_no_longer_than_the_deadline(host):

@@ -18,12 +18,14 @@ from tests.rigs.strict_host import strict_host
 from xingqiao.actions import parsed_remote
 from xingqiao.adapters import Authorizers, Egress, Fault, Rules, SecretError, Tokens, adapters
 from xingqiao.adapters.credentials import CredentialsError, Expiring
-from xingqiao.adapters.port import Ask
+from xingqiao.adapters.port import HttpRequest
 from xingqiao.infra.clock import SystemClock
 
 SECRET = "a-secret-that-nobody-sees"
 AUDIENCE = "https://f-1.run.app"
-ASK = Ask(method="POST", url="https://h/", headers={"Idempotency-Key": "k-1"}, body=b'{"n":1}')
+ASK = HttpRequest(
+    method="POST", url="https://h/", headers={"Idempotency-Key": "k-1"}, body=b'{"n":1}'
+)
 
 
 @asynccontextmanager
@@ -109,7 +111,7 @@ async def test_a_key_of_aws_is_none_elsewhere_and_is_not_shown():
 
         assert (authorizer.access_key, authorizer.secret_key) == ("AKIA", SECRET)
         assert SECRET not in repr(authorizer)
-        with pytest.raises(CredentialsError, match="no credential for other clouds"):
+        with pytest.raises(CredentialsError, match="not valid for other clouds"):
             await authorizer.headers(ASK, 0)
         assert not authorizer.refused()
 
@@ -378,7 +380,7 @@ async def test_what_the_server_runs_with_is_for_whom_the_operator_trusts(kind):
 
 
 async def test_the_server_shows_itself_to_nobody_on_behalf_of_another():
-    """A token for one service, sent to another, would let that one ask the first as this server."""
+    """A token for one service, sent to another, would let that one outgoing the first as this server."""
     aimed = {"audience": "https://victim.example", "credentials": "ambient"}
     async with authorizers() as (found, kept):
         kept.trusted.add("guest")

@@ -16,7 +16,7 @@ from tests.rigs.answers import METADATA, always, answer, held, oversized, redire
 from tests.rigs.strict_host import strict_host
 from xingqiao.adapters import Egress, EgressError, Fault, Rules
 from xingqiao.adapters.egress import IDLE_S, _lasting, merged
-from xingqiao.adapters.port import Ask, Response
+from xingqiao.adapters.port import HttpRequest, Response
 from xingqiao.infra.clock import SystemClock
 
 SECRET = "a-secret-that-nobody-sees"
@@ -39,8 +39,8 @@ async def opened(*allowed):
 
 async def send(url, *, allowed=HERE, method="GET", within_ms=SOON_MS, most=MOST, **fields):
     async with opened(*allowed) as egress:
-        ask = Ask(method=method, url=url, **fields)
-        return await egress.send(ask, SystemClock().now_ms() + within_ms, most)
+        outgoing = HttpRequest(method=method, url=url, **fields)
+        return await egress.send(outgoing, SystemClock().now_ms() + within_ms, most)
 
 
 def told(fault):
@@ -189,7 +189,7 @@ async def test_a_name_that_means_a_private_address_is_refused(host, names):
     assert told(fault) == ("Permission", "no")
     assert (
         fault.error["message"]
-        == "here.example is no public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
+        == "here.example is not a public address, and the operator does not allow it (XINGQIAO_EGRESS_ALLOW)"
     )
     assert host.requests == []
 
@@ -200,13 +200,13 @@ async def test_a_name_that_meant_a_public_address_is_looked_up_when_it_is_connec
     host.on("GET", "/", answer({}))
 
     async with opened("127.0.0.1") as egress:
-        ask, by_ms = (
-            Ask(method="GET", url=f"http://here.example:{port}/"),
+        outgoing, by_ms = (
+            HttpRequest(method="GET", url=f"http://here.example:{port}/"),
             SystemClock().now_ms() + SOON_MS,
         )
-        first = await egress.send(ask, by_ms, MOST)
+        first = await egress.send(outgoing, by_ms, MOST)
         host.cut_unread(0)  # so that there is another connection
-        second = await egress.send(ask, by_ms, MOST)
+        second = await egress.send(outgoing, by_ms, MOST)
 
     assert first.status == 200
     assert told(second)[0] in ("Permission", "Lost")
@@ -284,7 +284,7 @@ async def test_a_header_cannot_say_where_a_request_ends(host, name):
     fault = await send(f"{host.url}/", method="POST", body=b"0\r\n\r\n", headers={name: "chunked"})
 
     assert told(fault) == ("InvalidRequest", "no")
-    assert "is no header that may be given" in fault.error["message"]
+    assert "is not an allowed header" in fault.error["message"]
     assert host.requests == []
 
 
@@ -433,8 +433,11 @@ async def test_a_body_is_read_so_far_and_no_further(host, told_so):
     host.on("GET", "/", oversized(MOST, told=told_so), oversized(MOST + 1, told=told_so))
 
     async with opened(*HERE) as egress:
-        ask, by_ms = Ask(method="GET", url=f"{host.url}/"), SystemClock().now_ms() + SOON_MS
-        fits, too_large = [await egress.send(ask, by_ms, MOST) for _ in range(2)]
+        outgoing, by_ms = (
+            HttpRequest(method="GET", url=f"{host.url}/"),
+            SystemClock().now_ms() + SOON_MS,
+        )
+        fits, too_large = [await egress.send(outgoing, by_ms, MOST) for _ in range(2)]
 
     assert isinstance(fits, Response)
     assert told(too_large) == ("PayloadTooLarge", "unknown")
@@ -467,10 +470,13 @@ async def test_what_comes_after_its_deadline_is_not_sent(host):
 async def test_nothing_is_sent_twice_on_a_connection_that_has_been_cut(host):
     host.on("GET", "/", answer({}), answer({}))
     async with opened(*HERE) as egress:
-        ask, by_ms = Ask(method="GET", url=f"{host.url}/"), SystemClock().now_ms() + SOON_MS
-        await egress.send(ask, by_ms, MOST)
+        outgoing, by_ms = (
+            HttpRequest(method="GET", url=f"{host.url}/"),
+            SystemClock().now_ms() + SOON_MS,
+        )
+        await egress.send(outgoing, by_ms, MOST)
         host.cut_unread(1)
-        second = await egress.send(ask, by_ms, MOST)
+        second = await egress.send(outgoing, by_ms, MOST)
 
     assert isinstance(second, Response) or told(second) == ("Lost", "unknown")
     assert len(host.requests) <= 2

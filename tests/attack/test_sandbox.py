@@ -26,7 +26,7 @@ from xingqiao.actions.runtimes import SandboxError
 from xingqiao.actions.runtimes.launcher import landlock, seccomp
 from xingqiao.actions.runtimes.launcher.landlock import SCOPES_SINCE
 from xingqiao.infra.service.isolation import open_sandbox
-from xingqiao.infra.service.probing import PROBES, probe
+from xingqiao.infra.service.sandbox_probes import PROBES, probe
 from xingqiao.infra.settings import Settings
 
 ISOLATIONS = ("none", "process", "bubblewrap")

@@ -19,7 +19,7 @@ from overuse import LIMITS, what_is_stopped
 
 from xingqiao.actions.runtimes.launcher import kernel, mounts, start
 from xingqiao.infra.service.isolation import open_sandbox
-from xingqiao.infra.service.probing import probe
+from xingqiao.infra.service.sandbox_probes import probe
 from xingqiao.infra.settings import Settings
 
 ROOT = Path(__file__).parents[2]

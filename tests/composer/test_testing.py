@@ -101,7 +101,7 @@ def cyclic():
         (object(), "object is not JSON serializable"),
         ({(1, 2): 3}, "keys must be str"),
         ({"n": 1 << 64}, "more than 64 bits"),
-        ({"text": "\ud800"}, "no Unicode text"),
+        ({"text": "\ud800"}, "not Unicode text"),
         (deep(201), "nests deeper than 200 levels"),
         (cyclic(), "Circular reference"),
     ],
@@ -110,14 +110,18 @@ def cyclic():
 def test_an_answer_that_is_no_json_is_the_tests_mistake(answer, why, computed):
     fake = (lambda _: answer) if computed else answer
 
-    with pytest.raises(SimulationError, match=f"/_/a answers with what is no JSON: .*{why}"):
+    with pytest.raises(
+        SimulationError, match=f"/_/a answers with a value that is not JSON: .*{why}"
+    ):
         simulate(composer.action("a"), actions={"a": fake})
 
 
 def test_a_variable_that_is_no_json_is_the_functions_mistake():
     part = composer.function(lambda params, variables: variables.update(x=float("nan")))
 
-    with pytest.raises(SimulationError, match=r"function:\w+ answers with what is no JSON"):
+    with pytest.raises(
+        SimulationError, match=r"function:\w+ answers with a value that is not JSON"
+    ):
         simulate(composer.let({"x": 0}, part))
 
 

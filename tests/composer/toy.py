@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xingqiao.composer.errors import OverlongError
 from xingqiao.composer.freezing import changed, frozen
 from xingqiao.composer.machine.commands import Invoke
-from xingqiao.composer.machine.fiber import OwnFrame
+from xingqiao.composer.machine.frames import OwnFrame
 from xingqiao.composer.machine.instructions import OwnInstruction
 from xingqiao.composer.machine.plain import PLAIN, Plain
 from xingqiao.composer.values import Failure

@@ -25,7 +25,8 @@ from xingqiao.composer import (
 )
 from xingqiao.composer.languages.asl.running import STATES
 from xingqiao.composer.machine.dialect import Dialect, Dialects
-from xingqiao.composer.machine.fiber import Failing, Fiber, Frame, Invoking, OwnFrame, Wait
+from xingqiao.composer.machine.fiber import Fiber
+from xingqiao.composer.machine.frames import Failing, Frame, OwnFrame
 from xingqiao.composer.machine.instructions import (
     End,
     Fork,
@@ -36,6 +37,7 @@ from xingqiao.composer.machine.instructions import (
 )
 from xingqiao.composer.machine.plain import PLAIN
 from xingqiao.composer.machine.redrive import redrive
+from xingqiao.composer.machine.waits import Invoking, Wait
 from xingqiao.composer.testing import Fail, Never, simulate
 
 RING = (Ring(number="a", path="a"), Leave())

@@ -1,4 +1,4 @@
-"""Archives of Lambda functions as actions: what was uploaded, with what finds and calls its handler."""
+"""Archives of Lambda functions as actions: the uploaded files, and the code that finds and calls the handler."""
 
 from .packing import ArchiveError, packed, repacked
 

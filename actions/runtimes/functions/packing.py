@@ -1,4 +1,4 @@
-"""Archives of Lambda functions as actions: what was uploaded, with what finds and calls its handler."""
+"""Archives of Lambda functions as actions: the uploaded files, and the code that finds and calls the handler."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STARTS = {PYTHON: ("__main__.py", "handler.py"), NODE: ("index.js", "handler.js")}
-TASK = "task/"  # the folder of what was uploaded
-MAX_BYTES = 262_144_000  # of that, unpacked: AWS' own limit
+TASK = "task/"  # the folder of the uploaded files
+MAX_BYTES = 262_144_000  # of the unpacked files: AWS' own limit
 
 
 class ArchiveError(Error):
-    """What was uploaded is no archive, or too large a one."""
+    """The upload is not an archive, or is too large."""
 
 
 def packed(uploaded: bytes, kind: str, handler: str, environment: dict[str, str]) -> bytes:
-    """The archive of an action of this kind that calls the handler of an uploaded archive.
+    """Packs an uploaded archive as the archive of an action of this kind, which calls the handler.
 
     Raises:
-        ArchiveError: for what is no zip file.
+        ArchiveError: the upload is not a zip file.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(uploaded)) as archive:
             members = [(f"{TASK}{name}", data) for name, data in _members(archive)]
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
-        raise ArchiveError(f"it is no zip file: {error}") from error
+        raise ArchiveError(f"the upload is not a zip file: {error}") from error
     return _written(members, kind, handler, environment)
 
 
 def repacked(archive: bytes, kind: str, handler: str, environment: dict[str, str]) -> bytes:
-    """The archive of an action, of another that `packed` has made, which is called otherwise."""
+    """Repacks the archive of an action that `packed` has made, for another handler or environment."""
     with zipfile.ZipFile(io.BytesIO(archive)) as made:
         members = [(name, data) for name, data in _members(made) if name.startswith(TASK)]
     return _written(members, kind, handler, environment)
@@ -72,7 +72,7 @@ def _written(
 
 
 def _info(name: str) -> zipfile.ZipInfo:
-    """The same however often it is made, so that the same function has the same workers."""
+    """The metadata of a member, always the same, so that the same function has the same workers."""
     info = zipfile.ZipInfo(name)
     info.compress_type = zipfile.ZIP_DEFLATED
     info.external_attr = 0o644 << 16

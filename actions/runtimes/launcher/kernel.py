@@ -27,7 +27,7 @@ def checked(what: str, result: int) -> int:
     """The result of a call of `libc`.
 
     Raises:
-        OSError: when the call has failed; its text names the call.
+        OSError: the call has failed. The text names the call.
     """
     if result < 0:
         number = ctypes.get_errno()
@@ -36,33 +36,33 @@ def checked(what: str, result: int) -> int:
 
 
 def syscall(what: str, number: int, *arguments: Any) -> int:
-    """Calls the kernel by number; OSError when it refuses."""
+    """Calls the kernel by number. Raises OSError if it refuses."""
     return checked(what, libc.syscall(ctypes.c_long(number), *arguments))
 
 
 def prctl(what: str, option: int, *values: Any) -> int:
-    """Calls `prctl`; OSError when it refuses."""
+    """Calls `prctl`. Raises OSError if it refuses."""
     padded = [*values, *[0] * (4 - len(values))]
     passed = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in padded]
     return checked(what, libc.prctl(ctypes.c_int(option), *passed))
 
 
 def die_with_parent(number: int, parent: int) -> None:
-    """Sends this process a signal when its parent dies, or at once when that has happened already."""
+    """Sends this process a signal when its parent dies, or at once if the parent has died already."""
     prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os.kill(os.getpid(), number)
 
 
 def drop_capabilities() -> None:
-    """Gives up all that root may do beyond what the files' modes say."""
+    """Gives up all privileges of root beyond the files' modes."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
     checked("capset", libc.capset(header, nothing))
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process, or one of its threads, has started and that still are there."""
+    """The living processes that a process, or one of its threads, has started."""
     found: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -74,7 +74,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """All that stems from a process, without itself."""
+    """All descendants of a process."""
     found, fresh = [], children(pid)
     while fresh:
         child = fresh.pop()

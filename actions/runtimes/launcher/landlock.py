@@ -29,11 +29,13 @@ _SCOPES = 0b11  # abstract Unix sockets, signals
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 PRIVATE = ("/tmp", "/var/tmp", "/dev", "/run/user", "/home", "/root")  # noqa: S108  others' things lie there
-MANY = 4096  # names in a directory: one with more beside what is hidden is not looked through
+MANY = (
+    4096  # names in a directory: with more than that beside a hidden one its entries are not listed
+)
 
 
 def edition() -> int:
-    """Which edition of Landlock this kernel has; 0 when it has none."""
+    """This kernel's edition of Landlock; 0 if it has none."""
     if not kernel.LINUX:
         return 0
     return max(0, int(kernel.libc.syscall(ctypes.c_long(_CREATE), None, ctypes.c_size_t(0), 1)))
@@ -42,7 +44,7 @@ def edition() -> int:
 def restrict(
     edition: int, writable: Iterable[str], needs: Iterable[str], hidden: list[str]
 ) -> None:
-    """Leaves this process what is not hidden, to read, and `writable`. It must have no_new_privs."""
+    """Leaves this process read access to all that is not hidden, and `writable`. It must have no_new_privs."""
     rights = _RIGHTS[max(known for known in _RIGHTS if known <= edition)]
     ruleset = _ruleset(rights, edition)
     for path in (*_visible("/", [*hidden, *PRIVATE]), *needs, "/dev/pts"):
@@ -55,7 +57,7 @@ def restrict(
 
 
 def scope(edition: int) -> None:
-    """Keeps signals and abstract sockets inside, where the kernel can; files stay as they are."""
+    """Keeps signals and abstract sockets inside, if the kernel can; files stay as they are."""
     if edition >= SCOPES_SINCE:
         _enter(_ruleset(0, edition))
 
@@ -86,7 +88,7 @@ def _enter(ruleset: int) -> None:
 
 
 def _visible(directory: str, hidden: list[str]) -> Iterator[str]:
-    """What lies below a directory but not below what is hidden, in as few paths as there can be."""
+    """The paths below a directory that are not below a hidden one, as few as possible."""
     within = [path for path in hidden if path.startswith(directory.rstrip("/") + "/")]
     if not within:
         yield directory
@@ -99,6 +101,6 @@ def _visible(directory: str, hidden: list[str]) -> Iterator[str]:
         return
     for name in names:
         path = os.path.join(directory, name)
-        # A link is followed to what is allowed, or not, in its own place.
+        # The target of a link is allowed, or not, by its own place.
         if path not in within and not os.path.islink(path):
             yield from _visible(path, within)

@@ -1,4 +1,4 @@
-"""A view of the file system of its own, for a worker that root starts: bubblewrap's, without bubblewrap."""
+"""A view of the file system for a worker that root starts, as bubblewrap's but without bubblewrap."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 32, 4096, 16384, 1 << 18
 
 
 def enter(plan: dict[str, Any]) -> None:
-    """Hides `hidden`, puts `needs` and `directory` back, and lays `private` over what all others share.
+    """Hides `hidden`, puts `needs` and `directory` back, and mounts `private` over the directories all users share.
 
     Args:
-        plan: lists of paths; `private` has the directory that stands for each path.
+        plan: lists of paths; `private` has the directory to mount for each path.
     """
     os.umask(0o022)  # of the directories that are made on the way
     kernel.checked("unshare", kernel.libc.unshare(_NEW_MOUNTS | _NEW_UTS | _NEW_IPC))
@@ -36,17 +36,17 @@ def enter(plan: dict[str, Any]) -> None:
     for path, source in needs:
         _put(source, path, read_only=True)
     _put(home, directory)
-    os.chdir(directory)  # where it was is what has been covered
+    os.chdir(directory)  # its old place is covered now
     _hide_processes()
 
 
 def _hide_processes() -> None:
-    """Shows a user its own processes only, where the kernel can (5.8)."""
+    """Shows a user its own processes only, if the kernel can (5.8)."""
     flags = _NO_SETUID | _NO_DEVICES | _NO_EXEC
     try:
         _mount("proc", "/proc", "proc", flags, "hidepid=invisible")
     except OSError:
-        pass  # what it shows of others is their names
+        pass  # then it sees the names of other processes
 
 
 def _opened(path: str) -> int:

@@ -1,8 +1,8 @@
-"""System calls that no action needs and that attacks on the kernel or on other processes begin with.
+"""System calls that actions do not need, and with which attacks on the kernel or other processes begin.
 
 They fail with EPERM. The list is Docker's, as far as it needs no privilege: tracing, mounts, namespaces,
-keys, programs for the kernel, clocks, modules; and System V's shared memory, which outlives processes. Where the machine is neither x86-64 nor arm64 there is no filter.
-https://docs.docker.com/engine/security/seccomp/
+keys, programs for the kernel, clocks, modules; and System V's shared memory, which outlives processes. There is
+a filter for x86-64 and arm64 only. https://docs.docker.com/engine/security/seccomp/
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MODE_FILTER = 2
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FLAGS = 0, 4, 16  # where they lie in what a filter is shown
+_NUMBER, _ARCHITECTURE, _FLAGS = 0, 4, 16  # their places in the data of a filter
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW...: user, mount, pid, network, ipc, uts, cgroup, time
 
 _X86_64, _AARCH64 = "x86_64", "aarch64"
@@ -50,7 +50,7 @@ _REFUSED_X86_64 = (172, 173)  # iopl, ioperm
 
 
 def machine() -> str | None:
-    """The machine whose numbers are known, if this is one and its kernel has filters."""
+    """The machine, if its numbers are known and its kernel has filters; else None."""
     found = os.uname().machine
     if not kernel.LINUX or found not in _AUDIT:
         return None
@@ -62,7 +62,7 @@ def machine() -> str | None:
 
 
 def restrict(machine: str) -> None:
-    """Sets the filter for this process and all that it starts. It must have no_new_privs."""
+    """Sets the filter for this process and all its descendants. It must have no_new_privs."""
     code = _program(machine)
     instructions = ctypes.create_string_buffer(b"".join(code), len(code) * 8)
     program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(instructions))

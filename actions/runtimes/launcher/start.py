@@ -1,6 +1,7 @@
-"""Starts a worker by a plan: `main(plan, command)` takes from this process what user code must not have.
+"""Starts a worker by a plan: `main(plan, command)` takes from this process all that user code must not have.
 
-The order matters: what needs privileges comes first, then they go, and what they cannot undo comes last.
+The order matters: first the steps that need privileges, then the privileges go, and last the steps that cannot be
+undone without privileges.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main(plan: dict[str, Any], command: list[str]) -> None:
 
 
 def join(group: int) -> None:
-    """Moves this process to a cgroup. Where that fails, the server finds the group empty."""
+    """Moves this process to a cgroup. If that fails, the server finds the group empty."""
     try:
         os.write(group, b"0")
     except OSError:
@@ -52,7 +53,7 @@ def join(group: int) -> None:
 
 
 def limit(limits: dict[str, int]) -> None:
-    """Sets limits for this process and all that it starts: as they are wished, or as high as may be."""
+    """Sets limits for this process and all its descendants: as requested, or as high as allowed."""
     try:
         import resource
     except ImportError:  # not on this platform
@@ -91,7 +92,7 @@ def confine(plan: dict[str, Any]) -> None:
 
 
 def become(uid: int) -> None:
-    """Makes this process another user's, for good; the user's group has the same number."""
+    """Switches this process to another user for good; the user's group has the same number."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -99,7 +100,7 @@ def become(uid: int) -> None:
 
 
 def probe(needs: list[str]) -> NoReturn:
-    """Says whether what a worker needs can be read from within: the command of a plan that is tried out."""
+    """Checks that a worker's needs can be read from within: the command of a trial."""
     for path in needs:
         if not os.access(path, os.R_OK):
             raise PermissionError(f"{path} cannot be read by the user of workers")
@@ -110,7 +111,7 @@ def probe(needs: list[str]) -> NoReturn:
 
 
 def run(command: list[str]) -> None:
-    """Runs a program in Python in place of this one, as if it had been started by itself."""
+    """Runs a program in Python in this process, as if it had been started by itself."""
     import importlib.machinery
 
     path = command[0]

@@ -1,4 +1,4 @@
-"""The parent of a worker: whatever the worker has started ends with it, also what has left its session."""
+"""The parent of a worker: it ends all that the worker has started, also processes that have left its session."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PIPES = (0, 1, 2)
 
 
 def split(plan: dict[str, Any]) -> None:
-    """Returns in a new process. This one stays behind, and ends when that one has ended or SIGTERM comes.
+    """Returns in a new process. The old one stays behind, and ends when the new one has ended or SIGTERM comes.
 
-    An orphan's parent is the nearest ancestor that has asked for them, so nothing can run away from it.
+    An orphan's parent is the nearest ancestor that has asked for orphans, so no descendant can escape.
     """
     supervisor = os.getpid()
     kernel.prctl("PR_SET_CHILD_SUBREAPER", kernel.PR_SET_CHILD_SUBREAPER, 1)
@@ -39,7 +39,7 @@ def split(plan: dict[str, Any]) -> None:
 
 
 def _waited(worker: int) -> int | None:
-    """How the worker has ended; None when the server wants it to end."""
+    """The exit status of the worker; None if the server wants it to end."""
     while True:
         while True:
             pid, status = _reaped()
@@ -52,7 +52,7 @@ def _waited(worker: int) -> int | None:
 
 
 def _reaped() -> tuple[int, int]:
-    """A child that has ended; 0 when none has, -1 when there is none."""
+    """A child that has ended; 0 if none has, -1 if there is none."""
     try:
         return os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""The Amazon States Language: definitions checked, parsed and lowered, and made of compositions. What they do is in `composer.languages.asl.running`."""
+"""The Amazon States Language: definitions checked, parsed and lowered, and exported from compositions. `composer.languages.asl.running` runs them."""
 
 from .checking.definition import DefinitionError, parse
 from .checking.diagnostic import Diagnostic, Hooks
@@ -6,16 +6,17 @@ from .checking.diagnostics import diagnose, diagnose_state, errors, refusal
 from .checking.hooks import hooks
 from .checking.jsontext import DepthError, TextError, read_json
 from .checking.mentions import variables_used
+from .documents import Definition, StateDoc
 from .export.export import ExportError, export
 from .lowering import lower
 from .resources import Integration
 from .testing.mocks import RefusedTestError
-from .testing.single_state import Asked
+from .testing.single_state import TaskRequest
 from .testing.state_test import ALONE, StateTest, Surroundings, begin_test
 
 __all__ = [
     "ALONE",
-    "Asked",
+    "Definition",
     "DefinitionError",
     "DepthError",
     "Diagnostic",
@@ -23,8 +24,10 @@ __all__ = [
     "Hooks",
     "Integration",
     "RefusedTestError",
+    "StateDoc",
     "StateTest",
     "Surroundings",
+    "TaskRequest",
     "TextError",
     "begin_test",
     "diagnose",

@@ -1,4 +1,4 @@
-"""A state machine becomes a program: each state is one instruction, or from its entry to its exit a few."""
+"""The lowering of a state machine to a program: a state becomes one instruction, or a few from its entry to its exit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ...dsl.assembler import Assembler
 from ...machine.instructions import Fork
 from .checking.definition import parse
 from .checking.structures import language_of
+from .running.compiled import END
 from .running.dialect import STATES
 from .running.instructions import (
     BeginBranch,
@@ -24,19 +25,24 @@ from .running.instructions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ...dsl.assembler import Label
     from ...machine.program import Program
-    from ...values import JSON
     from .checking.diagnostic import Hooks, Language, MachineType
+    from .documents import Definition, StateDoc
 
-END = ""
-EXPRESS_SECONDS = 300  # that an express execution takes at most
+EXPRESS_SECONDS = 300  # the longest that an express execution may take
 PLAIN = ("Pass", "Choice", "Succeed", "Fail")
-NESTED = ("Branches", "States", "StartAt")  # what of a state's definition is code of its own
+NESTED = (
+    "Branches",
+    "States",
+    "StartAt",
+)  # fields of a state that become instructions of their own
 
 
 def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
-    """The program of a definition's text.
+    """Lowers a definition's text to a program.
 
     Raises:
         DefinitionError: it has errors.
@@ -44,7 +50,7 @@ def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
     """
     doc = parse(definition, type=type, hooks=hooks)
     assembler = Assembler("")
-    seconds = doc.get("TimeoutSeconds")
+    seconds: int | None = doc.get("TimeoutSeconds")
     if type == "EXPRESS":
         seconds = min(EXPRESS_SECONDS, seconds or EXPRESS_SECONDS)
     assembler.emit(BeginMachine, timeout_ms=None if seconds is None else seconds * 1000)
@@ -52,11 +58,9 @@ def lower(definition: str, *, type: MachineType, hooks: Hooks) -> Program:
     return assembler.program(STATES)
 
 
-def _states(
-    assembler: Assembler, doc: dict[str, JSON], language: Language, item_of: str | None
-) -> None:
-    """States that lead to each other; `item_of` is the Map whose iteration they are."""
-    states: dict[str, JSON] = doc["States"]
+def _states(assembler: Assembler, doc: Definition, language: Language, item_of: str | None) -> None:
+    """Lowers the states of a machine; `item_of` is the Map whose iteration they are."""
+    states: Mapping[str, StateDoc] = doc["States"]
     places = {name: assembler.label() for name in states}
     places[END] = assembler.label()
     names = [doc["StartAt"], *(name for name in states if name != doc["StartAt"])]
@@ -70,7 +74,7 @@ def _states(
 def _state(
     assembler: Assembler,
     name: str,
-    doc: dict[str, JSON],
+    doc: StateDoc,
     machine: Language,
     places: dict[str, Label],
 ) -> None:
@@ -102,7 +106,7 @@ def _state(
 
 
 def _branches(
-    assembler: Assembler, name: str, branches: list[JSON], machine: Language, leave: Label
+    assembler: Assembler, name: str, branches: Sequence[Definition], machine: Language, leave: Label
 ) -> None:
     starts = tuple(assembler.label() for _ in branches)
     assembler.emit(Fork, branches=starts, to=leave, path=name)
@@ -112,14 +116,14 @@ def _branches(
         _states(assembler, branch, machine, None)
 
 
-def _nexts(doc: dict[str, JSON]) -> list[str]:
+def _nexts(doc: StateDoc) -> list[str]:
     rules = [*doc.get("Choices", ()), *doc.get("Catch", ())]
     nexts = [doc.get("Next", END), *(rule["Next"] for rule in rules)]
     return [*nexts, *([doc["Default"]] if "Default" in doc else [])]
 
 
-def state_text(name: str, doc: dict[str, JSON], language: Language) -> str:
-    """A state's own definition, without the states that are nested in it."""
+def state_text(name: str, doc: StateDoc, language: Language) -> str:
+    """The text of a state's own definition, without the states that are nested in it."""
     own = {field: part for field, part in doc.items() if field not in NESTED}
     for field in ("ItemProcessor", "Iterator"):
         if field in own:

@@ -1,4 +1,4 @@
-"""What a Task's Resource may be: an action's name, or an ARN that something here answers to."""
+"""The Resource of a Task: the name of an action, or the ARN of a function, an activity or an integration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTEGRATION = re.compile(
 @final
 @frozen
 class Integration:
-    """A service integration: `lambda`, `invoke`, and how it is waited for: ``, `.sync`, ..."""
+    """A service integration: `lambda`, `invoke`, and the pattern of its wait: ``, `.sync`, ..."""
 
     service: str
     operation: str
@@ -30,7 +30,7 @@ class Integration:
 
 
 def integration(resource: str) -> Integration | None:
-    """What `arn:aws:states:::service:operation.pattern` names; None for any other text."""
+    """Parses `arn:aws:states:::service:operation.pattern`; None for any other text."""
     arn = _ARN.fullmatch(resource)
     if arn is None or arn["service"] != "states" or arn["region"] or arn["account"]:
         return None
@@ -41,16 +41,16 @@ def integration(resource: str) -> Integration | None:
 
 
 def is_function(resource: str) -> bool:
-    """Whether a text is the ARN of a Lambda function, or of one of its versions or aliases.
+    """True for the ARN of a Lambda function, or of one of its versions or aliases.
 
-    The account may be any word: AWS takes `your-account-id`, too, where it only reads a definition.
+    The account may be any word: AWS accepts `your-account-id`, too, when it only reads a definition.
     """
     arn = _ARN.fullmatch(resource)
     return bool(arn and arn["service"] == "lambda" and _FUNCTION.fullmatch(arn["rest"]))
 
 
 def is_activity(resource: str) -> bool:
-    """Whether a text is the ARN of an activity."""
+    """True for the ARN of an activity."""
     arn = _ARN.fullmatch(resource)
     if arn is None or arn["service"] != "states" or not _DIGITS.fullmatch(arn["account"]):
         return False

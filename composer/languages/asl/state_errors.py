@@ -1,8 +1,8 @@
-"""What an evaluation of the States Language ends with, when it fails; and errors by their names."""
+"""Errors of the States Language: their names, an evaluation that fails, and failures of states."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ...errors import Error
 from ...values import CANCELLED, Failure
@@ -23,11 +23,14 @@ DATA_LIMIT_EXCEEDED: Final = "States.DataLimitExceeded"
 ITEM_READER_FAILED: Final = "States.ItemReaderFailed"
 RESULT_WRITER_FAILED: Final = "States.ResultWriterFailed"
 
+Details: TypeAlias = dict[str, Any]
+"""The error of a failure: `Error` and `Cause` are texts wherever `failed` made it; an action chose any other."""
+
 
 class StatesError(Error):
     """An evaluation failed as the States Language names it.
 
-    `name` is such as States.Runtime, `cause` the text that AWS gives, `location` the field that it failed in, if AWS says so.
+    `name` is such as States.Runtime, `cause` the text of AWS, `location` the field that failed, if AWS names it.
     """
 
     def __init__(self, name: str, cause: str, location: str | None = None) -> None:
@@ -36,13 +39,19 @@ class StatesError(Error):
 
 
 def failed(name: str | None, cause: str | None, **more: JSON) -> Failure:
-    """A failure of a state machine: its error is `{"Error", "Cause"}`, as far as there are any.
+    """A failure of a state machine: its error is `{"Error", "Cause"}`, without those that are None.
 
-    Its code is the error's name, but for the one that says that an execution was cancelled.
+    Its code is the error's name; that of a cancelled execution is kept for the machine.
     """
-    told = {"Error": name, "Cause": cause, **more}
+    details: dict[str, JSON] = {"Error": name, "Cause": cause, **more}
     code = TASK_FAILED if name == CANCELLED else name or ""
-    return Failure(code, {what: text for what, text in told.items() if text is not None})
+    return Failure(code, {key: text for key, text in details.items() if text is not None})
+
+
+def details_of(failure: Failure) -> Details:
+    """The object that is a failure's error; empty if the error is not an object."""
+    error: JSON = failure.error
+    return error if isinstance(error, dict) else {}
 
 
 def exceeded() -> Failure:
@@ -51,7 +60,7 @@ def exceeded() -> Failure:
 
 
 def covers(names: Sequence[str], error: str) -> bool:
-    """Whether ErrorEquals covers an error. States.Runtime is covered by its own name only, as AWS documents it."""
+    """True if ErrorEquals covers an error. States.Runtime is covered by its own name only, as AWS documents it."""
     for name in names:
         if name == error:
             return True

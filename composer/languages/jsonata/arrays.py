@@ -20,38 +20,38 @@ PAIR: Final = 2  # what $reduce gives at least: the result so far, and the next 
 # --- higher order --------------------------------------------------------------------------------
 
 
-def _asked(machine: Any, function: Any, member: Any, key: Any, whole: Any) -> Any:
-    """What a function says of a member; it gets as many arguments as it takes."""
-    return machine.call(function, [member, key, whole][: max(1, min(3, function.arity))])
+def _asked(evaluator: Any, function: Any, member: Any, key: Any, whole: Any) -> Any:
+    """Calls a function on a member, with as many arguments as it takes."""
+    return evaluator.call(function, [member, key, whole][: max(1, min(3, function.arity))])
 
 
-def _indexed(machine: Any, items: list[Any], function: Any) -> Iterator[tuple[Any, Any]]:
+def _indexed(evaluator: Any, items: list[Any], function: Any) -> Iterator[tuple[Any, Any]]:
     for at, item in enumerate(items):
-        yield item, _asked(machine, function, item, at, items)
+        yield item, _asked(evaluator, function, item, at, items)
 
 
-def mapped(machine: Any, items: list[Any], function: Any) -> Any:
-    answers = (answer for _, answer in _indexed(machine, items, function))
+def mapped(evaluator: Any, items: list[Any], function: Any) -> Any:
+    answers = (answer for _, answer in _indexed(evaluator, items, function))
     return sequence_of([answer for answer in answers if answer is not None])
 
 
-def filtered(machine: Any, items: list[Any], function: Any) -> Any:
-    answers = _indexed(machine, items, function)
-    return sequence_of([item for item, answer in answers if machine.truth(answer)])
+def filtered(evaluator: Any, items: list[Any], function: Any) -> Any:
+    answers = _indexed(evaluator, items, function)
+    return sequence_of([item for item, answer in answers if evaluator.truth(answer)])
 
 
-def single(machine: Any, items: list[Any], function: Any = None) -> Any:
+def single(evaluator: Any, items: list[Any], function: Any = None) -> Any:
     if function is None:
         found = list(items)
     else:
-        answers = _indexed(machine, items, function)
-        found = [item for item, answer in answers if machine.truth(answer)]
+        answers = _indexed(evaluator, items, function)
+        found = [item for item, answer in answers if evaluator.truth(answer)]
     if len(found) != 1:
         raise fault("D3138" if found else "D3139")
     return found[0]
 
 
-def reduced(machine: Any, items: list[Any], function: Any, start: Any = None) -> Any:
+def reduced(evaluator: Any, items: list[Any], function: Any, start: Any = None) -> Any:
     if function.arity < PAIR:
         raise fault("D3050")
     rest = list(enumerate(items))
@@ -60,30 +60,30 @@ def reduced(machine: Any, items: list[Any], function: Any, start: Any = None) ->
         result = rest.pop(0)[1]
     for at, item in rest:
         arguments = [result, item, at, items]
-        result = machine.call(function, arguments[: max(PAIR, min(4, function.arity))])
+        result = evaluator.call(function, arguments[: max(PAIR, min(4, function.arity))])
     return result
 
 
-def sifted(machine: Any, value: Any, function: Any) -> Any:
+def sifted(evaluator: Any, value: Any, function: Any) -> Any:
     members = value.items() if isinstance(value, dict) else ()
     kept = {
         key: member
         for key, member in members
-        if machine.truth(_asked(machine, function, member, key, value))
+        if evaluator.truth(_asked(evaluator, function, member, key, value))
     }
     return kept or None
 
 
-def each(machine: Any, value: dict[str, Any], function: Any) -> Any:
-    answers = (_asked(machine, function, member, key, value) for key, member in value.items())
+def each(evaluator: Any, value: dict[str, Any], function: Any) -> Any:
+    answers = (_asked(evaluator, function, member, key, value) for key, member in value.items())
     return sequence_of([answer for answer in answers if answer is not None])
 
 
-def ordered(machine: Any, items: list[Any], function: Any = None) -> Any:
+def ordered(evaluator: Any, items: list[Any], function: Any = None) -> Any:
     if len(items) <= 1:
         return items
     if function is not None:
-        return sorted_by(machine, items, function)
+        return sorted_by(evaluator, items, function)
     kinds = {symbol(item) for item in items}
     if kinds not in ({"n"}, {"s"}):
         raise fault("D3070")
@@ -93,20 +93,20 @@ def ordered(machine: Any, items: list[Any], function: Any = None) -> Any:
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def reverse(_machine: Any, items: list[Any]) -> Any:
+def reverse(_evaluator: Any, items: list[Any]) -> Any:
     return items[::-1] if len(items) > 1 else items
 
 
-def shuffle(machine: Any, items: list[Any]) -> list[Any]:
-    """Fisher and Yates' way, with the chance that is given."""
+def shuffle(evaluator: Any, items: list[Any]) -> list[Any]:
+    """Shuffles by Fisher and Yates, with the evaluation's own chance."""
     made = list(items)
     for last in range(len(made) - 1, 0, -1):
-        other = int(machine.chance() * (last + 1))
+        other = int(evaluator.chance() * (last + 1))
         made[last], made[other] = made[other], made[last]
     return made
 
 
-def distinct(machine: Any, value: Any) -> Any:
+def distinct(evaluator: Any, value: Any) -> Any:
     if not isinstance(value, list) or len(value) <= 1:
         return value
     seen: set[Any] = set()
@@ -114,7 +114,7 @@ def distinct(machine: Any, value: Any) -> Any:
     deep: list[Any] = []
     for item in value:
         if isinstance(item, list | dict):
-            if not any(equal(item, other, machine.budget) for other in deep):
+            if not any(equal(item, other, evaluator.budget) for other in deep):
                 deep.append(item)
                 made.append(item)
         elif (key := (isinstance(item, bool), item)) not in seen:
@@ -123,62 +123,62 @@ def distinct(machine: Any, value: Any) -> Any:
     return sequence_of(made) if isinstance(value, JList) and value.sequence else made
 
 
-def zipped(_machine: Any, *lists: Any) -> list[Any]:
+def zipped(_evaluator: Any, *lists: Any) -> list[Any]:
     return [list(items) for items in zip(*(items or () for items in lists), strict=False)]
 
 
-def count(_machine: Any, items: Any) -> int:
+def count(_evaluator: Any, items: Any) -> int:
     return 0 if items is None else len(items)
 
 
 # --- objects -------------------------------------------------------------------------------------
 
 
-def keys(machine: Any, value: Any) -> Any:
-    return sequence_of(list(_keys(machine, value)))
+def keys(evaluator: Any, value: Any) -> Any:
+    return sequence_of(list(_keys(evaluator, value)))
 
 
-def _keys(machine: Any, value: Any) -> dict[str, None]:
+def _keys(evaluator: Any, value: Any) -> dict[str, None]:
     if isinstance(value, dict):
-        machine.budget.spend(len(value) // FEW)
+        evaluator.budget.spend(len(value) // FEW)
         return dict.fromkeys(value)
     found: dict[str, None] = {}
     if isinstance(value, list):
-        machine.budget.spend(1 + len(value) // FEW)
+        evaluator.budget.spend(1 + len(value) // FEW)
         for item in value:
-            found |= _keys(machine, item)
+            found |= _keys(evaluator, item)
     return found
 
 
-def spread(machine: Any, value: Any) -> Any:
+def spread(evaluator: Any, value: Any) -> Any:
     if isinstance(value, dict):
         return sequence_of([{key: member} for key, member in value.items()])
     if not isinstance(value, list):
         return value
     result = sequence()
     for item in value:
-        result = append(result, spread(machine, item), machine.budget)
+        result = append(result, spread(evaluator, item), evaluator.budget)
     return result
 
 
-def merge(machine: Any, objects: list[dict[str, Any]]) -> dict[str, Any]:
-    machine.budget.members(sum(map(len, objects)))
+def merge(evaluator: Any, objects: list[dict[str, Any]]) -> dict[str, Any]:
+    evaluator.budget.members(sum(map(len, objects)))
     return {key: member for one in objects for key, member in one.items()}
 
 
-def clone(machine: Any, value: Any) -> Any:
+def clone(evaluator: Any, value: Any) -> Any:
     """A copy, by way of JSON: numbers keep fifteen digits, functions become empty strings."""
-    text = string(machine, value)
-    machine.budget.spend(len(text) // READ)
+    text = string(evaluator, value)
+    evaluator.budget.spend(len(text) // READ)
     return with_nulls(json.loads(text))
 
 
-def exists(_machine: Any, value: Any) -> bool:
+def exists(_evaluator: Any, value: Any) -> bool:
     return value is not None
 
 
-def boolean(machine: Any, value: Any) -> bool:
-    return not is_function(value) and truth(value, machine.budget)
+def boolean(evaluator: Any, value: Any) -> bool:
+    return not is_function(value) and truth(value, evaluator.budget)
 
 
 STRICT: Final[dict[str, Row]] = {
@@ -196,14 +196,14 @@ STRICT: Final[dict[str, Row]] = {
     "merge": ("<a<o>:o>", merge),
     "clone": ("<(oa)-:o>", clone),
     "boolean": ("<x-:b>", boolean),
-    "not": ("<x-:b>", lambda machine, value: not boolean(machine, value)),
-    "type": ("<x:s>", lambda _machine, value: kind(value)),
-    "lookup": ("<x-s:x>", lambda machine, value, key: lookup(value, key, machine.budget)),
+    "not": ("<x-:b>", lambda evaluator, value: not boolean(evaluator, value)),
+    "type": ("<x:s>", lambda _evaluator, value: kind(value)),
+    "lookup": ("<x-s:x>", lambda evaluator, value, key: lookup(value, key, evaluator.budget)),
 }
 LOOSE: Final[dict[str, Row]] = {
     "count": ("<a:n>", count),
     "keys": ("<x-:a<s>>", keys),
-    "append": ("<xx:a>", lambda machine, one, two: append(one, two, machine.budget)),
+    "append": ("<xx:a>", lambda evaluator, one, two: append(one, two, evaluator.budget)),
     "zip": ("<a+>", zipped),
     "exists": ("<x:b>", exists),
 }

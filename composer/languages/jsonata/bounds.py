@@ -1,4 +1,4 @@
-"""How much one evaluation may do: steps, levels and memory. All three end with what AWS says.
+"""The bounds on one evaluation: steps, levels and memory. All three end with AWS' errors.
 
 AWS' own bounds, as peers measured them: 100 levels, and 6,990,256 bytes held (a range of 873,782
 numbers passes, one more does not). Its time is not known; here steps are counted, not seconds, so
@@ -35,7 +35,7 @@ TOO_MUCH = "Expression evaluation memory limit exceeded: Check for excessive mem
 
 
 class QueryError(Exception):
-    """What an expression did wrong, as JSONata says it: `code` such as T2001, if it has one."""
+    """An error of an expression, in JSONata's words: `code` is such as T2001, if it has one."""
 
     def __init__(self, code: str | None, text: str, position: int | None = None) -> None:
         super().__init__(f"{code}: {text}" if code else text)
@@ -45,11 +45,11 @@ class QueryError(Exception):
 
 
 class OverlongError(Exception):
-    """An evaluation that takes more steps than it may take at once. Nothing is wrong with it."""
+    """An evaluation needs more steps than it may take at once. It is not an error of the expression."""
 
 
 class Budget:
-    """Counts down the steps that an evaluation may still take, of which it takes `at_once` now (None: all)."""
+    """Counts down the remaining steps of an evaluation, of which it may take `at_once` now (None: all)."""
 
     __slots__ = ("_least", "left")
 
@@ -61,8 +61,8 @@ class Budget:
         """Counts `steps` of them, before they are done.
 
         Raises:
-            QueryError: when there are not so many left.
-            OverlongError: when there are, but more than `at_once`.
+            QueryError: there are not so many left.
+            OverlongError: there are, but they are more than `at_once`.
         """
         self.left -= steps
         if self.left < self._least:
@@ -71,14 +71,14 @@ class Budget:
             raise OverlongError
 
     def members(self, count: float) -> None:
-        """Counts a list of so many members, before it is made or gone over."""
+        """Counts a list of so many members, before it is made or read."""
         self.characters(count * MEMBER_BYTES)
 
     def characters(self, count: float) -> None:
         """Counts a text of so many characters, before it is made.
 
         Raises:
-            QueryError: when it is larger than one value may be, or there is no time left.
+            QueryError: it is larger than one value may be, or there is no time left.
         """
         self.held(count)
         self.spend(int(count) // (MANY * MEMBER_BYTES))
@@ -88,14 +88,14 @@ class Budget:
         self.spend(count * count.bit_length() * keys // 2)
 
     def held(self, count: float) -> None:
-        """Only looks whether a text of so many characters may be."""
+        """Checks that a text of so many characters may exist."""
         if count > MAX_HELD:
             raise QueryError(None, TOO_MUCH)
 
     def written(self, value: Any) -> int:
-        """Counts a value that is to be gone over as a tree, and returns its size as JSON, roughly.
+        """Counts a value that will be read as a tree, and returns its size as JSON, roughly.
 
-        A part counts as often as it stands in the value.
+        A part counts as often as it occurs in the value.
         """
         size = json_size(value, MAX_HELD)
         self.characters(size)

@@ -1,4 +1,4 @@
-"""An expression: compiled once, then evaluated on the states and variables of the moment."""
+"""An expression: compiled once, then evaluated on states and variables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn, final
 
 from .bounds import EXHAUSTED, MAX_STEPS, MAX_TEXT, READ, SEEN, OverlongError, QueryError
+from .evaluator import Evaluator
 from .library import Node, Parser
-from .machine import Machine
 from .messages import fault, told
 from .missing import MISSING
 from .paths import plain_path
@@ -29,7 +29,7 @@ _NONE: Final[dict[str, Any]] = {}
 @final
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression. `path`, if it is just that: a variable's name, then names of members."""
+    """A compiled expression. `path`, of a plain path only: a variable's name, then names of members."""
 
     text: str
     tree: Node
@@ -42,19 +42,19 @@ class Expression:
         """An expression as JSONata 2.0.6 reads it; the same text is compiled once.
 
         Raises:
-            QueryError: its code, such as S0201, its text and its position, when it is none.
+            QueryError: its code, such as S0201, its text and its position, if it is not an expression.
         """
         return (_short if len(text) <= SHORT else _long)(text)
 
 
 @final
 class Bindings:
-    """What expressions see: `$states`, variables, and what time and chance it is.
+    """The data that expressions see: `$states`, variables, the time, and chance.
 
-    `chance` draws a number of [0, 1). All expressions together may take so many `steps`; `spent` is what
-    they have taken. `at_once` is how many of these steps they may take now, None for all. `limit` is what the
-    error says they may take, if it is to say so. Values are shared, never changed; what an expression needs of
-    them is made ready once for all expressions.
+    `chance` draws a number of [0, 1). All expressions together may take `steps`, and have taken
+    `spent`. `at_once` is the number of steps that they may take now, None for all. `limit` is the bound in the
+    text of the error, if it has one. Values are shared, never changed; they are converted once for all
+    expressions that need them.
     """
 
     def __init__(  # noqa: PLR0913  what they see has as many parts
@@ -116,10 +116,10 @@ class Bindings:
 
 
 def evaluate(expression: Expression, bindings: Bindings) -> Any:
-    """The expression's value as plain JSON; MISSING when it is undefined.
+    """The expression's value as plain JSON; MISSING if it is undefined.
 
     Raises:
-        QueryError: what went wrong: JSONata's code and text, or a bound of `bounds`.
+        QueryError: it fails, with JSONata's code and text, or exceeds a bound of `bounds`.
         OverlongError: it takes more steps than it may take now.
     """
     if expression.path is not None:
@@ -131,24 +131,24 @@ def evaluate(expression: Expression, bindings: Bindings) -> Any:
             return without_nulls(found)
     left = max(0, bindings.steps - bindings.spent)
     at_once = None if bindings.at_once is None else bindings.at_once - bindings.spent
-    machine = Machine(bindings.chance, bindings.now_ms, left, at_once)
+    evaluator = Evaluator(bindings.chance, bindings.now_ms, left, at_once)
     try:
-        value = machine.run(expression.tree, bindings.named(expression))
+        value = evaluator.run(expression.tree, bindings.named(expression))
         bindings.look(value)
-        machine.budget.spend(machine.budget.written(value) // READ)
+        evaluator.budget.spend(evaluator.budget.written(value) // READ)
         return MISSING if value is None else without_nulls(value)
     except OverlongError:
         raise
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
-        if bindings.limit is not None and machine.budget.left < 0:
+        if bindings.limit is not None and evaluator.budget.left < 0:
             raise QueryError(None, EXHAUSTED.format(limit=bindings.limit)) from None
         raise told(error, expression.text) from None
     finally:
-        bindings.spent += left - machine.budget.left
+        bindings.spent += left - evaluator.budget.left
 
 
 def _walked(path: tuple[str, ...], bindings: Bindings) -> Any:
-    """The value at a plain path, as the machine finds it; this function, where the machine must look.
+    """The value at a plain path, as the evaluator finds it; this function, where the evaluator must look.
 
     That is when a list is on the way, or the name may be a function's.
     """
@@ -194,7 +194,7 @@ def _parser() -> Any:
 
 
 class _Later(Parser.Infix):  # type: ignore[misc]  # the library has no types
-    """An operator of a later edition; 2.0.6 reads two signs, of which the second begins nothing."""
+    """An operator of a later edition; 2.0.6 reads two signs, and the second begins no expression."""
 
     def __init__(self, parser: Any, sign: str, read: str) -> None:
         super().__init__(parser, sign)

@@ -32,8 +32,8 @@ BASES: Final = {
 
 
 def _strict(run: Callable[..., Any]) -> Callable[..., Any]:
-    def strict(machine: Any, *arguments: Any) -> Any:
-        return None if arguments[0] is None else run(machine, *arguments)
+    def strict(evaluator: Any, *arguments: Any) -> Any:
+        return None if arguments[0] is None else run(evaluator, *arguments)
 
     return strict
 

@@ -1,4 +1,4 @@
-"""What is used of the library jsonata-python, and the one place that imports it.
+"""The used parts of the library jsonata-python; no other module imports it.
 
 Used are its tokenizer and parser, its evaluation of paths and tuples, and its pictures of numbers
 and dates. Not used is what it keeps for all threads: its frame of functions (a binding renames

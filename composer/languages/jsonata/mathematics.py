@@ -25,12 +25,12 @@ DECIMAL: Final = re.compile(r"(?a:-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?)")
 NAMED: Final = re.compile(r"\[\s*([^MFxP\s])[^\]]*[nN]")  # no such component has names
 MARKERS: Final = re.compile(r"\[\s*([A-Za-z])([^\]]*)\]")
 READ: Final = frozenset("YMDdFWwXxHhPmsf")
-MOMENT: Final = (  # which parts of a date stand for which part of the time that it is
+MOMENT: Final = (  # the parts of a date by the part of the current time
     (frozenset("YXxWwd"), "[Y0001]", "%Y"), (frozenset("M"), "[M01]", "%m"),
     (frozenset("D"), "[D01]", "%d"), (frozenset("HhP"), "[H01]", "%H"),
     (frozenset("m"), "[m01]", "%M"),
 )  # fmt: skip
-PATTERN_STEPS: Final = 500  # of Python's patterns that take as long as one step of ours
+PATTERN_STEPS: Final = 500  # of Python's patterns that take as long as one step of an expression
 FAR: Final = 1 << 40
 EXPONENT: Final = re.compile("[0-9]e[0-9]")
 SINGLE: Final = (
@@ -40,7 +40,7 @@ WIDE: Final = re.compile(r",[^\]]*\d{4}")
 RADIX: Final = re.compile(r"(?a:0[xX][0-9A-Fa-f]+|0[oO][0-7]+|0[bB][01]+)")
 
 
-def number(_machine: Any, value: Any) -> float:
+def number(_evaluator: Any, value: Any) -> float:
     if isinstance(value, str):
         if DECIMAL.fullmatch(value) and math.isfinite(float(value)):
             return plain(float(value))
@@ -50,46 +50,46 @@ def number(_machine: Any, value: Any) -> float:
     return int(value) if isinstance(value, bool) else value
 
 
-def total(_machine: Any, numbers: list[float]) -> float:
-    """Added from the left: `sum` of newer Pythons is more exact than JavaScript."""
+def total(_evaluator: Any, numbers: list[float]) -> float:
+    """The sum, added from the left: `sum` of newer Pythons is more exact than JavaScript."""
     result: float = 0
     for item in numbers:
         result = exact(result + item)
     return result
 
 
-def largest(_machine: Any, numbers: list[float]) -> float | None:
+def largest(_evaluator: Any, numbers: list[float]) -> float | None:
     return max(numbers, default=None)
 
 
-def smallest(_machine: Any, numbers: list[float]) -> float | None:
+def smallest(_evaluator: Any, numbers: list[float]) -> float | None:
     return min(numbers, default=None)
 
 
-def average(machine: Any, numbers: list[float]) -> float | None:
-    return plain(total(machine, numbers) / len(numbers)) if numbers else None
+def average(evaluator: Any, numbers: list[float]) -> float | None:
+    return plain(total(evaluator, numbers) / len(numbers)) if numbers else None
 
 
-def rounded(_machine: Any, value: float, places: Any = None) -> float:
+def rounded(_evaluator: Any, value: float, places: Any = None) -> float:
     places = max(-MAX_PICTURE, min(MAX_PICTURE, int(places or 0)))
     return plain(half_even(value, places)) if math.isfinite(value) else value
 
 
-def root(_machine: Any, value: float) -> float:
+def root(_evaluator: Any, value: float) -> float:
     if value < 0:
         raise fault("D3060", value)
     return plain(math.sqrt(value))
 
 
-def power(_machine: Any, base: float, exponent: float) -> float:
+def power(_evaluator: Any, base: float, exponent: float) -> float:
     try:
         return plain(math.pow(base, exponent))
     except (ValueError, OverflowError):
         raise fault("D3061", base, exponent) from None
 
 
-def format_number(_machine: Any, value: float, picture: str, options: Any = None) -> Any:
-    """By the library, which rounds a half up, or away from zero, and always writes a zero in front.
+def format_number(_evaluator: Any, value: float, picture: str, options: Any = None) -> Any:
+    """Formats a number by the library, which rounds a half up, or away from zero, and always writes a zero in front.
 
     So it is given what is not negative and is rounded, and the zero goes where the picture has none.
     With signs of the caller's own, the rounding is the library's.
@@ -134,19 +134,19 @@ def _look_at(picture: str) -> None:
         raise fault("D3090")
 
 
-def format_base(_machine: Any, value: float, radix: Any = None) -> Any:
+def format_base(_evaluator: Any, value: float, radix: Any = None) -> Any:
     base = int(10 if radix is None else radix)
     if not MIN_BASE <= base <= MAX_BASE:
         raise fault("D3100", radix)
     return Functions.base_repr(int(half_even(value, 0)), base).lower()
 
 
-def format_integer(_machine: Any, value: float, picture: str) -> Any:
+def format_integer(_evaluator: Any, value: float, picture: str) -> Any:
     return _pictured(DateTimeUtils.format_integer, math.floor(value), picture)
 
 
-def parse_integer(_machine: Any, text: str, picture: str) -> Any:
-    """NaN for what the picture cannot read, as AWS answers too (measured by peers)."""
+def parse_integer(_evaluator: Any, text: str, picture: str) -> Any:
+    """NaN for a text that the picture cannot read, as on AWS (measured by peers)."""
     try:
         return _pictured(DateTimeUtils.parse_integer, text, picture)
     except QueryError as error:
@@ -155,9 +155,9 @@ def parse_integer(_machine: Any, text: str, picture: str) -> Any:
         raise
 
 
-def to_millis(machine: Any, text: str, picture: Any = None) -> Any:
+def to_millis(evaluator: Any, text: str, picture: Any = None) -> Any:
     if picture is not None:
-        return _read(machine, text, picture)
+        return _read(evaluator, text, picture)
     found = TIME.fullmatch(text)
     if found is None:
         raise fault("D3110", text)
@@ -171,7 +171,7 @@ def to_millis(machine: Any, text: str, picture: Any = None) -> Any:
     return whole + int((part or "0")[:3].ljust(3, "0")) - _offset_ms(zone)
 
 
-def _read(machine: Any, text: str, picture: str) -> Any:
+def _read(evaluator: Any, text: str, picture: str) -> Any:
     """A date by its picture, which becomes a pattern of Python's, so its work is counted before.
 
     What stands before the first part that a picture has is taken from the time that it is; that is
@@ -180,8 +180,8 @@ def _read(machine: Any, text: str, picture: str) -> Any:
     letters = {letter for letter, _ in MARKERS.findall(picture)}
     wide = sum(not _narrow(*marker) for marker in MARKERS.findall(picture))
     narrow = len(MARKERS.findall(picture)) - wide
-    machine.budget.spend(min(math.comb(len(text), wide) << narrow, FAR) // PATTERN_STEPS)
-    moment = datetime.fromtimestamp(machine.now_ms / 1000, UTC)
+    evaluator.budget.spend(min(math.comb(len(text), wide) << narrow, FAR) // PATTERN_STEPS)
+    moment = datetime.fromtimestamp(evaluator.now_ms / 1000, UTC)
     for parts, mark, form in MOMENT:
         if not letters & READ or letters & parts:
             break
@@ -190,7 +190,7 @@ def _read(machine: Any, text: str, picture: str) -> Any:
 
 
 def _narrow(letter: str, form: str) -> bool:
-    """Whether it takes a few digits and no more."""
+    """True if it takes a limited number of digits."""
     return letter in "YMDHhms" and not re.search("[NnAaIiWw]", form)
 
 
@@ -201,16 +201,16 @@ def _offset_ms(zone: str | None) -> int:
     return minutes * (60_000 if zone[0] == "+" else -60_000)
 
 
-def from_millis(_machine: Any, value: float, picture: Any = None, zone: Any = None) -> Any:
+def from_millis(_evaluator: Any, value: float, picture: Any = None, zone: Any = None) -> Any:
     return _pictured(DateTimeUtils.format_datetime, math.floor(value), picture, zone)
 
 
-def now(machine: Any, picture: Any = None, zone: Any = None) -> Any:
-    return from_millis(machine, machine.now_ms, picture, zone)
+def now(evaluator: Any, picture: Any = None, zone: Any = None) -> Any:
+    return from_millis(evaluator, evaluator.now_ms, picture, zone)
 
 
 def _pictured(work: Any, value: Any, picture: Any, *more: Any) -> Any:
-    """What the library makes of a picture; what it raises, as JSONata says it."""
+    """Calls the library with a picture; its exceptions become JSONata's errors."""
     texts = [text for text in (value, picture, *more) if isinstance(text, str)]
     if any(len(text) > MAX_PICTURE for text in texts):
         raise QueryError(None, f"A picture and its text have at most {MAX_PICTURE} characters")
@@ -225,7 +225,7 @@ def _pictured(work: Any, value: Any, picture: Any, *more: Any) -> Any:
 
 
 def _named(error: QueryError, picture: str) -> QueryError:
-    """The error with what it is about, where the library leaves that out."""
+    """The error with its picture, if the library leaves it out."""
     names = NAMED.findall(picture)
     return fault("D3133", names[0]) if error.code == "D3133" and names else error
 
@@ -240,10 +240,10 @@ STRICT: Final[dict[str, Row]] = {
     "formatInteger": ("<n-s:s>", format_integer),
     "parseInteger": ("<s-s:n>", parse_integer),
     "number": ("<(nsb)-:n>", number),
-    "floor": ("<n-:n>", lambda _machine, value: exact(math.floor(value))),
-    "ceil": ("<n-:n>", lambda _machine, value: exact(math.ceil(value))),
+    "floor": ("<n-:n>", lambda _evaluator, value: exact(math.floor(value))),
+    "ceil": ("<n-:n>", lambda _evaluator, value: exact(math.ceil(value))),
     "round": ("<n-n?:n>", rounded),
-    "abs": ("<n-:n>", lambda _machine, value: abs(value)),
+    "abs": ("<n-:n>", lambda _evaluator, value: abs(value)),
     "sqrt": ("<n-:n>", root),
     "power": ("<n-n:n>", power),
     "toMillis": ("<s-s?:n>", to_millis),
@@ -251,5 +251,5 @@ STRICT: Final[dict[str, Row]] = {
 }
 LOOSE: Final[dict[str, Row]] = {
     "now": ("<s?s?:s>", now),
-    "millis": ("<:n>", lambda machine: machine.now_ms),
+    "millis": ("<:n>", lambda evaluator: evaluator.now_ms),
 }

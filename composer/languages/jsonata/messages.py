@@ -1,7 +1,7 @@
-"""What went wrong, in the words of JSONata 2.0.6, which AWS hands on.
+"""Error messages in the words of JSONata 2.0.6, which AWS passes on.
 
 The library has the same catalogue of texts but says "Object" where JSONata says "function", and
-fills fewer gaps; some of its functions raise bare Python errors, told by their text here.
+fills fewer gaps; some of its functions raise bare Python errors, recognized by their texts here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def fault(code: str, *values: Any, position: int | None = None) -> QueryError:
 
 
 def quoted(value: Any) -> str:
-    """A value as JavaScript's JSON shows it in a text; a function is undefined."""
+    """A value as JavaScript's JSON in a text; a function is undefined."""
     if value is None:
         return "undefined"
     if value is NULL:
@@ -63,13 +63,13 @@ def quoted(value: Any) -> str:
 
 
 def retold(error: QueryError, sign: str) -> QueryError:
-    """2.0.6 tells of an error on the right of `and` and `or` as if these had made it."""
+    """The error on the right of `and` and `or`, which 2.0.6 reports as their own."""
     text = _TOKEN.sub(lambda found: f'{found[1]}"{sign}"', error.text)
     return QueryError(error.code, text, error.position)
 
 
 def told(error: Exception, source: str) -> QueryError:
-    """What the library or Python raised, as JSONata says it."""
+    """An exception of the library or of Python, as JSONata's error."""
     if isinstance(error, QueryError):
         return error
     if isinstance(error, RecursionError):

@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Missing:
-    """Nothing, where JSON's null is something."""
+    """The type of `MISSING`: no value, unlike JSON's null."""
 
     def __repr__(self) -> str:
         return "MISSING"

@@ -1,4 +1,4 @@
-"""Numbers as JavaScript has them: how they are written, rounded and divided."""
+"""Numbers of JavaScript: their texts, their rounding, their division."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def is_number(value: Any) -> bool:
 
 
 def plain(number: float) -> float | int:
-    """An integer where it is one, so that 1.0 is 1."""
+    """The number as an integer if it is whole, so that 1.0 is 1."""
     if isinstance(number, float) and number.is_integer() and abs(number) <= EXACT:
         return int(number)
     return number
 
 
 def exact(number: float) -> float:
-    """A float where it is no integer that JavaScript has; so no integer is large."""
+    """The number as a float, unless JavaScript has it as an integer; so no integer is large."""
     return float(number) if isinstance(number, int) and abs(number) > EXACT else number
 
 
 def shown(number: float) -> str:
-    """As JavaScript prints it: 1e21 and more, and less than 1e-6, with an exponent."""
+    """The text of JavaScript: 1e21 and more, and less than 1e-6, with an exponent."""
     if isinstance(number, int) and abs(number) < 10**15:
         return str(number)
     number = float(number)
@@ -58,12 +58,12 @@ def _placed(figures: str, point: int) -> str:
 
 
 def short(number: float) -> float:
-    """Fifteen digits of it: what $string keeps."""
+    """The text with fifteen digits, as in $string."""
     return float(f"{number:.15g}") if abs(number) >= 10**15 or isinstance(number, float) else number
 
 
 def divided(left: float, right: float) -> float:
-    """Never fails: by zero it is infinite, or NaN."""
+    """The quotient; by zero it is infinite, or NaN."""
     if right:
         return left / right
     if not left or math.isnan(left):
@@ -72,11 +72,11 @@ def divided(left: float, right: float) -> float:
 
 
 def remainder(left: float, right: float) -> float:
-    """With the sign of `left`, as C has it."""
+    """The remainder with the sign of `left`, as in C."""
     return math.fmod(left, right) if right and not math.isinf(left) else math.nan
 
 
 def half_even(number: float, places: int) -> float:
-    """Rounded to `places`; a half goes to the even neighbour, by what is shown, not by the bits."""
+    """Rounds to `places`; a half goes to the even neighbour, by the decimal text, not by the bits."""
     exponent = Decimal(1).scaleb(-places)
     return float(Decimal(shown(number)).quantize(exponent, ROUND_HALF_EVEN, Context(prec=800)))

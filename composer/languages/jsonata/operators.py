@@ -1,4 +1,4 @@
-"""What JSONata's operators do, where the library differs from 2.0.6 or does not count its work."""
+"""JSONata's operators, as far as the library differs from 2.0.6 or does not count its work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
-    """The operators; `Machine` adds functions and the bounds."""
+    """The operators; `Evaluator` adds functions and the bounds."""
 
     budget: Budget
 
@@ -160,7 +160,7 @@ class Operators(Jsonata):  # type: ignore[misc]  # the library has no types
         return found
 
     def _chosen(self, answer: Any, at: int, count: int) -> int:
-        """How often a predicate's answer takes the item: a number is a place, a list places."""
+        """The number of times that a predicate's answer selects the item: a number is a place, a list places."""
         places = answer if isinstance(answer, list) else [answer]
         self.budget.spend(len(places) // FEW)
         if all(numeric(place) for place in places):

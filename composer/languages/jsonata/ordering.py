@@ -1,4 +1,4 @@
-"""How values are ordered: comparisons, and lists sorted by keys or by a function."""
+"""The order of values: comparisons, and lists sorted by keys or by a function."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def comparison(sign: str, left: Any, right: Any) -> bool | None:
 
 
 def order(left: Any, right: Any) -> int:
-    """1 if `left` is larger, -1 if smaller; 2 or -2 if one is undefined, which comes last always."""
+    """1 if `left` is larger, -1 if smaller; 2 or -2 if one is undefined, which always comes last."""
     if left is None or right is None:
         return 2 * ((left is None) - (right is None))
     if not all(isinstance(value, str) or is_number(value) for value in (left, right)):
@@ -51,7 +51,7 @@ def order(left: Any, right: Any) -> int:
 
 
 def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
-    """Sorted, stable; `after(one, two)` says whether `one` belongs behind `two`."""
+    """Sorts, stable; `after(one, two)` is True if `one` belongs behind `two`."""
     if len(items) <= 1:
         return list(items)
     middle = len(items) // 2
@@ -68,17 +68,17 @@ def merged_by(items: list[Any], after: Callable[[Any, Any], bool]) -> list[Any]:
     return made + left[one:] + right[two:]
 
 
-def sorted_by(machine: Any, items: list[Any], function: Any) -> list[Any]:
-    """Sorted by a comparator, `function($l, $r) { $l.price > $r.price }` in the most common form.
+def sorted_by(evaluator: Any, items: list[Any], function: Any) -> list[Any]:
+    """Sorts by a comparator, `function($l, $r) { $l.price > $r.price }` in the most common form.
 
     The sides of that form are evaluated once for each item, not once for each comparison.
     """
     names = _compared(function)
     if names is None:
-        return merged_by(items, lambda one, two: _true(machine.call(function, [one, two])))
+        return merged_by(items, lambda one, two: _true(evaluator.call(function, [one, two])))
     body = function.body
-    left = [_side(machine, function, body.lhs, names[0], item) for item in items]
-    right = [_side(machine, function, body.rhs, names[1], item) for item in items]
+    left = [_side(evaluator, function, body.lhs, names[0], item) for item in items]
+    right = [_side(evaluator, function, body.rhs, names[1], item) for item in items]
     swapped = names[0] != function.arguments[0].value
 
     def after(one: int, two: int) -> bool:
@@ -86,12 +86,12 @@ def sorted_by(machine: Any, items: list[Any], function: Any) -> list[Any]:
             one, two = two, one
         return comparison(body.value, left[one], right[two]) is True
 
-    machine.budget.compared(len(items))
+    evaluator.budget.compared(len(items))
     return [items[at] for at in merged_by(list(range(len(items))), after)]
 
 
 def _compared(function: Any) -> tuple[str, str] | None:
-    """The parameters that stand left and right of `<` or `>`, if a function is just such a comparison."""
+    """The parameters left and right of `<` or `>`, if a function is just such a comparison."""
     if type(function) is not Lambda or function.signature is not None:
         return None
     body, parameters = function.body, [parameter.value for parameter in function.arguments]
@@ -102,12 +102,12 @@ def _compared(function: Any) -> tuple[str, str] | None:
     return (names[0], names[1]) if sorted(names) == sorted(set(parameters)) else None
 
 
-def _side(machine: Any, function: Lambda, side: Node, name: str, item: Any) -> Any:
-    frame = machine.create_frame(function.environment)
+def _side(evaluator: Any, function: Lambda, side: Node, name: str, item: Any) -> Any:
+    frame = evaluator.create_frame(function.environment)
     frame.bind(name, item)
-    return machine.eval(side, function.focus, frame)
+    return evaluator.eval(side, function.focus, frame)
 
 
 def _true(value: Any) -> bool:
-    """JavaScript's truth: what a comparator answers with is not asked of JSONata."""
+    """JavaScript's truth, which JSONata uses for the answer of a comparator."""
     return not (value is None or value is NULL or value is False or value in ("", 0))

@@ -1,4 +1,4 @@
-"""Plain paths, such as `$order.items.price`: what they need no machine for."""
+"""Plain paths, such as `$order.items.price`: their values, without an evaluator where possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def plain_path(tree: Node) -> tuple[str, ...] | None:
-    """A variable's name, then names of members; None when the tree is more than that."""
+    """A variable's name, then names of members; None if the tree is more than that."""
     steps = tree.steps if tree.type == "path" else [tree]
     kinds = ("variable", *["name"] * (len(steps) - 1))
     if not steps[0].value or any(map(_adorned, [tree, *steps])):
@@ -20,7 +20,7 @@ def plain_path(tree: Node) -> tuple[str, ...] | None:
 
 
 def _adorned(node: Node) -> bool:
-    """Whether a node of a path does more than to name something."""
+    """True if a node of a path is more than a name."""
     more = (
         node.predicate,
         node.stages,

@@ -1,4 +1,4 @@
-"""A JavaScript regular expression as a program: what `matching` runs."""
+"""JavaScript regular expressions, compiled to programs that `attempts` runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
+from .attempts import DONE, Attempt, Step
 from .bounds import QueryError
-from .matching import DONE, Run, Step
 
 MAX_STEPS = 5_000  # instructions of a program: a counted repetition is written out
 MAX_NESTING = 50  # groups inside each other
@@ -37,7 +37,7 @@ QUANTITIES: Final = {"*": (0, UNBOUNDED), "+": (1, UNBOUNDED), "?": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of a pattern: writes its steps; `test` when it is just one character."""
+    """A part of a pattern: writes its steps; `test` if it is one character."""
 
     write: Callable[[], object]
     test: Test | None = None
@@ -340,7 +340,7 @@ class Pattern:
 
 
 def _groups(source: str) -> int:
-    """How many groups capture: a number larger than that is no reference to one."""
+    """The number of capturing groups: a larger number does not refer to one."""
     count, inside, skip = 0, False, False
     for at, char in enumerate(source):
         if skip:
@@ -360,9 +360,9 @@ def _among(chars: frozenset[str], wanted: bool) -> Test:
 
 
 def _one(test: Test) -> Step:
-    def step(run: Run) -> bool:
-        if run.at < run.length and test(run.text[run.at]):
-            run.at += 1
+    def step(attempt: Attempt) -> bool:
+        if attempt.at < attempt.length and test(attempt.text[attempt.at]):
+            attempt.at += 1
             return True
         return False
 
@@ -370,18 +370,18 @@ def _one(test: Test) -> Step:
 
 
 def _run(test: Test, least: int, most: int) -> Step:
-    def step(run: Run) -> bool:
-        low, end = run.at + least, run.at
-        stop = min(run.length, end + most)
-        text = run.text
+    def step(attempt: Attempt) -> bool:
+        low, end = attempt.at + least, attempt.at
+        stop = min(attempt.length, end + most)
+        text = attempt.text
         while end < stop and test(text[end]):
             end += 1
-        run.budget.spend((end - run.at) // 32)
+        attempt.budget.spend((end - attempt.at) // 32)
         if end < low:
             return False
         if end > low:
-            run.later(run.pc, end - 1, low)
-        run.at = end
+            attempt.later(attempt.pc, end - 1, low)
+        attempt.at = end
         return True
 
     return step
@@ -392,84 +392,84 @@ def _choice(into: int, past: int, greedy: bool) -> Step:
 
 
 def _split(first: int, second: int) -> Step:
-    def step(run: Run) -> bool:
-        run.later(second, run.at, run.at)
-        run.pc = first
+    def step(attempt: Attempt) -> bool:
+        attempt.later(second, attempt.at, attempt.at)
+        attempt.pc = first
         return True
 
     return step
 
 
 def _jump(to: int) -> Step:
-    def step(run: Run) -> bool:
-        run.pc = to
+    def step(attempt: Attempt) -> bool:
+        attempt.pc = to
         return True
 
     return step
 
 
 def _mark(slot: int) -> Step:
-    def step(run: Run) -> bool:
-        run.set(slot, run.at)
+    def step(attempt: Attempt) -> bool:
+        attempt.set(slot, attempt.at)
         return True
 
     return step
 
 
 def _moved(slot: int) -> Step:
-    return lambda run: run.slots[slot] != run.at
+    return lambda attempt: attempt.slots[slot] != attempt.at
 
 
 def _forget(first: int, last: int) -> Step:
-    def step(run: Run) -> bool:
+    def step(attempt: Attempt) -> bool:
         for slot in range(first, last):
-            run.set(slot, None)
+            attempt.set(slot, None)
         return True
 
     return step
 
 
 def _edge(begin: bool, multiline: bool) -> Step:
-    def step(run: Run) -> bool:
+    def step(attempt: Attempt) -> bool:
         if begin:
-            return run.at == 0 or (multiline and run.text[run.at - 1] in LINES)
-        return run.at == run.length or (multiline and run.text[run.at] in LINES)
+            return attempt.at == 0 or (multiline and attempt.text[attempt.at - 1] in LINES)
+        return attempt.at == attempt.length or (multiline and attempt.text[attempt.at] in LINES)
 
     return step
 
 
 def _boundary(wanted: bool) -> Step:
-    def step(run: Run) -> bool:
-        before = run.at > 0 and run.text[run.at - 1] in WORD
-        after = run.at < run.length and run.text[run.at] in WORD
+    def step(attempt: Attempt) -> bool:
+        before = attempt.at > 0 and attempt.text[attempt.at - 1] in WORD
+        after = attempt.at < attempt.length and attempt.text[attempt.at] in WORD
         return (before is not after) is wanted
 
     return step
 
 
 def _same(group: Callable[[], int], folded: Callable[[str], str]) -> Step:
-    def step(run: Run) -> bool:
+    def step(attempt: Attempt) -> bool:
         number = group()
-        ends = run.slots[2 * number : 2 * number + 2] if number >= 0 else (None,)
+        ends = attempt.slots[2 * number : 2 * number + 2] if number >= 0 else (None,)
         if None in ends:
             return True
-        again = run.text[slice(*ends)]
-        run.budget.spend(len(again) // 64)
-        found = run.text[run.at : run.at + len(again)]
-        run.at += len(again)
+        again = attempt.text[slice(*ends)]
+        attempt.budget.spend(len(again) // 64)
+        found = attempt.text[attempt.at : attempt.at + len(again)]
+        attempt.at += len(again)
         return folded(found) == folded(again)
 
     return step
 
 
 def _look(steps: list[Step], ahead: bool, wanted: bool) -> Step:
-    def step(run: Run) -> bool:
-        starts = (run.at,) if ahead else range(run.at, -1, -1)
+    def step(attempt: Attempt) -> bool:
+        starts = (attempt.at,) if ahead else range(attempt.at, -1, -1)
         for start in starts:
-            inner = Run(run.text, start, run.slots, run.budget)
-            if inner.matches(steps, None if ahead else run.at):
+            inner = Attempt(attempt.text, start, attempt.slots, attempt.budget)
+            if inner.matches(steps, None if ahead else attempt.at):
                 if wanted:
-                    run.slots = inner.slots
+                    attempt.slots = inner.slots
                 return wanted
         return not wanted
 

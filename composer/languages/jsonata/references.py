@@ -1,4 +1,4 @@
-"""What an expression takes from a context, where AWS gives it none: it refuses such a definition."""
+"""References of an expression to a context. AWS has none there, and refuses such a definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT: Final = "$"  # the name of `$$`
 
 
 def top_level_references(expression: Expression) -> list[str]:
-    """The names, and `$`, `$$`, `*`, `**`, that stand where there is nothing to look them up in.
+    """The names, and `$`, `$$`, `*`, `**`, at places without a context to look them up in.
 
     In the order in which they are read, each once. `$$` is nothing anywhere.
     """

@@ -1,8 +1,8 @@
 r"""JavaScript's regular expressions, matched in steps that are counted.
 
-Python's `re` has other words for some things (named groups, `$`, `\d`) and no bound on time: one
+Python's `re` has another syntax for some things (named groups, `$`, `\d`) and no bound on time: one
 nested repetition in a hostile pattern stalls it. So a pattern becomes a small program that runs on
-a stack of its own, and what it does is spent from the evaluation's budget. Source: ECMA-262,
+a stack of its own, and its steps count against the evaluation's budget. Source: ECMA-262,
 section 22.2, without the flags u, v, s and y, which JSONata does not have. Positions count
 characters, where JavaScript counts UTF-16 units.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .matching import Run, Slots
+from .attempts import Attempt, Slots
 from .patterns import Pattern
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where a pattern was found. A group that took no part is None."""
+    """The place of a match. A group that took no part is None."""
 
     text: str
     start: int
@@ -40,9 +40,11 @@ class Regex:
         """The first match at or after `start`."""
         empty: Slots = (None,) * self.pattern.slots
         for at in range(start, len(text) + 1):
-            run = Run(text, at, empty, budget)
-            if run.matches(self.pattern.steps):
-                ends = [run.slots[slot : slot + 2] for slot in range(0, 2 * self.pattern.groups, 2)]
+            attempt = Attempt(text, at, empty, budget)
+            if attempt.matches(self.pattern.steps):
+                ends = [
+                    attempt.slots[slot : slot + 2] for slot in range(0, 2 * self.pattern.groups, 2)
+                ]
                 groups = tuple(None if None in pair else text[slice(*pair)] for pair in ends)
-                return Match(text[at : run.at], at, run.at, groups)
+                return Match(text[at : attempt.at], at, attempt.at, groups)
         return None

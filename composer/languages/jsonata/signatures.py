@@ -18,7 +18,7 @@ MEMBERS: Final = {
 
 @cache
 def signature(text: str) -> Any:
-    """A parsed signature: the library's, whose own check knows fewer errors."""
+    """Parses a signature by the library, whose own check knows fewer errors."""
     return Signature(text, "")
 
 
@@ -27,7 +27,7 @@ def parameters(parsed: Any) -> list[Any]:
 
 
 def checked(parsed: Any, arguments: list[Any], focus: Any, name: Any, budget: Budget) -> list[Any]:
-    """The arguments as the function takes them: the context for a missing one, lists for singles.
+    """The arguments of a call: the context for a missing one, lists for singles.
 
     Raises:
         QueryError: T0410, T0411, T0412, with the function's `name`.
@@ -55,7 +55,7 @@ def checked(parsed: Any, arguments: list[Any], focus: Any, name: Any, budget: Bu
 
 
 def _bad(params: list[Any], supplied: str) -> int:
-    """Which argument is the first that does not fit."""
+    """The number of the first argument that does not fit."""
     pattern, good = "", 0
     for param in params:
         pattern += param.regex

@@ -10,7 +10,7 @@ MAX_LEVELS = 240  # orjson writes 254, and a value is wrapped
 def json_size(value: Any, limit: int) -> int:
     """The size of a value in bytes, roughly; counting stops above `limit`.
 
-    A part counts as often as it stands in the value, so that a small value which prints as a huge one
+    A part counts as often as it occurs in the value, so that a small value which prints as a huge one
     (a reference that is doubled at every level) is found out. A value of more than MAX_LEVELS levels
     counts as one above every limit.
     """

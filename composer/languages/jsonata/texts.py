@@ -27,7 +27,7 @@ PADDING: Final = " "
 # --- writing values ------------------------------------------------------------------------------
 
 
-def string(machine: Any, value: Any, pretty: Any = None) -> Any:
+def string(evaluator: Any, value: Any, pretty: Any = None) -> Any:
     """A value as a text: JSON, with numbers of at most fifteen digits; a string stays as it is."""
     if value is None or isinstance(value, str):
         return value
@@ -35,7 +35,7 @@ def string(machine: Any, value: Any, pretty: Any = None) -> Any:
         return ""
     if is_number(value) and not math.isfinite(value):
         raise fault("D3001")
-    machine.budget.spend(machine.budget.written(value) // WRITTEN)
+    evaluator.budget.spend(evaluator.budget.written(value) // WRITTEN)
     return write(value, "\n" if pretty is True else "")
 
 
@@ -72,7 +72,7 @@ def _around(signs: str, parts: list[str], line: str) -> str:
 # --- parts of texts ------------------------------------------------------------------------------
 
 
-def substring(_machine: Any, text: str, start: Any, length: Any = None) -> str:
+def substring(_evaluator: Any, text: str, start: Any, length: Any = None) -> str:
     size = len(text)
     start = 0 if start is None or size + start < 0 else start
     if length is None:
@@ -83,52 +83,52 @@ def substring(_machine: Any, text: str, start: Any, length: Any = None) -> str:
     return text[int(start) : int(end)]
 
 
-def substring_before(_machine: Any, text: str, chars: Any) -> str:
+def substring_before(_evaluator: Any, text: str, chars: Any) -> str:
     return text if chars is None else text.partition(chars)[0] if chars else ""
 
 
-def substring_after(_machine: Any, text: str, chars: Any) -> str:
+def substring_after(_evaluator: Any, text: str, chars: Any) -> str:
     head, found, tail = text.partition(chars) if chars else ("", "", text)
     return tail if found or not chars else head
 
 
-def pad(machine: Any, text: str, width: Any, char: Any = None) -> str:
+def pad(evaluator: Any, text: str, width: Any, char: Any = None) -> str:
     if width is None:
         return text
     missing = int(abs(width)) - len(text)
     if missing <= 0:
         return text
-    machine.budget.characters(missing)
+    evaluator.budget.characters(missing)
     char = char or PADDING
     padding: str = (char * (missing // len(char) + 1))[:missing]
     return text + padding if width > 0 else padding + text
 
 
-def trim(_machine: Any, text: str) -> str:
+def trim(_evaluator: Any, text: str) -> str:
     return re.sub("[ \t\n\r]+", " ", text).strip(" ")
 
 
-def join(machine: Any, texts: list[str], separator: str | None = None) -> str:
+def join(evaluator: Any, texts: list[str], separator: str | None = None) -> str:
     separator = separator or ""
-    machine.budget.characters(sum(map(len, texts)) + len(separator) * len(texts))
+    evaluator.budget.characters(sum(map(len, texts)) + len(separator) * len(texts))
     return separator.join(texts)
 
 
 # --- matching ------------------------------------------------------------------------------------
 
 
-def matches(machine: Any, matcher: Any, text: str) -> Iterator[dict[str, Any]]:
-    """What a regular expression, or a function that stands for one, finds in a text.
+def matches(evaluator: Any, matcher: Any, text: str) -> Iterator[dict[str, Any]]:
+    """The matches of a regular expression, or of a function in place of one, in a text.
 
     Raises:
-        QueryError: T1010, when it answers with something else.
+        QueryError: T1010, if the function returns something else.
     """
-    found = machine.call(matcher, [text])
+    found = evaluator.call(matcher, [text])
     while found is not None:
         if not isinstance(found, dict) or not _is_match(found):
             raise fault("T1010", "match")
         yield found
-        found = machine.call(found["next"], [])
+        found = evaluator.call(found["next"], [])
 
 
 def _is_match(found: dict[str, Any]) -> bool:
@@ -144,10 +144,10 @@ def limited(found: Iterator[Any], limit: Any) -> Iterator[Any]:
     return found if limit is None else itertools.islice(found, math.ceil(limit))
 
 
-def contains(machine: Any, text: str, token: Any) -> bool:
+def contains(evaluator: Any, text: str, token: Any) -> bool:
     if isinstance(token, str):
         return token in text
-    return next(matches(machine, _function(token), text), None) is not None
+    return next(matches(evaluator, _function(token), text), None) is not None
 
 
 def _function(value: Any) -> Any:
@@ -156,58 +156,58 @@ def _function(value: Any) -> Any:
     return value
 
 
-def match(machine: Any, text: str, regex: Any, limit: Any = None) -> Any:
+def match(evaluator: Any, text: str, regex: Any, limit: Any = None) -> Any:
     if limit is not None and limit < 0:
         raise fault("D3040")
     result = sequence()
-    for found in limited(matches(machine, regex, text), limit):
+    for found in limited(matches(evaluator, regex, text), limit):
         result.append({"match": found["match"], "index": found["start"], "groups": found["groups"]})
     return result
 
 
-def split(machine: Any, text: str, separator: Any, limit: Any = None) -> list[str]:
+def split(evaluator: Any, text: str, separator: Any, limit: Any = None) -> list[str]:
     if limit is not None and limit < 0:
         raise fault("D3020")
     if isinstance(separator, str):
         parts = text.split(separator) if separator else list(text)
-        machine.budget.members(len(parts))
+        evaluator.budget.members(len(parts))
         return parts if limit is None else parts[: int(limit)]
     parts, start = [], 0
-    for found in limited(matches(machine, _function(separator), text), limit):
+    for found in limited(matches(evaluator, _function(separator), text), limit):
         parts.append(text[start : found["start"]])
         start = found["end"]
     return parts if limit is not None and len(parts) >= limit else [*parts, text[start:]]
 
 
-def replace(machine: Any, text: str, pattern: Any, replacement: Any, limit: Any = None) -> str:
+def replace(evaluator: Any, text: str, pattern: Any, replacement: Any, limit: Any = None) -> str:
     if pattern == "":
         raise fault("D3010")
     if limit is not None and limit < 0:
         raise fault("D3011")
     if isinstance(pattern, str):
-        return _replace_text(machine, text, pattern, replacement, limit)
+        return _replace_text(evaluator, text, pattern, replacement, limit)
     parts, start, size = [], 0, len(text)
-    for found in limited(matches(machine, _function(pattern), text), limit):
-        put = _put(machine, replacement, found)
+    for found in limited(matches(evaluator, _function(pattern), text), limit):
+        put = _put(evaluator, replacement, found)
         size += len(put)
-        machine.budget.held(size)
-        machine.budget.spend(len(put) // COPIED)
+        evaluator.budget.held(size)
+        evaluator.budget.spend(len(put) // COPIED)
         parts += [text[start : found["start"]], put]
         start = found["start"] + len(found["match"])
     return "".join([*parts, text[start:]])
 
 
-def _replace_text(machine: Any, text: str, pattern: str, replacement: Any, limit: Any) -> str:
+def _replace_text(evaluator: Any, text: str, pattern: str, replacement: Any, limit: Any) -> str:
     if not isinstance(replacement, str):
         raise fault("D3012")
     count = text.count(pattern) if limit is None else min(text.count(pattern), math.ceil(limit))
-    machine.budget.characters(len(text) + count * len(replacement))
+    evaluator.budget.characters(len(text) + count * len(replacement))
     return text.replace(pattern, replacement, count)
 
 
-def _put(machine: Any, replacement: Any, found: dict[str, Any]) -> str:
+def _put(evaluator: Any, replacement: Any, found: dict[str, Any]) -> str:
     if not isinstance(replacement, str):
-        put = machine.call(_function(replacement), [found])
+        put = evaluator.call(_function(replacement), [found])
         if not isinstance(put, str):
             raise fault("D3012")
         return put
@@ -226,7 +226,7 @@ def _put(machine: Any, replacement: Any, found: dict[str, Any]) -> str:
 
 
 def _group(groups: list[str], part: str, digits: int) -> str:
-    """What `$` and `part` stand for: the group of the longest number that there is."""
+    """The replacement for `$` and `part`: the group of the longest number that exists."""
     figures = re.match(r"\d*", part[:digits])[0]  # type: ignore[index]  # it always matches
     if len(figures) > 1 and int(figures) > len(groups):
         figures = figures[:-1]
@@ -240,22 +240,22 @@ def _group(groups: list[str], part: str, digits: int) -> str:
 # --- codes ---------------------------------------------------------------------------------------
 
 
-def base64encode(_machine: Any, text: str) -> str:
-    """As 2.0.6 does on a server: a character is a byte, the low one."""
+def base64encode(_evaluator: Any, text: str) -> str:
+    """Encodes like 2.0.6 on a server: a character is its low byte."""
     return base64.b64encode(text.encode("utf-16-le", "surrogatepass")[::2]).decode()
 
 
-def base64decode(_machine: Any, text: str) -> str:
+def base64decode(_evaluator: Any, text: str) -> str:
     kept = re.sub(r"[^A-Za-z0-9+/]", "", text.partition("=")[0].translate({45: 43, 95: 47}))
     kept = kept[: len(kept) - (len(kept) % 4 == 1)]
     return binascii.a2b_base64(kept + "=" * (-len(kept) % 4)).decode("latin-1")
 
 
-def encode_component(_machine: Any, text: str) -> str:
+def encode_component(_evaluator: Any, text: str) -> str:
     return _encoded("encodeUrlComponent", text, PLAIN)
 
 
-def encode_url(_machine: Any, text: str) -> str:
+def encode_url(_evaluator: Any, text: str) -> str:
     return _encoded("encodeUrl", text, PLAIN + RESERVED)
 
 
@@ -266,16 +266,16 @@ def _encoded(name: str, text: str, safe: str) -> str:
         raise fault("D3140", name, text) from None
 
 
-def decode_component(_machine: Any, text: str) -> str:
+def decode_component(_evaluator: Any, text: str) -> str:
     return _decoded("decodeUrlComponent", text, "")
 
 
-def decode_url(_machine: Any, text: str) -> str:
+def decode_url(_evaluator: Any, text: str) -> str:
     return _decoded("decodeUrl", text, RESERVED)
 
 
 def _decoded(name: str, text: str, kept: str) -> str:
-    """Percent signs and what follows as UTF-8; `kept` stays as it is written."""
+    """Decodes percent signs and their digits as UTF-8; `kept` stays as it is."""
     if re.search(r"%(?![0-9a-fA-F]{2})", text):
         raise fault("D3140", name, text)
     guarded = re.sub(
@@ -289,25 +289,25 @@ def _decoded(name: str, text: str, kept: str) -> str:
         raise fault("D3140", name, text) from None
 
 
-def failed(_machine: Any, message: Any = None) -> Any:
+def failed(_evaluator: Any, message: Any = None) -> Any:
     raise fault("D3137", "$error() function evaluated" if message is None else message)
 
 
-def asserted(_machine: Any, condition: Any, message: Any = None) -> None:
+def asserted(_evaluator: Any, condition: Any, message: Any = None) -> None:
     if not condition:
         raise fault("D3141", "$assert() statement failed" if message is None else message)
 
 
 Row = tuple[str, Callable[..., Any]]
 
-# Functions that are undefined where their first argument is; the others say so themselves.
+# Functions that are undefined if their first argument is; the others check it themselves.
 STRICT: Final[dict[str, Row]] = {
     "substring": ("<s-nn?:s>", substring),
     "substringBefore": ("<s-s:s>", substring_before),
     "substringAfter": ("<s-s:s>", substring_after),
-    "lowercase": ("<s-:s>", lambda _machine, text: text.lower()),
-    "uppercase": ("<s-:s>", lambda _machine, text: text.upper()),
-    "length": ("<s-:n>", lambda _machine, text: len(text)),
+    "lowercase": ("<s-:s>", lambda _evaluator, text: text.lower()),
+    "uppercase": ("<s-:s>", lambda _evaluator, text: text.upper()),
+    "length": ("<s-:n>", lambda _evaluator, text: len(text)),
     "trim": ("<s-:s>", trim),
     "pad": ("<s-ns?:s>", pad),
     "match": ("<s-f<s:o>n?:a<o>>", match),

@@ -1,4 +1,4 @@
-"""JSONata's values: null told from undefined, sequences from lists, functions from data.
+"""JSONata's values: null and undefined, sequences and lists, functions and data.
 
 None is undefined and NULL is null. Lists and objects that come from outside are shared and never
 changed; a JList is one that the evaluation has made.
@@ -25,12 +25,12 @@ SYMBOLS: Final = ((str, "s"), (bool, "b"), (int, "n"), (float, "n"), (list, "a")
 
 @final
 class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library has no types
-    """A function of ours. `run` gets the machine and the arguments, checked by `signature`.
+    """A built-in function. `run` gets the evaluator and the arguments, checked by `signature`.
 
     A call takes `base` steps, and one more for every `many` characters and members of its arguments.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  what the machine asks of it
+    def __init__(  # noqa: PLR0913, PLR0917  what the evaluator asks of it
         self,
         name: str | None,
         arity: int,
@@ -54,7 +54,7 @@ class Native(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library ha
 
 @final
 class Lambda(Jsonata.JFunctionCallable):  # type: ignore[misc]  # the library has no types
-    """A function of the expression's: its code and where it was written."""
+    """A function in an expression: its code and its frame."""
 
     def __init__(self, code: Any, focus: Any, environment: Any) -> None:
         self.arguments = code.arguments
@@ -91,15 +91,15 @@ def kind(value: Any) -> str:
 
 
 def listed(value: Any) -> Any:
-    """A value as a list of one, if it is none."""
+    """The value as a list: of one member, unless it is a list."""
     return value if isinstance(value, list) else [value]
 
 
 def numeric(value: Any) -> bool:
-    """Whether it is a number that JSON has.
+    """True for a number of JSON.
 
     Raises:
-        QueryError: D1001, when it is infinite.
+        QueryError: D1001, if it is infinite.
     """
     if not is_number(value) or math.isnan(value):
         return False
@@ -109,7 +109,7 @@ def numeric(value: Any) -> bool:
 
 
 def truth(value: Any, budget: Budget) -> bool:
-    """What a condition makes of a value (docs.jsonata.org, `$boolean`)."""
+    """The boolean of a value in a condition (docs.jsonata.org, `$boolean`)."""
     budget.spend(0)
     if isinstance(value, list):
         budget.spend(1 + len(value) // FEW)
@@ -122,7 +122,7 @@ def truth(value: Any, budget: Budget) -> bool:
 
 
 def equal(left: Any, right: Any, budget: Budget) -> bool:
-    """Whether two values are the same at any depth; 1 is 1.0 but not true."""
+    """True if two values are the same at any depth; 1 is 1.0 but not true."""
     if isinstance(left, list) and isinstance(right, list):
         budget.spend(1 + len(left) // FEW)
         pairs = zip(left, right, strict=False)
@@ -172,7 +172,7 @@ def append(left: Any, right: Any, budget: Budget) -> Any:
 
 
 def flattened(value: Any, budget: Budget) -> Iterator[Any]:
-    """What stands in a list at any depth."""
+    """The members of a list at any depth."""
     budget.spend(1 + len(value) // FEW)
     for item in value:
         if isinstance(item, list):
@@ -182,7 +182,7 @@ def flattened(value: Any, budget: Budget) -> Iterator[Any]:
 
 
 def with_nulls(value: Any) -> Any:
-    """A JSON value for an expression: NULL for None. Copies only what holds one."""
+    """A JSON value for an expression: NULL for None. Copies only values that hold one."""
     if value is None:
         return NULL
     if isinstance(value, dict):
@@ -199,12 +199,12 @@ def _differ(one: Any, two: Any) -> bool:
 
 
 def without_nulls(value: Any) -> Any:
-    """An expression's value as JSON: whole numbers are integers, what is infinite is a text.
+    """An expression's value as JSON: whole numbers are integers, infinite ones are texts.
 
-    AWS writes Infinity so (measured by peers); undefined inside a list is null, as in JavaScript.
+    AWS writes Infinity like this (measured by peers); undefined inside a list is null, as in JavaScript.
 
     Raises:
-        QueryError: when a function stands in it.
+        QueryError: the value contains a function.
     """
     if isinstance(value, dict):
         made = {_text(key): without_nulls(member) for key, member in value.items()}
@@ -215,14 +215,14 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, float):
         return _json_number(value)
     if is_function(value):
-        raise QueryError(None, "A function is no JSON value")
+        raise QueryError(None, "A function is not a JSON value")
     if isinstance(value, str):
         return _text(value)
     return None if value is NULL else value
 
 
 def _text(text: str) -> str:
-    """Text of whole characters: JSONata can spell their halves, which JSON cannot carry."""
+    """Text of whole characters: JSONata can spell half characters, which JSON cannot have."""
     if text.isascii() or not _HALVES.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

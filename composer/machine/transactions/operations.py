@@ -1,14 +1,15 @@
-"""What the instructions of transactions do: see `operations`, and `coordinator` for the decisions."""
+"""The operations of the instructions for transactions. `coordinator` makes the decisions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, failure
+from ...values import EXPRESSION_ERROR, LIMIT_EXCEEDED, Failure, boxed, failure
 from .. import history, instructions
-from ..fiber import Insisting, Stamped
+from ..frames import TransactionStart, Uncounted
 from ..sagas.operations import doubt
-from .coordinator import MAX_PARTICIPANTS, Coordinating, Member
+from .coordinator import MAX_PARTICIPANTS, Coordinating
+from .participants import Call, Participant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
     from ..fiber import Fiber
 
 
+Message: TypeAlias = dict[str, Any]
+"""The message of a call, with `key`, `operation` and `params`: the compiler has checked its template."""
+
+
 def decided(fibers: Iterable[Fiber]) -> bool:
-    """Whether a transaction of theirs may have committed, and not everybody knows yet."""
+    """True if a transaction of these fibers may have committed, and not every participant knows yet."""
     return any(frame.phase in ("deciding", "committing") for frame in _coordinating(fibers))
 
 
 def decision(fibers: Iterable[Fiber], transaction: str) -> Literal["commit", "abort", "undecided"]:
-    """What these fibers have decided of a transaction of theirs; of one that is not there it is to abort."""
+    """The decision of these fibers on a transaction; abort if they have no such transaction."""
     found = (frame for frame in _coordinating(fibers) if frame.transaction == transaction)
     return next((frame.decision for frame in found), "abort")
 
@@ -34,27 +39,32 @@ def _coordinating(fibers: Iterable[Fiber]) -> list[Coordinating]:
     return [frame for frame in frames if type(frame) is Coordinating]
 
 
-def message_of(cursor: Cursor, i: instructions.Operate) -> dict[str, JSON] | Failure:
-    """What an entity is asked for, as part of the transaction if one is under way."""
-    message = i.message.fill(cursor.scope())
+def message_of(cursor: Cursor, i: instructions.Operate) -> Message | Failure:
+    """The message to an entity, as part of the transaction if one is under way."""
+    message = _filled(cursor, i)
     if type(message) is Failure:
         return message
-    frame = cursor.innermost(Coordinating)
-    made: dict[str, JSON] = message if frame is None else frame.working(i.action, message)
-    return made
+    frame: Coordinating | None = cursor.innermost(Coordinating)
+    return message if frame is None else frame.working(i.action, message)
+
+
+def _filled(cursor: Cursor, i: instructions.Operate) -> Message | Failure:
+    filled: Any = i.message.fill(cursor.scope())
+    message: Message | Failure = filled
+    return message
 
 
 def asks_entity(cursor: Cursor) -> bool:
-    """Whether it waits for an entity: what that has not answered it has not done."""
+    """True if the fiber waits for an entity. An entity has not done what it has not answered."""
     return isinstance(cursor.instructions[cursor.pc - 1], instructions.Operate)
 
 
 def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
-    """Counts the operation in before it is asked for: whatever happens, its entity is told the end."""
-    frame = cursor.innermost(Coordinating)
+    """Adds the operation to its transaction before the message is sent: the entity must learn the decision."""
+    frame: Coordinating | None = cursor.innermost(Coordinating)
     if frame is None:
         return None
-    message = i.message.fill(cursor.scope())
+    message = _filled(cursor, i)
     if type(message) is Failure:
         return message
     if type(message["key"]) is not str:
@@ -72,49 +82,51 @@ def _too_many() -> Failure:
 
 
 def _stamp(cursor: Cursor, _: instructions.Stamp) -> Reaction:
-    cursor.push(Stamped(cursor.now_ms))
+    cursor.push(TransactionStart(cursor.now_ms))
     return None
 
 
 def _insist(cursor: Cursor, _: instructions.Insist) -> Reaction:
-    cursor.push(Insisting())
+    cursor.push(Uncounted())
     return None
 
 
 def _open(cursor: Cursor, i: instructions.Open) -> Reaction:
-    members: tuple[Member, ...] = ()
+    participants: tuple[Participant, ...] = ()
     if i.calls is not None:
-        calls = i.calls.fill(cursor.scope())
+        calls: Any = i.calls.fill(cursor.scope())
         if type(calls) is Failure:
             return calls
-        made = _members(calls)
+        made = _participants(calls)
         if type(made) is Failure:
             return made
-        members = made
-    stamped = next(frame for frame in reversed(cursor.frames) if type(frame) is Stamped)
+        participants = made
+    start = next(frame for frame in reversed(cursor.frames) if type(frame) is TransactionStart)
     frame = Coordinating(
         to=i.to,
         transaction=f"tx-{cursor.activation_of(cursor.turn)}",
-        started_ms=stamped.at_ms,
+        started_ms=start.at_ms,
         deadline_ms=cursor.now_ms + i.timeout_ms,
         order=i.order,
         coordinator=f"{cursor.execution}/{cursor.id}",
         phase="working" if i.calls is None else "locking",
-        members=members,
+        participants=participants,
     )
     cursor.push(frame)
     cursor.note(history.TRANSACTION_STARTED, {"transaction": frame.transaction})
     return None
 
 
-def _members(calls: list[JSON]) -> tuple[Member, ...] | Failure:
+def _participants(calls: list[Message]) -> tuple[Participant, ...] | Failure:
     """Participants in the order in which they are locked: entities by name and key, then others."""
-    entities: dict[tuple[str, str], list[JSON]] = {}
-    others: list[Member] = []
+    entities: dict[tuple[str, str], list[Message]] = {}
+    others: list[Participant] = []
     for call in calls:
         if "actions" in call:
-            alone = [{"index": call["index"]}]
-            others.append(Member(tuple(call["actions"]), None, call["params"], alone, read=False))
+            alone = (Call(call["index"], {}),)
+            others.append(
+                Participant(tuple(call["actions"]), None, call["params"], alone, read=False)
+            )
         elif type(call["key"]) is not str:
             return failure(EXPRESSION_ERROR, f"call: 'key' must be a string, not {call['key']!r}")
         else:
@@ -124,12 +136,15 @@ def _members(calls: list[JSON]) -> tuple[Member, ...] | Failure:
     return (*(_entity(*place, entities[place]) for place in sorted(entities)), *others)
 
 
-def _entity(action: str, key: str, calls: list[JSON]) -> Member:
-    asked = [
-        {name: value for name, value in call.items() if name not in ("action", "key")}
+def _entity(action: str, key: str, calls: list[Message]) -> Participant:
+    requests = (
+        {name: call[name] for name in call if name not in ("index", "action", "key")}
         for call in calls
-    ]
-    return Member((action,), key, calls=asked, read=all(call.get("read") for call in calls))
+    )
+    asked = tuple(
+        Call(call["index"], request) for call, request in zip(calls, requests, strict=True)
+    )
+    return Participant((action,), key, calls=asked, read=all(call.get("read") for call in calls))
 
 
 def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
@@ -157,13 +172,16 @@ def _coordinate(cursor: Cursor, i: instructions.Coordinate) -> Reaction:
         elif tells:
             cursor.pc = i.tell
     else:
-        cursor.value = {"value": messages}
+        cursor.value = {"value": [*messages]}
         cursor.pc = i.tell_many if tells else i.many
     return None
 
 
 def _decided(cursor: Cursor, frame: Coordinating) -> None:
-    about = {"transaction": frame.transaction, "participants": len(frame.members)}
+    about: dict[str, JSON] = {
+        "transaction": frame.transaction,
+        "participants": len(frame.participants),
+    }
     cursor.note(history.TRANSACTION_COMMITTED, about)
 
 
@@ -171,19 +189,19 @@ def _ended(cursor: Cursor, frame: Coordinating, i: instructions.Coordinate) -> R
     cursor.pop()
     outcome = frame.outcome()
     if isinstance(outcome, Failure):
-        about = {"transaction": frame.transaction, "code": outcome.code}
+        about: dict[str, JSON] = {"transaction": frame.transaction, "code": outcome.code}
         cursor.note(history.TRANSACTION_ABORTED, about, outcome.error)
-        return frame.cause or outcome
+        return frame.unwind_reason or outcome
     cursor.value, cursor.pc = outcome.value, i.end
     if frame.lasting is not None:
-        doubt(cursor)  # what goes on now must not take the step that it was for undone
+        doubt(cursor)  # the step was done, so the cancellation that goes on now must undo it
     return frame.lasting
 
 
 def _absorb(cursor: Cursor, i: instructions.Absorb) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
-    made = frame.absorbed(cursor.value)
+    made = frame.absorbed(boxed(cursor.value))
     cursor.replace(frame, made)
     if made.phase == "committing" and frame.phase != "committing":
         _decided(cursor, made)

@@ -1,19 +1,19 @@
-"""What runs in a cloud: the conductor between a table and an outbox, and what stands around actions.
+"""The code that runs in a cloud: the conductor between a table and an outbox, and the wrapper of actions.
 
-It is copied into every bundle beside `composer`, and imports nothing else but the standard library; each
-cloud's module (`aws`, `azure`) also imports that cloud's own. To host compositions somewhere:
+It is copied into every bundle beside `composer`, and imports nothing but the standard library; the module of
+a cloud (`aws`, `azure`) also imports that cloud's own library. To host compositions somewhere:
 
 - implement `Table` and `Outbox` by their laws;
-- hand what comes in to `Conductor.receive`, several messages at once if they come so, and again, later, when
-  it raises;
+- pass messages to `Conductor.receive`, several at once if they come so, and again, later, if it raises;
 - call `Conductor.sweep` about every minute;
 - answer HTTP with `serve`;
-- run an action's message through `Wrapped` and post the answer to where `Conductor.receive` is called; what
-  the host says of one that died is `crashed`;
-- let no process that conducts live longer than `states.PATIENCE_MS`, and no message come again before it ends.
+- run an action's message with `Wrapped` and post the answer to the queue of `Conductor.receive`; `crashed`
+  makes the answer of an action that died;
+- let no conductor process live longer than `execution_state.PATIENCE_MS`, and no message come again before it ends.
 """
 
-from .conducting import Conductor, LaterError
+from .conductor import Conductor, LaterError
+from .endpoints import Answer, Request, serve
 from .ports import (
     MAX_ROWS,
     Change,
@@ -26,8 +26,7 @@ from .ports import (
     Settings,
     Table,
 )
-from .serving import Answer, Request, serve
-from .wrapping import Wrapped, crashed
+from .wrapper import Wrapped, crashed
 
 __all__ = [
     "MAX_ROWS",

@@ -18,10 +18,10 @@ import boto3
 from botocore.config import Config
 
 from .aws_table import DynamoTable
-from .conducting import Conductor, LaterError
+from .conductor import Conductor, LaterError
+from .endpoints import Answer, Request, serve
 from .ports import Deployed, Invocation, Note
-from .serving import Answer, Request, serve
-from .wrapping import crashed
+from .wrapper import crashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,9 +88,9 @@ class AwsOutbox:
         """The message that the queue brings; None when it stood in the table, and is too old to be there."""
         if LARGE not in message:
             return message
-        text = self._table.message(message[LARGE])
+        text = self._table.message(str(message[LARGE]))
         if text is None:
-            log.error("the message %s is not in the table any more", message[LARGE])
+            log.error("message %s is no longer in the table and is dropped", message[LARGE])
             return None
         kept: dict[str, JSON] = json.loads(text)
         return kept
@@ -178,7 +178,7 @@ class Host:
         try:
             self._deal(*(message for _, message in messages))
         except Exception:
-            log.exception("messages were not dealt with at once")
+            log.exception("a batch of messages failed: they are handled one by one")
         else:
             return {"batchItemFailures": []}
         again = []
@@ -186,7 +186,7 @@ class Host:
             try:
                 self._deal(message)
             except Exception:
-                log.exception("the message %s was not dealt with", id)
+                log.exception("message %s failed: the queue delivers it again", id)
                 again.append(id)
         return {"batchItemFailures": [{"itemIdentifier": id} for id in again]}
 
@@ -207,10 +207,10 @@ class Host:
             answer = serve(self._conductor, self._deployed, self._clock, request)
         except LaterError as later:
             retry = {"Retry-After": str(later.delay_s)}
-            answer = Answer(status=503, body={"error": f"ask again: {later}"}, headers=retry)
+            answer = Answer(status=503, body={"error": f"try again later: {later}"}, headers=retry)
         except Exception:
-            log.exception("%s %s was not dealt with", request.method, request.path)
-            text = "the log says why; if it is asked again with its Idempotency-Key, nothing is done twice"
+            log.exception("%s %s failed", request.method, request.path)
+            text = "the request failed, and the log has the reason; a repeated request with the same Idempotency-Key does nothing twice"
             answer = Answer(status=500, body={"error": text})
         return {
             "statusCode": answer.status,
@@ -227,5 +227,5 @@ def message_of(body: dict[str, Any]) -> dict[str, JSON]:
     text = str(told.get("errorMessage") or context["condition"])
     ran = context.get("approximateInvokeCount") != 0
     if not ran:
-        text = f"Lambda had no room to run it for as long as its event may wait ({context['condition']})"
+        text = f"Lambda had no capacity to run the action before its event expired ({context['condition']})"
     return crashed(body["requestPayload"], timed_out="Task timed out" in text, error=text, ran=ran)

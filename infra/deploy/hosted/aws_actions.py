@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from .wrapping import Wrapped, is_late
+from .wrapper import Wrapped, is_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ One item is an execution (row `head`, with its first fiber), every further fiber
     text                    of a row `u:7:0`: the first piece of what version 7 may not have sent yet;
                             of an item whose id begins with `message:`: a message that no queue takes
 
-An item has at most 400 KB. So what is to be sent stands in the head only while it is small.
+An item has at most 400 KB: messages to send are in the head only while they are small.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ MESSAGE_S = (
     20 * 24 * 3600
 )  # longer than a queue keeps a message, and than the one for what was set aside
 REMOVED_AT_ONCE = 25
-INLINE_BYTES = (
-    2_000  # of what is to be sent, in the head: with a fiber and some versions of it there is room
-)
+INLINE_BYTES = 2_000  # of messages to send in the head, beside a fiber and some more versions
 PIECE_BYTES = 380_000
 UNSENT, MESSAGE = "u:", "message:"
 _REFUSED = ("ConditionalCheckFailed", "TransactionConflict")
@@ -120,7 +118,7 @@ class DynamoTable:
             if _is_refused(error):
                 return False
             if _is_too_large(error):
-                text = "DynamoDB cannot write it at once: an item has at most 400 KB, a transaction 4 MB"
+                text = "the change is too large for DynamoDB: an item has at most 400 KB, a transaction 4 MB"
                 raise TooLargeError(text) from error
             raise
         if pieces:
@@ -140,7 +138,7 @@ class DynamoTable:
         self._remove(id, [_unsent(version, at) for at in range(count)])
 
     def keep_message(self, text: str, now_ms: int) -> str:
-        """Keeps the text of a message for as long as a queue may. Its id."""
+        """Stores the text of a message for as long as a queue keeps one. Returns its id."""
         id = f"{MESSAGE}{secrets.token_hex(16)}"
         expires = {"N": str(now_ms // 1000 + MESSAGE_S)}
         item = {**_key(id, HEAD), "text": {"S": text}, "expires": expires}
@@ -148,7 +146,7 @@ class DynamoTable:
         return id
 
     def message(self, id: str) -> str | None:
-        """The text of a message; None when it is not there."""
+        """Returns the text of a message; None if it is not there."""
         items = self._items(
             KeyConditionExpression="id = :id",
             ExpressionAttributeValues={":id": {"S": id}},
@@ -171,7 +169,7 @@ class DynamoTable:
         return (item for page in pages for item in page["Items"])
 
     def _remove(self, id: str, rows: list[str]) -> None:
-        """Best effort: whoever loads it passes over what should be gone."""
+        """Removes rows, best effort: `load` ignores rows that should be gone."""
         for at in range(0, len(rows), REMOVED_AT_ONCE):
             some = rows[at : at + REMOVED_AT_ONCE]
             requests = [{"DeleteRequest": {"Key": _key(id, row)}} for row in some]
@@ -191,8 +189,8 @@ def _unsent(version: int, piece: int) -> str:
     return f"{UNSENT}{version}:{piece}"
 
 
-def _head(change: Change, left: dict[str, JSON] | None) -> dict[str, Any]:
-    """The update of an execution's head: everything but the other fibers. `left` is what it is to send."""
+def _head(change: Change, left: dict[str, str] | None) -> dict[str, Any]:
+    """The update of an execution's head: all but the other fibers. `left` are the messages to send."""
     values: dict[str, Any] = {"version": {"N": str(change.version)}}
     names: dict[str, str] = {}
     gone = []
@@ -237,7 +235,7 @@ def _head(change: Change, left: dict[str, JSON] | None) -> dict[str, Any]:
 
 
 def _is_refused(error: ClientError) -> bool:
-    """Whether another has written this version, or is about to."""
+    """True if another conductor has written this version, or is about to."""
     code = error.response["Error"]["Code"]
     if code == "TransactionCanceledException":
         reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", ())]
@@ -246,7 +244,7 @@ def _is_refused(error: ClientError) -> bool:
 
 
 def _is_too_large(error: ClientError) -> bool:
-    """Whether a write is more than the table takes. AWS says so in words only."""
+    """True if a write is too large for the table. AWS says so in words only."""
     said = [error.response["Error"], *error.response.get("CancellationReasons", ())]
     return any(
         one.get("Code") in _INVALID and "size" in str(one.get("Message")).lower() for one in said

@@ -1,6 +1,6 @@
 """The functions of an Azure function app: HTTP, the conductor, the actions, and the sweep.
 
-None of them waits for another: what one has to say to another is a message, and it ends.
+No function waits for another: it sends a message and ends.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func  # at run time: the worker reads the annotations
 
+from .action_message import ActionMessage
 from .azure_account import Account, queue_name
 from .azure_outbox import ACTIONS, COMPLETIONS, AzureOutbox
 from .azure_table import AzureTable
-from .conducting import Conductor, LaterError
+from .conductor import Conductor, LaterError
+from .endpoints import Request, serve
 from .ports import Deployed, Note
-from .serving import Request, serve
-from .wrapping import Wrapped, crashed, is_late
+from .wrapper import Wrapped, crashed, is_late
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def storage_named(prefix: str) -> str:
     """A prefix for the names of tables and queues.
 
     Raises:
-        ValueError: when Azure takes no such names.
+        ValueError: Azure does not allow such names.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]{2,23}", prefix):
         raise ValueError(
@@ -57,11 +58,11 @@ def storage_named(prefix: str) -> str:
 
 
 class Hosted:
-    """A bundle on Azure: what its functions do.
+    """A bundle on Azure: the work of its functions.
 
     Args:
-        folder: of the bundle: `deployed.json`, and the files of its actions.
-        connection: of the storage account.
+        folder: the bundle: `deployed.json`, and the files of its actions.
+        connection: the connection string of the storage account.
         clock: the time.
     """
 
@@ -79,7 +80,7 @@ class Hosted:
         }
 
     def answer(self, request: func.HttpRequest) -> func.HttpResponse:
-        """Begins an execution, or tells how one stands."""
+        """Handles an HTTP request."""
         asked = Request(
             method=request.method,
             path=request.route_params.get("path", ""),
@@ -93,7 +94,7 @@ class Hosted:
         return _json(answer.status, answer.body, answer.headers)
 
     def conduct(self, body: bytes) -> None:
-        """Has the conductor receive a message."""
+        """Passes a message to the conductor."""
         message = self._outbox.opened(body)
         if message is None:
             return
@@ -104,17 +105,17 @@ class Hosted:
         self._outbox.forget(body)
 
     def act(self, body: bytes, delivery: int) -> None:
-        """Runs an action, and sends its answer. A delivery is the next when none has come to an end."""
+        """Runs an action, and sends its answer. The host counts deliveries that did not end."""
         message = self._outbox.opened(body)
         if message is None:
             return
         if delivery == 1 and is_late(message, self._clock.now_ms()):
             self._outbox.forget(body)
             return
-        name = message["action"]
+        name = ActionMessage.from_json(message).action
         most = 1 if self._deployed.actions[name].at_most_once else DELIVERIES
         if delivery > most:
-            text = f"{name} has begun {most} times without coming to an end"
+            text = f"{name} was started {most} times and never ended"
             answer = crashed(message, timed_out=False, error=text)
         else:
             answer = self._actions[name].run(message)
@@ -122,7 +123,7 @@ class Hosted:
         self._outbox.forget(body)
 
     def sweep(self) -> None:
-        """Does what is due, and removes what is old."""
+        """Does the work that is due, and removes old rows."""
         self._conductor.sweep()
         now_ms = self._clock.now_ms()
         self._table.expire(now_ms)
@@ -130,7 +131,7 @@ class Hosted:
 
 
 def function_app(hosted: Hosted) -> func.FunctionApp:
-    """The functions, with what triggers each."""
+    """The functions with their triggers."""
 
     def http(req: func.HttpRequest) -> func.HttpResponse:
         return hosted.answer(req)

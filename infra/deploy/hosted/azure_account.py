@@ -61,7 +61,7 @@ class Account:
 
 
 def queue_name(prefix: str, name: str) -> str:
-    """What a queue is called in its account."""
+    """The name of a queue in its account."""
     return f"{prefix}-{name}"
 
 
@@ -69,7 +69,7 @@ def queue_name(prefix: str, name: str) -> str:
 
 
 def keyed(partition: str, key: str) -> Row:
-    """A row with nothing but its key."""
+    """A row with only its key."""
     return {"PartitionKey": partition, "RowKey": key}
 
 
@@ -79,20 +79,20 @@ def minute_of(ms: int) -> str:
 
 
 def pieces_of(value: JSON, name: str = "text") -> dict[str, str]:
-    """A value as the text of so many properties as it takes."""
+    """A value as text, in as many properties as it needs."""
     text = json.dumps(value)
     starts = range(0, len(text), PIECE_CHARS)
     return {f"{name}{at}": text[start : start + PIECE_CHARS] for at, start in enumerate(starts)}
 
 
-def value_of(row: Row, name: str = "text") -> JSON:
-    """What `pieces_of` wrote; None when there is nothing."""
+def value_of(row: Row, name: str = "text") -> Any:
+    """The value that `pieces_of` wrote; None if there is none. Its type is what this package wrote there."""
     text = _text_of(row, name)
     return json.loads(text) if text else None
 
 
-def value_in(rows: Iterable[Row]) -> JSON:
-    """What `pieces_of` wrote, when it stands in several rows."""
+def value_in(rows: Iterable[Row]) -> Any:
+    """The value that `pieces_of` wrote, from several rows."""
     return json.loads("".join(_text_of(row, "text") for row in rows))
 
 

@@ -59,14 +59,14 @@ class AzureOutbox:
 
     def opened(self, body: bytes) -> dict[str, JSON] | None:
         """The message that a queue brings; None when it has been dealt with, and `forgotten`."""
-        message: dict[str, JSON] = json.loads(body)
+        message: dict[str, Any] = json.loads(body)
         if LARGE not in message:
             return message
         try:
-            message = value_of(self._large.get_entity(*message[LARGE]))
+            kept: dict[str, JSON] = value_of(self._large.get_entity(*message[LARGE]))
         except ResourceNotFoundError:
             return None
-        return message
+        return kept
 
     def forget(self, body: bytes) -> None:
         """Removes what stands in the table of a message that has been dealt with."""

@@ -9,8 +9,8 @@ A partition an execution, which one batch changes as a whole:
     u:000000000007  what version 7 may not have sent yet; as much as is too large for one row of it goes on
                     in u:000000000007:1 and so on, and the first row says how many there are
 
-The version comes first in its partition: who reads it page by page reads no version that is newer than
-its fibers, and whoever writes that version's successor then finds that it is.
+The version comes first in its partition: a reader that goes page by page reads no version that is newer than
+its fibers, so the write of the next version is refused if they do not belong together.
 
 Table storage has no second index. So a second table, `due`, has the minute as its partition: written
 before the batch, and removed once the execution itself says otherwise.
@@ -98,7 +98,7 @@ class AzureTable:
             if error.error_code in ("EntityAlreadyExists", "ResourceNotFound"):
                 return False
             if isinstance(error, RequestTooLargeError) or error.error_code in _TOO_LARGE:
-                text = "Table storage cannot write it at once: a row has at most 1 MB, a batch 4 MB"
+                text = "the change is too large for Table storage: a row has at most 1 MB, a batch 4 MB"
                 raise TooLargeError(text) from error
             raise
         if change.unsent:
@@ -193,7 +193,7 @@ def _version(version: int) -> str:
 
 
 def _unsent_rows(change: Change) -> list[Row]:
-    """What is to be sent, in so many rows as it takes."""
+    """The rows of the messages to send."""
     if not change.unsent:
         return []
     pieces = [*pieces_of({"at": change.at_ms, "sends": change.unsent}).values()]

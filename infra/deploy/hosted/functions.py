@@ -1,4 +1,4 @@
-"""The inline functions of one program, run in the conductor's own process. They see copies: values are shared."""
+"""Runs the inline functions of one program in the conductor's own process, with copies of the values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from ....composer import Failed, Failure, copied
-from .messages import event_of
-from .running import define, run_inline
+from .messages import event_of, variables_of
+from .user_code import defined, run_inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,21 +19,20 @@ EXITED = "The action did not produce a valid response and exited unexpectedly."
 
 
 class Functions:
-    """Taken in at once, for a host that starts a process before it is asked for anything."""
+    """Loads all functions at once, for a host that starts a process before the first request."""
 
     def __init__(self, program: Program) -> None:
         host = sys.modules.get(HOST)
         self._functions: dict[str, Callable[..., JSON]] = {
-            hash: define(f"function-{hash[:8]}", code["code"], code["main"])
-            for hash, code in program.functions.items()
+            hash: defined(hash, code) for hash, code in program.functions.items()
         }
         if host is not None:  # it is being imported, and is looked for when that is done
             sys.modules[HOST] = host
 
     def run(self, command: Invoke) -> Completed | Failed:
-        """Runs the function that a command names; what its fiber is to be told."""
+        """Runs the function that a command names. Returns the event for its fiber."""
         assert command.function is not None  # noqa: S101  it is one that names a function
-        function, variables = self._functions[command.function], copied(command.variables or {})
+        function, variables = self._functions[command.function], variables_of(command)
         try:
             outcome = run_inline(function, copied(command.params), variables)
         except SystemExit:

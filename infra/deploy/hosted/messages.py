@@ -1,4 +1,4 @@
-"""The messages between the conductor, the wrappers of actions, and the conductor again. All JSON."""
+"""Makes the messages to actions, executions and timers, and the events of their answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from ....composer import (
     Failed,
     Failure,
     Fiber,
+    copied,
     failure,
     flaw,
     outcome_to_json,
 )
+from .action_message import ActionMessage
+from .execution_state import MARGIN_MS, ROOT, plain
 from .ports import Invocation, Note, Record
-from .running import BAD_RESPONSE, PAYLOAD_TOO_LARGE, VALUE_BYTES
-from .states import MARGIN_MS, ROOT, plain
+from .records import About, Answered, Begin, Carried, Part, TimerDue, Token
+from .user_code import BAD_RESPONSE, PAYLOAD_TOO_LARGE, VALUE_BYTES
 
 if TYPE_CHECKING:
     from ....composer import JSON, Invoke, Spawn
@@ -32,108 +35,106 @@ LONGEST_S = 900  # that SQS holds a message back
 def invocation_of(
     record: Record, fiber: str, command: Invoke, settings: Settings, now_ms: int
 ) -> Invocation | Note:
-    """What an action's wrapper is sent; if that is too large, what the wrapper would answer."""
+    """The message to an action's wrapper; if it is too large, the failure that answers it."""
     assert command.action is not None  # noqa: S101  inline functions run in the conductor
-    message: dict[str, JSON] = {
-        "token": {"execution": record.id, "fiber": fiber, "turn": command.turn},
-        "params": {**settings.parameters, **command.params}
-        if isinstance(command.params, dict)
-        else command.params,
-        "action": command.action,
-        "activation": command.activation,
-        "key": command.key or command.activation,
-        "deadline": now_ms + settings.timeout_ms,
-        "until": now_ms + settings.timeout_ms + MARGIN_MS,
-    }
+    token, params = Token(execution=record.id, fiber=fiber, turn=command.turn), command.params
+    message = ActionMessage(
+        token=token.to_json(),
+        params={**settings.parameters, **params} if isinstance(params, dict) else params,
+        action=command.action,
+        activation=command.activation,
+        key=command.key or command.activation,
+        deadline_ms=now_ms + settings.timeout_ms,
+        until_ms=now_ms + settings.timeout_ms + MARGIN_MS,
+    ).to_json()
     if (size := len(json.dumps(message))) > MESSAGE_BYTES:
         text = (
-            f"the parameters of {command.action}, with its default parameters, make a message of {size} bytes, of "
-            f"at most {MESSAGE_BYTES}: pass less, or a reference to where the data is"
+            f"the parameters of {command.action}, with its default parameters, take {size} bytes, and a message holds "
+            f"at most {MESSAGE_BYTES}: pass less, or a reference to the data"
         )
-        return Note(
-            message=replied(message["token"], outcome_to_json(failure(LIMIT_EXCEEDED, text), plain))
-        )
+        outcome = outcome_to_json(failure(LIMIT_EXCEEDED, text), plain)
+        return Note(message=Answered(token=token, outcome=outcome).to_json())
     return Invocation(action=command.action, message=message)
 
 
 def carried(record: Record, invocation: Invocation) -> dict[str, JSON] | None:
-    """The whole state, to go with a token; None when there is more of it than one fiber, or it is large."""
+    """The whole state, to go with a token; None if there are more fibers than one, or it is large."""
     if record.fibers.keys() != {ROOT}:
         return None
-    state = {"version": record.version, "about": record.about, "row": record.fibers[ROOT]}
+    row = record.fibers[ROOT]
+    state = Carried(version=record.version, about=record.about, row=row).to_json()
     size = len(json.dumps(state))
     if size > CARRIED_BYTES or size + len(json.dumps(invocation.message)) > MESSAGE_BYTES:
         return None
     return state
 
 
-def record_of(message: dict[str, JSON]) -> Record | None:
-    """The execution that a message has brought back."""
-    state = message.get("carried")
+def record_of(answer: Answered) -> Record | None:
+    """The execution that an answer has brought back."""
+    state = answer.carried
     if state is None:
         return None
     return Record(
-        id=message["token"]["execution"],
-        version=state["version"],
-        about=state["about"],
-        fibers={ROOT: state["row"]},
+        id=answer.token.execution,
+        version=state.version,
+        about=state.about,
+        fibers={ROOT: state.row},
     )
 
 
-def begun_step(record: Record, fiber: str, command: Invoke) -> dict[str, JSON]:
-    """Begins the execution that a step is."""
-    return {
-        "is": "begin",
-        "execution": command.activation,
-        "composition": command.action,
-        "params": command.params,
-        "reply": {"execution": record.id, "fiber": fiber, "turn": command.turn},
-        "depth": record.about["depth"] + 1,
-    }
+def begun_step(record: Record, fiber: str, command: Invoke) -> Begin:
+    """Begins the nested execution that a step invokes."""
+    assert command.action is not None  # noqa: S101  it names a composition
+    return Begin(
+        execution=command.activation,
+        composition=command.action,
+        begins=command.params,
+        reply=Token(execution=record.id, fiber=fiber, turn=command.turn),
+        depth=About.from_json(record.about).depth + 1,
+    )
 
 
-def begun_part(record: Record, command: Spawn) -> dict[str, JSON]:
+def begun_part(record: Record, command: Spawn) -> Begin:
     """Begins a part of a composition that nobody waits for."""
     part = Fiber(id=ROOT, pc=command.pc, value=command.value, frames=command.frames)
-    return {
-        "is": "begin",
-        "execution": command.activation,
-        "composition": record.about["composition"],
-        "program": record.about["program"],
-        "fiber": part.to_json(plain),
-        "depth": record.about["depth"],
-    }
+    about = About.from_json(record.about)
+    return Begin(
+        execution=command.activation,
+        composition=about.composition,
+        begins=Part(program=about.program, fiber=part.to_json(plain)),
+        depth=about.depth,
+    )
 
 
-def replied(token: dict[str, JSON], outcome: dict[str, JSON] | None) -> dict[str, JSON]:
-    """What an execution that is a step of another tells at its end."""
-    return {"is": "completed", "token": token, "outcome": outcome}
+def timer_note(timer: TimerDue, now_ms: int) -> Note:
+    """A message that comes when a timer is due, or as late as a queue can hold it back."""
+    seconds = max(0, -(-(timer.at_ms - now_ms) // 1000))
+    return Note(message=timer.to_json(), delay_s=min(seconds, LONGEST_S))
 
 
-def timer_note(execution: str, fiber: str, at_ms: int, now_ms: int) -> Note:
-    """A message that comes when a timer is due, or as late as one can be held back."""
-    message = {"is": "timer", "execution": execution, "fiber": fiber, "at": at_ms}
-    seconds = max(0, -(-(at_ms - now_ms) // 1000))
-    return Note(message=message, delay_s=min(seconds, LONGEST_S))
+def event_of(turn: int, outcome: JSON) -> Completed | Failed:
+    """The event that an outcome is to the fiber that waits for it in this turn."""
+    checked = _checked(outcome)
+    code, variables = checked.get("code"), checked.get("variables")
+    kept = variables if isinstance(variables, dict) else None
+    if "code" not in checked:
+        return Completed(turn, checked["value"], kept)
+    if kept and code == APPLICATION_ERROR:
+        return Completed(turn, {"error": checked["error"]}, kept)  # the variables it set count
+    return Failed(turn, Failure(str(code), checked["error"]))
 
 
-def event_of(turn: int, outcome: dict[str, JSON]) -> Completed | Failed:
-    """What an outcome is to the fiber that waits for it in this turn."""
-    outcome = _checked(outcome)
-    variables = outcome.get("variables")
-    if "code" not in outcome:
-        return Completed(turn, outcome["value"], variables)
-    if variables and outcome["code"] == APPLICATION_ERROR:
-        return Completed(turn, {"error": outcome["error"]}, variables)  # what it had set counts
-    return Failed(turn, Failure(outcome["code"], outcome["error"]))
+def variables_of(command: Invoke) -> dict[str, JSON]:
+    """A copy of the variables that an inline function sees."""
+    return {name: copied(value) for name, value in (command.variables or {}).items()}
 
 
 def _checked(outcome: JSON) -> dict[str, JSON]:
-    """The outcome, or a failure when it is none that a wrapper makes."""
+    """The outcome, or a failure if no wrapper can have made it."""
     if not (
         isinstance(outcome, dict) and ("value" in outcome or {"code", "error"} <= outcome.keys())
     ):
-        return {"code": BAD_RESPONSE, "error": "The answer of the action is none of a wrapper's."}
+        return {"code": BAD_RESPONSE, "error": "The answer does not come from an action's wrapper."}
     if why := flaw(outcome):
         text = f"The action did not produce a valid JSON response: {why}"
         return {"code": BAD_RESPONSE, "error": text}

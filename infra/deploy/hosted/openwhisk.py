@@ -43,8 +43,8 @@ STATE = "$xingqiao"
 FIBER = "0"
 MAX_PAYLOAD_BYTES = 1 << 20  # OpenWhisk's, of what an action is given and of what it returns
 UNKNOWN_STATE = (
-    f"the parameter '{STATE}' is not of this deployment: leave it out; or the composition was "
-    "deployed anew while this execution was under way"
+    f"the parameter '{STATE}' was not signed by this deployment: remove it. If you did not send it, the composition was "
+    "deployed again while this execution was under way"
 )
 
 # How OpenWhisk begins the texts that tell a conductor action of a component that failed. The codes
@@ -66,14 +66,14 @@ Answer: TypeAlias = "dict[str, JSON]"
 
 
 class Conductor:
-    """Answers OpenWhisk, each time anew: nothing of an execution stays here between two questions.
+    """Answers OpenWhisk's calls; it keeps nothing of an execution between two of them.
 
     Args:
-        program: of the composition.
+        program: the compiled composition.
         functions: its inline functions.
-        key: what states are signed with.
-        now_ms: tells the time.
-        activation: tells the id of the activation under way, 32 hexadecimal digits.
+        key: signs states.
+        now_ms: returns the time.
+        activation: returns the id of the activation under way, 32 hexadecimal digits.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Conductor:
         self._now_ms, self._activation = now_ms, activation
 
     def __call__(self, params: dict[str, JSON]) -> Answer:
-        """What OpenWhisk is to do: `{action, params, state}`, `{params}` or `{error}`."""
+        """The answer to OpenWhisk: `{action, params, state}`, `{params}` or `{error}`."""
         if STATE not in params:
             execution = Execution(self._activation(), self._program, Limits())
             return self._follow(execution, execution.begin(params, self._now_ms()))
@@ -103,7 +103,7 @@ class Conductor:
         return self._follow(execution, execution.deliver(FIBER, event, self._now_ms()))
 
     def _follow(self, execution: Execution, changes: Changes) -> Answer:
-        """Goes on until a component must run, or the end."""
+        """Advances the execution until a component must run, or to its end."""
         while (outcome := changes.outcome) is None:
             if not changes.commands:
                 changes = execution.proceed(self._now_ms())
@@ -113,7 +113,7 @@ class Conductor:
             if command.function is not None:
                 event = self._functions.run(command)
             else:
-                answer, large = self._asked(execution, command)
+                answer, large = self._component(execution, command)
                 if large is None:
                     return answer
                 event = Failed(command.turn, large)
@@ -122,21 +122,21 @@ class Conductor:
             return {"params": outcome.value}
         return {"error": outcome.error}
 
-    def _asked(self, execution: Execution, command: Invoke) -> tuple[Answer, Failure | None]:
-        """The answer that has a component run; with a failure when it is more than OpenWhisk takes."""
+    def _component(self, execution: Execution, command: Invoke) -> tuple[Answer, Failure | None]:
+        """The answer that runs a component; with a failure if it is too large for OpenWhisk."""
         # What it waits with is the component's to be given; a result takes its place.
         fiber = replace(execution.fibers[FIBER], value=None)
         carried = {"execution": execution.id, "fiber": fiber.to_json(lambda value: value)}
         text = json.dumps(carried, ensure_ascii=False, separators=(",", ":"))
-        state = {STATE: {"text": text, "signature": self._signature(text)}}
-        answer = {"action": command.action, "params": command.params, "state": state}
+        state: JSON = {STATE: {"text": text, "signature": self._signature(text)}}
+        answer: Answer = {"action": command.action, "params": command.params, "state": state}
         size, of_state = _bytes(answer), _bytes(state)
         if size <= MAX_PAYLOAD_BYTES:
             return answer, None
         why = (
-            f"{command.action} cannot be asked: its parameters and the composition's state "
-            f"({of_state} bytes of it) take {size} bytes, and OpenWhisk takes {MAX_PAYLOAD_BYTES}; "
-            "keep less in variables, or pass a reference to what is large"
+            f"{command.action} cannot be invoked: its parameters and the composition's state "
+            f"({of_state} bytes) take {size} bytes, and OpenWhisk allows {MAX_PAYLOAD_BYTES}: "
+            "keep less in variables, or pass a reference to large data"
         )
         return answer, failure(LIMIT_EXCEEDED, why)
 
@@ -144,7 +144,7 @@ class Conductor:
         return hmac.digest(self._key, text.encode(), "sha256").hex()
 
     def _verified(self, state: JSON) -> str | None:
-        """The text of a state that this deployment has written; None of any other."""
+        """The text of a state that this deployment has signed; None for any other."""
         if not isinstance(state, dict):
             return None
         text, signature = state.get("text"), state.get("signature")
@@ -154,7 +154,7 @@ class Conductor:
 
 
 def conductor(folder: Path) -> Conductor:
-    """That of the one composition which was bundled into a folder."""
+    """The conductor of the one composition that was bundled into a folder."""
     document = json.loads((folder / "deployed.json").read_text("utf-8"))
     (program,) = Deployed.from_json(document).programs.values()
     return Conductor(
@@ -178,5 +178,5 @@ def _told(turn: int, result: dict[str, JSON]) -> Completed | Failed:
 
 
 def _bytes(document: JSON) -> int:
-    """How many bytes it takes as OpenWhisk's Python runtime writes it."""
+    """The size in bytes as OpenWhisk's Python runtime writes it."""
     return len(json.dumps(document, ensure_ascii=False).encode())

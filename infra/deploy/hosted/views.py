@@ -1,12 +1,13 @@
-"""How an execution stands, for people; and how the sweep is told that it has ended."""
+"""The readable view of an execution, and the change that closes it for the sweep."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ....composer import CANCELLED, DIALECTS, Fiber, Invoking, Joining, Sleeping
+from .execution_state import plain
 from .ports import Change
-from .states import plain
+from .records import About, Row
 
 if TYPE_CHECKING:
     from ....composer import JSON
@@ -14,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def look(record: Record, asked: dict[str, str]) -> dict[str, JSON]:
-    """What `GET /executions/{id}` tells; `asked` are the actions under way, by fiber."""
-    outcome = record.outcome
+    """The body of `GET /executions/{id}`; `asked` are the actions under way, by fiber."""
+    outcome, about = record.outcome, About.from_json(record.about)
     seen: dict[str, JSON] = {
         "executionId": record.id,
-        "composition": record.about["composition"].removeprefix("/_/"),
+        "composition": about.composition.removeprefix("/_/"),
         "status": _status(outcome),
-        "started": record.about["started_ms"],
+        "started": about.started_ms,
         "transitions": record.version,
     }
     if outcome is None:
-        waits = [_standing(row, asked) for _, row in sorted(record.fibers.items())]
+        waits = [_standing(Row.from_json(row), asked) for _, row in sorted(record.fibers.items())]
         return {**seen, "waits": [wait for wait in waits if wait is not None]}
     result = outcome["value"] if "value" in outcome else {"error": outcome["error"]}
     return {**seen, "ended": record.ended_ms, "result": result}
@@ -38,9 +39,9 @@ def _status(outcome: dict[str, JSON] | None) -> str:
     return "cancelled" if outcome["code"] == CANCELLED else "failed"
 
 
-def _standing(row: dict[str, JSON], asked: dict[str, str]) -> dict[str, JSON] | None:
-    """Where a fiber stands; None when it has ended."""
-    fiber = Fiber.from_json(row["fiber"], plain, DIALECTS.frame)
+def _standing(row: Row, asked: dict[str, str]) -> dict[str, JSON] | None:
+    """The wait of a fiber; None if it has ended."""
+    fiber = Fiber.from_json(row.fiber, plain, DIALECTS.frame)
     if fiber.outcome is not None:
         return None
     match fiber.wait:
@@ -53,11 +54,11 @@ def _standing(row: dict[str, JSON], asked: dict[str, str]) -> dict[str, JSON] | 
         case _:
             waits = "conductor"
     due = {} if fiber.due_ms is None else {"due": fiber.due_ms}
-    return {"fiber": fiber.id, "for": waits, "step": fiber.turn, "since": row["asked"], **due}
+    return {"fiber": fiber.id, "for": waits, "step": fiber.turn, "since": row.asked_ms, **due}
 
 
 def closing(record: Record, now_ms: int) -> Change:
-    """One more version of an execution that has ended: nothing is due any more, if all was sent."""
+    """One more version of an execution that has ended: never due again, if all messages were sent."""
     return Change(
         id=record.id,
         version=record.version + 1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ....composer import decision
 from ....transactions import Decide, Request, Transaction
@@ -13,14 +13,17 @@ from .documents import PREPARED, read_vote
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from ....transactions import Prepared
-    from ..recovery import Recovery
+    from ..live import LiveExecution
     from ..shared import Parts
     from ..tick import Tick
 
 log = logging.getLogger(__name__)
+
+Found: TypeAlias = "Callable[[str], Awaitable[LiveExecution | None]]"
+"""Brings an execution into memory by its id; None if it has ended."""
 
 ASK_MS, ASK_AT_MOST_MS = 1_000, 60_000  # between inquiries about a decision
 
@@ -31,7 +34,7 @@ class Doubts:
     Args:
         parts: of the engine.
         tick: commits what coordinators have decided, before an entity acts on it.
-        recovery: finds the executions that coordinate.
+        found: brings the execution that coordinates into memory.
         tasks: of the engine; an inquiry is one.
         deliver: delivers a decision to an entity, given its name.
     """
@@ -40,12 +43,12 @@ class Doubts:
         self,
         parts: Parts,
         tick: Tick,
-        recovery: Recovery,
+        found: Found,
         tasks: asyncio.TaskGroup,
         deliver: Callable[[str, Request], None],
     ) -> None:
         self._store, self._clock = parts.store, parts.clock
-        self._tick, self._recovery, self._tasks, self._deliver = tick, recovery, tasks, deliver
+        self._tick, self._found, self._tasks, self._deliver = tick, found, tasks, deliver
         self._votes: dict[str, dict[str, Prepared]] = {}  # by entity and transaction
         self._waits_ms: dict[str, int] = {}  # before the next inquiry, by transaction
         self._timers: Timers[str] = Timers(parts.clock, self._ring)
@@ -129,7 +132,7 @@ class Doubts:
         saved = await self._store.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
             return "abort"  # it stays until every participant knows that it has committed
-        run = await self._recovery.found(execution)
+        run = await self._found(execution)
         if run is None:
             return "undecided"
         return decision(run.execution.fibers.values(), vote.transaction.id)

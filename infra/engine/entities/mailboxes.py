@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from ....actions import Document, Invocation, Invoker
     from ....transactions import Prepared
-    from ..recovery import Recovery
     from ..shared import Parts
     from ..tick import Tick
+    from .doubts import Found
     from .mailbox import Done
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Mailboxes:
         parts: Parts,
         tick: Tick,
         invokers: Mapping[str, Invoker],
-        recovery: Recovery,
+        found: Found,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._store, self._clock, self._tasks = parts.store, parts.clock, tasks
@@ -64,7 +64,7 @@ class Mailboxes:
         self._to_load: list[Mailbox] = []
         self._stopped = False
         self._timers: Timers[str] = Timers(parts.clock, self._ring)
-        self._doubts = Doubts(parts, tick, recovery, tasks, self._receive_decision)
+        self._doubts = Doubts(parts, tick, found, tasks, self._receive_decision)
         self._deliveries = Deliveries(
             parts, tick, invokers, self._doubts, self._timers, self._discard
         )

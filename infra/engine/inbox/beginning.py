@@ -6,21 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ....composer import CONDUCTING, Changes, Execution, Failure
-from ..contexts import context_of, definition_document, definition_of, named
+from ..live import RUNNING, LiveExecution
+from ..origins import Account, Origin
 from ..outcomes import broken
-from ..programs import program_document
-from ..runs import RUNNING, Account, Origin, Parent, Run
+from ..programs import definition_document, program_document
 from ..targets import given, program_of
 
 if TYPE_CHECKING:
     from ....actions import Action
     from ....composer import JSON, Invoke, Program, Spawn
     from ..bounds import Bounds
+    from ..origins import Parent
     from ..shared import Parts
     from ..tick import Tick
     from .pending import Beginning
 
-Work: TypeAlias = tuple[Run, Changes]
+Work: TypeAlias = tuple[LiveExecution, Changes]
 
 EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
 MANY = 10_000  # hashes that are remembered
@@ -28,15 +29,15 @@ EXPRESS_EVENTS = 200_000  # of its history, which is in memory, too
 
 
 class Starts:
-    """Makes executions, and gathers what is stored of them."""
+    """Makes executions, and gathers their rows."""
 
     def __init__(self, parts: Parts, tick: Tick, bounds: Bounds) -> None:
         self._parts, self._tick, self._bounds = parts, tick, bounds
-        self._clock = parts.clock
-        self._defined: set[tuple[str, str]] = set()  # hashes of what is stored
+        self._clock, self._hooks = parts.clock, parts.hooks
+        self._defined: set[tuple[str, str]] = set()  # hashes of stored programs and definitions
 
     def called(self, id: str, beginning: Beginning) -> Work:
-        """One of its namespace's calls."""
+        """Begins a call of a namespace."""
         action, value = beginning.action, beginning.input
         program = program_of(action, value)
         about = dict(beginning.about)
@@ -61,8 +62,8 @@ class Starts:
         self._bounds.begun(run)
         return run, self._begun(run, value)
 
-    def nested(self, run: Run, parent: Parent, action: Action, command: Invoke) -> Work:
-        """A step of another execution, which waits for it."""
+    def nested(self, run: LiveExecution, parent: Parent, action: Action, command: Invoke) -> Work:
+        """Begins a step of another execution, which waits for it."""
         value = given(action, command.params)
         program = program_of(action, value)
         origin = Origin(
@@ -81,8 +82,8 @@ class Starts:
         self._bounds.begun(child)
         return child, self._begun(child, value)
 
-    def beside(self, run: Run, command: Spawn, *, later: bool) -> Work:
-        """A part of another execution, which does not wait for it.
+    def beside(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
+        """Begins a part of another execution, which does not wait for it.
 
         With `later` it is stored, and runs when the others have had their turn. When there is too much
         already it fails at once: its record says why.
@@ -98,38 +99,41 @@ class Starts:
             command.value, now_ms, pc=command.pc, frames=command.frames, later=later
         )
 
-    def _made(self, id: str, program: Program, origin: Origin, *, introduced: bool) -> Run:
+    def _made(
+        self, id: str, program: Program, origin: Origin, *, introduced: bool
+    ) -> LiveExecution:
         limits = self._parts.settings.limits
         if origin.express:
             limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=EXPRESS_EVENTS)
         if program.dialect.introduces and introduced:
-            origin = named(origin, id)
+            origin = self._hooks.introduced(id, origin)
             self._define(program, origin)
         execution = Execution(id, program, limits)
-        run = self._parts.runs[id] = Run(execution, origin, origin.started_ms)
+        run = self._parts.runs[id] = LiveExecution(execution, origin, origin.started_ms)
         self._parts.counters.started += 1
         self._tick.gathering.begun.append(run)
         if not origin.express:
             self._tick.gathering.write.executions.append(run.row(RUNNING, None))
         return run
 
-    def _begun(self, run: Run, value: JSON) -> Changes:
+    def _begun(self, run: LiveExecution, value: JSON) -> Changes:
         now_ms = run.origin.started_ms
         dialect = run.execution.program.dialect
         if not dialect.introduces:
             return run.execution.begin(value, now_ms)
-        context = context_of(self._parts.settings.arns, run.id, run.origin, value)
+        context = self._hooks.context(run.id, run.origin, value)
         return run.execution.begin(value, now_ms, frames=dialect.begun(context))
 
     def _define(self, program: Program, origin: Origin) -> None:
-        """Keeps what a state machine's run is pinned to: it may be a version that is no action."""
-        text = definition_of(origin.action)
-        if text is None or origin.about is None:
+        """Stores the program and the definition that an execution is pinned to; its action may change."""
+        revision = self._hooks.revision(origin.about or {})
+        text = self._hooks.definition(origin.action)
+        if revision is None or text is None:
             return
-        place = program.hash, origin.about["definition"]
+        place = program.hash, revision
         if place not in self._defined:
             if len(self._defined) == MANY:
                 self._defined.clear()
             self._defined.add(place)
             documents = self._tick.gathering.write.documents
-            documents += (program_document(program), definition_document(text))
+            documents += (program_document(program), definition_document(revision, text))

@@ -1,4 +1,4 @@
-"""Entities are asked at once: what they do is committed with the step, so nothing need be durable before."""
+"""Entities are called at once: their writes are committed with the step, so nothing need be durable before."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 64  # entities that are asked before others of the event loop have their turn
+AT_ONCE = 64  # entities that are called before others of the event loop have their turn
 
 
-class Asks:
-    """What entities are to be asked, in turn.
+class EntityCalls:
+    """The calls of entities that are to be made, in turn.
 
-    What comes of it may ask for more: all of it is done here, so that it does not nest.
+    A call may add further calls: all are made by one loop, so that they do not nest.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
-        self._asking = False
+        self._making = False
 
-    def add(self, ask: Callable[[], None]) -> None:
-        """Adds what is asked next."""
-        self._waiting.append(ask)
+    def add(self, call: Callable[[], None]) -> None:
+        """Adds a call."""
+        self._waiting.append(call)
 
-    def ask(self) -> None:
-        """Asks, unless that is being done."""
-        if self._asking:
+    def make(self) -> None:
+        """Makes the calls, unless that is being done."""
+        if self._making:
             return
-        self._asking = True
+        self._making = True
         for _ in range(AT_ONCE):
             if not self._waiting:
                 break
             try:
                 self._waiting.popleft()()
             except Exception:
-                log.exception("an entity was not asked; it is after the next start")
-        self._asking = False
+                log.exception("an entity was not called; it will be after the next start")
+        self._making = False
         if self._waiting:  # others have their turn
-            asyncio.get_running_loop().call_soon(self.ask)
+            asyncio.get_running_loop().call_soon(self.make)

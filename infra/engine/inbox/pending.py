@@ -1,21 +1,21 @@
-"""Executions that are to begin, and those that after all do not."""
+"""Executions that are to begin, and the removal of those that the store did not take."""
 
 from __future__ import annotations
 
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from ....actions import merged
 from ....composer import frozen
-from ..contexts import name_key
+from ..names import name_key
+from ..targets import given
 
 if TYPE_CHECKING:
     from ....actions import Action
     from ....composer import JSON
     from ..bounds import Bounds
-    from ..runs import Run
+    from ..live import LiveExecution
+    from ..ports import Starter
     from ..shared import Parts
-    from ..steps import Starter
     from ..unwaited import Unwaited
 
 
@@ -24,11 +24,11 @@ class Beginning:
     """An execution that is to begin.
 
     Args:
-        action: the state machine; a version of it may be no action in the catalog.
+        action: its action; a version of one need not be in the catalog.
         input: any JSON.
         namespace: that it is in.
-        name: of a state machine's execution; None for one that tells its id.
-        about: what else is kept of that, see `contexts`.
+        name: the execution's name; None for one that is named by its id.
+        about: further members that a wing keeps of it, see `hooks`.
         trace: the id of the trace that it belongs to.
         unwaited: when nobody waits for it: then it may become a dead letter.
     """
@@ -43,24 +43,24 @@ class Beginning:
 
     @property
     def key(self) -> str:
-        """Of the document that holds the id of the execution of this name."""
+        """The key of the document that holds the id of the execution with this name."""
         return name_key(self.namespace, self.action.listed_as.path, self.name or "")
 
 
 def called(
     action: Action,
-    params: dict[str, JSON],
+    params: JSON,
     namespace: str,
     trace: str = "",
     unwaited: Unwaited | None = None,
 ) -> Beginning:
-    """What is to begin when an action is called with these parameters."""
-    value = params if action.entity is not None else merged(action.parameters, params)
+    """The execution that begins when an action is called with these parameters."""
+    value = params if action.entity is not None else given(action, params)
     return Beginning(action, value, namespace, trace=trace, unwaited=unwaited)
 
 
-def withdraw(begun: list[Run], parts: Parts, bounds: Bounds, starter: Starter) -> None:
-    """Undoes that executions have begun: the store has not taken them, and nothing is left of them."""
+def withdraw(begun: list[LiveExecution], parts: Parts, bounds: Bounds, starter: Starter) -> None:
+    """Removes executions that have begun from memory: the store did not take them."""
     for run in begun:
         parts.counters.withdrawn += 1
         parts.ended.discard(run.id)
@@ -69,6 +69,6 @@ def withdraw(begun: list[Run], parts: Parts, bounds: Bounds, starter: Starter) -
             bounds.ended(run)
         parts.stuck.pop(run.id, None)
         run.put_off.clear()
-        for flight in run.flights.values():
-            starter.withdraw(flight)
-        run.flights.clear()
+        for active in run.invocations.values():
+            starter.withdraw(active)
+        run.invocations.clear()

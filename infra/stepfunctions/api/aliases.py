@@ -15,7 +15,7 @@ from ...aws import (
     resource_missing,
     wrong_resource,
 )
-from ..machines import Alias
+from ..records import Alias
 from .names import read_arn
 from .pages import page
 from .protocol import seconds

@@ -12,7 +12,7 @@ from .protocol import seconds
 if TYPE_CHECKING:
     from ....actions import Arns
     from ....composer import JSON, Outcome
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
 
 About: TypeAlias = Mapping[str, Any]
 """The facts that were stored with an execution when it began: see `executions.start_execution`."""
@@ -34,11 +34,11 @@ STATUSES = {  # our statuses, and AWS' words
 }
 
 
-def listed(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
+def listed(execution: NamedExecution, arns: Arns) -> dict[str, JSON]:
     """An execution as lists show it."""
     doc: dict[str, JSON] = {
-        "executionArn": execution.arn,
-        "stateMachineArn": arns.machine(execution.machine),
+        "executionArn": execution.address,
+        "stateMachineArn": arns.machine(execution.path),
         "name": execution.name,
         "status": STATUSES[execution.status],
         "startDate": seconds(execution.started_ms),
@@ -51,19 +51,19 @@ def listed(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
     return doc | qualified(execution, arns)
 
 
-def qualified(execution: MachineExecution, arns: Arns) -> dict[str, JSON]:
+def qualified(execution: NamedExecution, arns: Arns) -> dict[str, JSON]:
     """The ARNs of the version and the alias that started the execution, if any."""
     names = {"stateMachineVersionArn": "version", "stateMachineAliasArn": "alias"}
     about: About = execution.about
     return {
-        member: arns.machine(execution.machine, about[field])
+        member: arns.machine(execution.path, about[field])
         for member, field in names.items()
         if field in about
     }
 
 
 def described(
-    execution: MachineExecution, given: JSON, outcome: Outcome | None, arns: Arns, *, data: bool
+    execution: NamedExecution, given: JSON, outcome: Outcome | None, arns: Arns, *, data: bool
 ) -> dict[str, JSON]:
     """An execution as DescribeExecution shows it; input and output only with `data`."""
     doc = listed(execution, arns)
@@ -105,7 +105,7 @@ def error_and_cause(failure: Failure) -> dict[str, JSON]:
     return {"error": failure.code, "cause": message or json_text(error)}
 
 
-def redriving(execution: MachineExecution, now_ms: int) -> dict[str, JSON]:
+def redriving(execution: NamedExecution, now_ms: int) -> dict[str, JSON]:
     """The redrive status of an execution."""
     why = not_redrivable(execution, now_ms)
     if why is None:
@@ -113,7 +113,7 @@ def redriving(execution: MachineExecution, now_ms: int) -> dict[str, JSON]:
     return {"redriveStatus": "NOT_REDRIVABLE", "redriveStatusReason": why}
 
 
-def not_redrivable(execution: MachineExecution, now_ms: int) -> str | None:
+def not_redrivable(execution: NamedExecution, now_ms: int) -> str | None:
     """The reason why an execution cannot be redriven; None if it can.
 
     https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ....composer import JSON
     from ...aws import Parameters
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
     upto_ms: int | None = None
     skip: int = 0
 
-    def behind(self, execution: MachineExecution) -> _Place:
+    def behind(self, execution: NamedExecution) -> _Place:
         began_ms = execution.started_ms
         return _Place(began_ms, self.skip + 1 if began_ms == self.upto_ms else 1)
 
@@ -84,7 +84,7 @@ def _standard(text: str, caller: Caller, api: StepFunctionsApi) -> MachineArn:
 
 async def _rows(
     query: Query, place: _Place, api: StepFunctionsApi
-) -> AsyncIterator[tuple[_Place, MachineExecution]]:
+) -> AsyncIterator[tuple[_Place, NamedExecution]]:
     """The executions behind a place, each with the place behind it."""
     while True:
         page = replace(query, upto_ms=place.upto_ms, skip=place.skip)
@@ -96,7 +96,7 @@ async def _rows(
             return
 
 
-def _fits(execution: MachineExecution, arn: MachineArn, redriven: JSON) -> bool:
+def _fits(execution: NamedExecution, arn: MachineArn, redriven: JSON) -> bool:
     about = execution.about
     if not execution.found_by_name:  # the name was another action's then
         return False

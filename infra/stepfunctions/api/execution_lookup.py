@@ -10,12 +10,12 @@ from ...http import is_machine_hidden
 from .names import read_arn
 
 if TYPE_CHECKING:
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
     from .api import StepFunctionsApi
     from .protocol import Caller
 
 
-async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
+async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> NamedExecution:
     """A standard execution of the caller's namespace.
 
     Raises:
@@ -24,7 +24,7 @@ async def execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> M
     return await _found(read_arn(text, ExecutionArn), text, caller, api)
 
 
-async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> MachineExecution:
+async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) -> NamedExecution:
     """A standard or express execution of the caller's namespace; AWS describes standard ones only.
 
     Raises:
@@ -37,7 +37,7 @@ async def any_execution_named(text: str, caller: Caller, api: StepFunctionsApi) 
 
 async def _found(
     arn: ExecutionArn | ExpressArn, text: str, caller: Caller, api: StepFunctionsApi
-) -> MachineExecution:
+) -> NamedExecution:
     namespace, executions = caller.namespace, api.engine.executions
     try:
         if isinstance(arn, ExpressArn):

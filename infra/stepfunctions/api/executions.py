@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ....actions import ConflictError
 from ....composer import Failure
 from ...aws import AwsError, json_text, type_not_supported
-from ...engine import Beginning, role_of
+from ...engine import Beginning
+from ..contexts import role_of
 from .data import execution_input
 from .described import described, not_redrivable, redriving
 from .execution_lookup import any_execution_named, execution_named
@@ -23,7 +24,7 @@ from .starts import start_of
 if TYPE_CHECKING:
     from ....composer import JSON
     from ...aws import Parameters
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
     from .api import StepFunctionsApi
     from .described import About
     from .protocol import Caller, Operations
@@ -44,9 +45,9 @@ async def start_execution(
         given, _ = await api.engine.executions.data(execution)
         same = json_text(given) == json_text(beginning.input)
         if execution.ended_ms is not None or not same:
-            text = f"Execution Already Exists: '{execution.arn}'"
+            text = f"Execution Already Exists: '{execution.address}'"
             raise AwsError("ExecutionAlreadyExists", text)
-    return {"executionArn": execution.arn, "startDate": seconds(execution.started_ms)}
+    return {"executionArn": execution.address, "startDate": seconds(execution.started_ms)}
 
 
 async def start_sync_execution(
@@ -110,7 +111,7 @@ async def describe_execution(
 
 
 async def whole(
-    execution: MachineExecution, api: StepFunctionsApi, *, data: bool = True
+    execution: NamedExecution, api: StepFunctionsApi, *, data: bool = True
 ) -> dict[str, JSON]:
     """An execution as DescribeExecution shows it."""
     given, outcome = await api.engine.executions.data(execution)
@@ -127,8 +128,8 @@ async def describe_state_machine_for_execution(
     role = role_of(api.arns, execution.about)  # there is none for a call of the action
     configuration = configured(replace(api.machines.defaults, role=role))
     doc: dict[str, JSON] = {
-        "stateMachineArn": api.arns.machine(execution.machine),
-        "name": execution.machine,
+        "stateMachineArn": api.arns.machine(execution.path),
+        "name": execution.path,
         "updateDate": seconds(about.get("updated", execution.started_ms)),
         **about.get("configuration", configuration),
     }

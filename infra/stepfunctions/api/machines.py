@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ....actions import MACHINE, ConflictError, MachineArn
 from ....composer import Name, asl
 from ...aws import AwsError, invalid, machine_missing
-from ..machines import Configuration, Publication, Record
+from ..machines import Publication
+from ..records import Configuration, Record
 from .names import check_machine_name, found, read_arn
 from .pages import page
 from .protocol import seconds
@@ -20,7 +21,8 @@ from .versions import check_room, current_arn
 if TYPE_CHECKING:
     from ....composer import JSON
     from ...aws import Parameters
-    from ..machines import Machine, Version
+    from ..machines import Machine
+    from ..records import Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 

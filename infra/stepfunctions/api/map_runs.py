@@ -9,6 +9,7 @@ from ....actions import MapRunArn, NotFoundError
 from ....composer import Rebound, Success
 from ...aws import invalid, resource_missing
 from ...http import is_machine_hidden
+from ..contexts import map_run_key
 from .execution_lookup import execution_named
 from .names import read_arn
 from .pages import page
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ....composer import JSON
     from ...aws import Parameters
-    from ...engine import MachineExecution
+    from ...engine import NamedExecution
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
     from .run_counts import Children
@@ -43,10 +44,10 @@ async def list_map_runs(
     return {"mapRuns": [_listed(run, execution, api) for _, run in shown], **more}
 
 
-def _listed(run: MapRun, execution: MachineExecution, api: StepFunctionsApi) -> dict[str, JSON]:
+def _listed(run: MapRun, execution: NamedExecution, api: StepFunctionsApi) -> dict[str, JSON]:
     arn = read_arn(run.arn, MapRunArn)
     doc: dict[str, JSON] = {
-        "executionArn": execution.arn,
+        "executionArn": execution.address,
         "mapRunArn": run.arn,
         "stateMachineArn": api.arns.machine(f"{arn.machine}/{arn.label}"),
         "startDate": seconds(run.started_ms),
@@ -63,7 +64,7 @@ async def describe_map_run(
         children = await _standing(execution, run, run.turn, api)
     doc: dict[str, JSON] = {
         "mapRunArn": run.arn,
-        "executionArn": execution.arn,
+        "executionArn": execution.address,
         "status": run.status,
         "startDate": seconds(run.started_ms),
         **_bounds(run, await api.engine.executions.definition(execution)),
@@ -79,7 +80,7 @@ async def describe_map_run(
 
 
 async def _standing(
-    execution: MachineExecution, run: MapRun, turn: int, api: StepFunctionsApi
+    execution: NamedExecution, run: MapRun, turn: int, api: StepFunctionsApi
 ) -> Children:
     """The status of each child of a run so far."""
     found = await api.engine.executions.children(execution, run.fiber, turn)
@@ -144,12 +145,10 @@ def _tolerated(wanted: Mapping[str, Any], width: int) -> int:
     return min(allowed, default=0)
 
 
-async def _found(
-    text: str, caller: Caller, api: StepFunctionsApi
-) -> tuple[MachineExecution, MapRun]:
+async def _found(text: str, caller: Caller, api: StepFunctionsApi) -> tuple[NamedExecution, MapRun]:
     arn = read_arn(text, MapRunArn)
     try:
-        execution = await api.engine.executions.with_map_run(caller.namespace, arn)
+        execution = await api.engine.executions.named(map_run_key(caller.namespace, arn))
     except NotFoundError:
         raise resource_missing(text) from None
     if is_machine_hidden(execution, caller.namespace, api):

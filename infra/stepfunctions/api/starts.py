@@ -12,7 +12,8 @@ from .names import read_arn
 
 if TYPE_CHECKING:
     from ....actions import Action
-    from ..machines import Configuration, Machine
+    from ..machines import Machine
+    from ..records import Configuration
     from .api import StepFunctionsApi
     from .protocol import Caller
 

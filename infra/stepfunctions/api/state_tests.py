@@ -43,13 +43,13 @@ async def test_state(params: Parameters, caller: Caller, api: StepFunctionsApi) 
     )
     try:
         begin = partial(asl.begin_test, dict(params), execution_input(params.get("input")), around)
-        begun = await api.engine.aside.run(begin)
+        begun = await api.engine.threads.run(begin)
     except asl.RefusedTestError as error:
         raise AwsError(error.code, str(error)) from error
     if not isinstance(begun, asl.StateTest):
         return begun
-    performed = await _performed(begun.asked, caller, api)
-    return await api.engine.aside.run(partial(begun.finish, performed))
+    performed = await _performed(begun.task, caller, api)
+    return await api.engine.threads.run(partial(begun.finish, performed))
 
 
 def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str, JSON]:
@@ -64,7 +64,7 @@ def _run(params: Parameters, caller: Caller, api: StepFunctionsApi) -> dict[str,
     return {"Execution": execution, "StateMachine": machine}
 
 
-async def _performed(task: asl.Asked, caller: Caller, api: StepFunctionsApi) -> Outcome:
+async def _performed(task: asl.TaskRequest, caller: Caller, api: StepFunctionsApi) -> Outcome:
     """Runs a task and returns its outcome."""
     state: dict[str, JSON] = {"Type": "Task", "Resource": task.resource, "End": True}
     if task.timeout_s is not None:

@@ -43,7 +43,7 @@ async def diagnosed(
 ) -> list[asl.Diagnostic]:
     """All findings about a definition's text, errors first."""
     diagnose = partial(asl.diagnose, definition, type=type, hooks=hooks)
-    return await api.engine.aside.weigh(definition, diagnose)
+    return await api.engine.threads.weigh(definition, diagnose)
 
 
 async def checked(definition: str, type: Any, caller: Caller, api: StepFunctionsApi) -> str:

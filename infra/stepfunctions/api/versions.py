@@ -14,7 +14,8 @@ from .protocol import seconds
 if TYPE_CHECKING:
     from ....composer import JSON
     from ...aws import Parameters
-    from ..machines import Machine, Version
+    from ..machines import Machine
+    from ..records import Version
     from .api import StepFunctionsApi
     from .protocol import Caller, Operations
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from ....actions import HEADER, HTTP, PERMISSION, RESERVED, Remote
-from ....adapters import AMBIENT, Ask, Fault, Request, SecretError, parsed_json
+from ....adapters import AMBIENT, Fault, HttpRequest, Request, SecretError, parsed_json
 from ....composer import Failure
 from ...aws import PERMISSIONS, RUNTIME, Integration, IntegrationError, json_text
 
@@ -99,7 +99,7 @@ class HttpTasks:
 # --- the request ---------------------------------------------------------------------------------
 
 
-def _ask(parameters: dict[str, Any], key: str) -> Ask:
+def _ask(parameters: dict[str, Any], key: str) -> HttpRequest:
     """The request that a task's parameters describe; `key` is its idempotency key.
 
     Raises:
@@ -129,7 +129,7 @@ def _ask(parameters: dict[str, Any], key: str) -> Ask:
         body = _written(parameters["RequestBody"], parameters.get("Transform"), headers)
     parts = urlsplit(url)
     joined = "&".join(filter(None, (parts.query, urlencode(query))))
-    return Ask(
+    return HttpRequest(
         method=method, url=urlunsplit(parts._replace(query=joined)), headers=headers, body=body
     )
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from tests.actions.fake_groups import FakeTree
+from tests.kit.actions.fake_groups import FakeTree
 from xingqiao.actions.runtimes import Kept, open_groups
 from xingqiao.actions.runtimes.cgroupfs import CgroupError, Place, find_place
 from xingqiao.actions.runtimes.cgroups import name_of, tried

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.actions.fake_groups import FakeTree
+from tests.kit.actions.fake_groups import FakeTree
 from tests.kit.actions.things import Answers, StandingClock, ended, invocation, python, until
 from xingqiao.actions.runtimes import (
     Bounds,

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.actions.fake_groups import FakeTree
+from tests.kit.actions.fake_groups import FakeTree
 from tests.kit.actions.things import ended
 from xingqiao.actions.runtimes import groups as groups_module
 from xingqiao.actions.runtimes.cgroupfs import KernelTree

@@ -60,7 +60,7 @@ def test_a_server_that_lives_is_not_swept(tmp_path, temporary, caplog):
         with open_homes(tmp_path) as others:
             assert others.parent == temporary
         assert (homes / "worker-live").is_dir()
-    assert "another server has its workers in" in caplog.text
+    assert "Another server has its workers in" in caplog.text
     assert list(temporary.iterdir()) == []
 
 
@@ -96,7 +96,7 @@ def test_a_data_directory_that_cannot_be_used_is_not_in_the_way(tmp_path, tempor
 
     with open_homes(tmp_path / "file") as homes:
         assert homes.parent == temporary
-    assert "workers have their directories elsewhere" in caplog.text
+    assert "Workers have their directories elsewhere" in caplog.text
 
 
 def test_the_users_home_is_what_the_system_says_whatever_the_environment_does(

@@ -99,12 +99,12 @@ def test_what_has_not_ended_well_is_a_failure(body, code):
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("", "it is no JSON object"),
-        ("{half", "it is no JSON object"),
-        ("[" * 100_000, "it is no JSON object"),
-        ('{"n": NaN}', "it is no JSON object"),
-        ('"\ud800"', "it is no JSON object"),
-        ("[]", "it is no JSON object"),
+        ("", "it is not a JSON object"),
+        ("{half", "it is not a JSON object"),
+        ("[" * 100_000, "it is not a JSON object"),
+        ('{"n": NaN}', "it is not a JSON object"),
+        ('"\ud800"', "it is not a JSON object"),
+        ("[]", "it is not a JSON object"),
         ("{}", f"it has no '{TOKEN}'"),
         (json.dumps({TOKEN: 7, "result": 1}), f"it has no '{TOKEN}'"),
         (record(token=None), f"it has no '{TOKEN}'"),
@@ -289,7 +289,7 @@ async def test_what_cannot_be_taken_in_now_comes_again(queue, caplog):
     assert [token for token, _ in steps.completed] == ["t-2", "t-1"]
     assert queue.received == ["m-0", "m-1", "m-0"]
     assert completions.tally.taken == 2
-    assert "'m-0' could not be taken in; it will come again" in caplog.text
+    assert "'m-0' could not be handled. The queue will deliver it again." in caplog.text
     assert "t-1" not in caplog.text
 
 
@@ -300,7 +300,7 @@ async def test_what_is_no_completion_is_deleted_and_nothing_of_it_is_logged(queu
         await until(lambda: len(queue.deleted) == 3)
 
     assert completions.tally.refused == 3
-    assert "'m-0' is no completion and is deleted: it is no JSON object" in caplog.text
+    assert "'m-0' is not a completion and is deleted: it is not a JSON object" in caplog.text
     assert "SECRET" not in caplog.text
 
 
@@ -338,8 +338,8 @@ async def test_a_queue_that_does_not_answer_is_asked_again(queue, monkeypatch, c
         await until(lambda: queue.deleted)
 
     assert [token for token, _ in steps.completed] == ["t-1"]
-    assert caplog.text.count("completions cannot be received") == 1
-    assert "completions are received again" in caplog.text
+    assert caplog.text.count("Completions cannot be received") == 1
+    assert "Completions are received again" in caplog.text
 
 
 async def test_a_listener_without_credentials_says_so_and_waits(queue, caplog):

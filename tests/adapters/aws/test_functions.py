@@ -40,7 +40,7 @@ from xingqiao.adapters.aws.signing import Chain
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:hello"
 EXECUTION = f"{ARN}:3/durable-execution/k-1/0a1b2c"
 ONE = f"/2025-12-01/durable-executions/{quote(EXECUTION, safe='')}"
-TICKET = {"execution": EXECUTION, "at": StandingClock().ms}
+RECEIPT = {"execution": EXECUTION, "at": StandingClock().ms}
 REPORT = (
     "START RequestId: r-1 Version: 3\nhello\nREPORT RequestId: r-1\tDuration: 2.5 ms\t"
     "Billed Duration: 3 ms\tMemory Size: 128 MB\tMax Memory Used: 40 MB\t\n"
@@ -283,7 +283,7 @@ async def test_a_durable_function_is_started_under_our_key(host, lambdas):
     assert seen.headers["x-amz-durable-execution-name"] == "k-1"
     assert seen.headers["x-amz-invocation-type"] == "Event"
     assert (seen.query, seen.json()) == ({"Qualifier": "$LATEST"}, {"n": 1})
-    assert (pending.ticket, pending.report.request) == (TICKET, EXECUTION)
+    assert (pending.receipt, pending.report.request) == (RECEIPT, EXECUTION)
     assert Remote(LAMBDA, "hello", {"mode": "durable"}).keyed
 
 
@@ -307,7 +307,7 @@ async def test_what_was_started_before_is_this_run(host, lambdas):
     )  # fmt: skip
     asked = request(mode="durable")
 
-    assert (await lambdas.invoke(asked)).ticket == TICKET
+    assert (await lambdas.invoke(asked)).receipt == RECEIPT
     assert host.requests[1].query == {"DurableExecutionName": "k-1", "Qualifier": "$LATEST"}
     codes = [(await lambdas.invoke(asked)).code for _ in range(3)]
     assert codes == ["InvalidRequest", "Lost", "Lost"]
@@ -334,9 +334,9 @@ async def test_a_durable_function_that_is_throttled_has_not_begun(host, lambdas)
 async def test_one_that_runs_is_asked_after_again(host, lambdas, status):
     host.on("GET", ONE, answer({"Status": status}))
 
-    pending = await lambdas.poll(request(mode="durable"), TICKET)
+    pending = await lambdas.poll(request(mode="durable"), RECEIPT)
 
-    assert pending == Pending(TICKET, report=Report(EXECUTION))
+    assert pending == Pending(RECEIPT, report=Report(EXECUTION))
     assert host.requests[0].query == {"IncludeExecutionData": "false"}
 
 
@@ -357,7 +357,7 @@ async def test_how_one_has_ended_is_asked_for_with_its_data(host, lambdas, statu
     data, code, told = STATUSES[status]
     host.on("GET", ONE, answer({"Status": status}), answer({"Status": status, **data}))
 
-    ended = await lambdas.poll(request(mode="durable"), TICKET)
+    ended = await lambdas.poll(request(mode="durable"), RECEIPT)
 
     assert host.requests[1].query == {"IncludeExecutionData": "true"}
     assert ended.report.request == EXECUTION
@@ -382,7 +382,7 @@ async def test_how_one_has_ended_is_asked_for_with_its_data(host, lambdas, statu
 async def test_an_end_that_tells_little_is_an_end(host, lambdas, data, code):
     host.on("GET", ONE, answer(data), answer(data))
 
-    ended = await lambdas.poll(request(mode="durable"), TICKET)
+    ended = await lambdas.poll(request(mode="durable"), RECEIPT)
 
     assert getattr(ended, "code", None) == code
     assert not getattr(ended, "transient", False)
@@ -391,9 +391,9 @@ async def test_an_end_that_tells_little_is_an_end(host, lambdas, data, code):
 async def test_one_that_is_not_found_is_waited_for_only_at_first(host, lambdas, clock):
     host.on("GET", ONE, always(error("ResourceNotFoundException", 404)))
 
-    first = await lambdas.poll(request(mode="durable"), TICKET)
+    first = await lambdas.poll(request(mode="durable"), RECEIPT)
     clock.ms += SETTLE_MS
-    later = await lambdas.poll(request(mode="durable", clock=clock), TICKET)
+    later = await lambdas.poll(request(mode="durable", clock=clock), RECEIPT)
 
     assert isinstance(first, Pending)
     assert (later.code, later.transient) == ("NotFound", False)
@@ -403,7 +403,7 @@ async def test_a_poll_that_fails_may_be_asked_again(host, lambdas):
     running = answer({"Status": "SUCCEEDED"})
     host.on("GET", ONE, throttled(1), cut(), running, cut(), running, throttled(1))
 
-    faults = [await lambdas.poll(request(mode="durable"), TICKET) for _ in range(4)]
+    faults = [await lambdas.poll(request(mode="durable"), RECEIPT) for _ in range(4)]
 
     assert [fault.code for fault in faults] == ["Throttled", "Lost", "Lost", "Throttled"]
     assert all(fault.transient for fault in faults)
@@ -412,7 +412,7 @@ async def test_a_poll_that_fails_may_be_asked_again(host, lambdas):
 async def test_one_that_nobody_waits_for_is_stopped(host, lambdas):
     host.on("POST", f"{ONE}/stop", answer({"StopTimestamp": 1}), throttled(), cut())
 
-    stopped = [await lambdas.stop(request(mode="durable"), TICKET) for _ in range(3)]
+    stopped = [await lambdas.stop(request(mode="durable"), RECEIPT) for _ in range(3)]
 
     assert host.requests[0].json().keys() == {"ErrorType", "ErrorMessage"}
     assert [fault and fault.code for fault in stopped] == [None, "Throttled", "Lost"]

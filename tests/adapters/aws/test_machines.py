@@ -19,7 +19,7 @@ from xingqiao.adapters.aws.signing import Chain
 
 MACHINE = "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"
 EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:orders:k-1"
-TICKET = {"execution": EXECUTION, "at": StandingClock().ms}
+RECEIPT = {"execution": EXECUTION, "at": StandingClock().ms}
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_a_state_machine_is_started_under_our_key(host, states):
     assert (sent["stateMachineArn"], sent["name"]) == (MACHINE, "k-1")
     assert json.loads(sent["input"]) == {"n": 1}
     assert sent["traceHeader"].startswith("Root=1-")
-    assert pending == Pending(TICKET, report=Report(EXECUTION))
+    assert pending == Pending(RECEIPT, report=Report(EXECUTION))
     assert Remote(STATES, MACHINE).keyed
     known = Session().get_service_model("stepfunctions").operation_model("StartExecution")
     assert sent.keys() <= known.input_shape.members.keys()
@@ -79,7 +79,7 @@ async def test_what_was_started_before_with_the_same_input_is_this_run(host, sta
 
     pending = await states.invoke(asked(machine))
 
-    assert pending.ticket == TICKET
+    assert pending.receipt == RECEIPT
     assert host.requests[1].json() == {"executionArn": EXECUTION}
 
 
@@ -162,7 +162,7 @@ async def test_how_an_execution_has_ended(host, states, status):
     data, code, told = ENDS[status]
     host.on("POST", "/", answer({"status": status, **data}))
 
-    ended = await states.poll(asked(), TICKET)
+    ended = await states.poll(asked(), RECEIPT)
 
     assert operations(host) == ["DescribeExecution"]
     assert getattr(ended, "code", None) == code
@@ -188,7 +188,7 @@ def test_there_are_no_other_statuses():
 async def test_an_end_that_tells_little_is_an_end(host, states, doc, code):
     host.on("POST", "/", answer(doc))
 
-    fault = await states.poll(asked(), TICKET)
+    fault = await states.poll(asked(), RECEIPT)
 
     assert (fault.code, fault.transient) == (code, False)
 
@@ -197,15 +197,15 @@ async def test_an_end_that_tells_little_is_an_end(host, states, doc, code):
 async def test_one_that_runs_is_asked_after_again(host, states, status):
     host.on("POST", "/", answer({"status": status}))
 
-    assert await states.poll(asked(), TICKET) == Pending(TICKET, report=Report(EXECUTION))
+    assert await states.poll(asked(), RECEIPT) == Pending(RECEIPT, report=Report(EXECUTION))
 
 
 async def test_one_that_is_not_found_is_waited_for_only_at_first(host, states, clock):
     host.on("POST", "/", always(error("ExecutionDoesNotExist")))
 
-    first = await states.poll(asked(), TICKET)
+    first = await states.poll(asked(), RECEIPT)
     clock.ms += SETTLE_MS
-    later = await states.poll(asked(clock=clock), TICKET)
+    later = await states.poll(asked(clock=clock), RECEIPT)
 
     assert isinstance(first, Pending)
     assert (later.code, later.transient) == ("NotFound", False)
@@ -214,7 +214,7 @@ async def test_one_that_is_not_found_is_waited_for_only_at_first(host, states, c
 async def test_a_poll_that_fails_may_be_asked_again(host, states):
     host.on("POST", "/", throttled(1), cut())
 
-    faults = [await states.poll(asked(), TICKET) for _ in range(2)]
+    faults = [await states.poll(asked(), RECEIPT) for _ in range(2)]
 
     assert [(fault.code, fault.transient) for fault in faults] == [
         ("Throttled", True),
@@ -225,7 +225,7 @@ async def test_a_poll_that_fails_may_be_asked_again(host, states):
 async def test_one_that_nobody_waits_for_is_stopped(host, states):
     host.on("POST", "/", answer({"stopDate": 1}), throttled(), cut())
 
-    stopped = [await states.stop(asked(), TICKET) for _ in range(3)]
+    stopped = [await states.stop(asked(), RECEIPT) for _ in range(3)]
 
     assert host.requests[0].json() == {"executionArn": EXECUTION, "error": "Cancelled"}
     assert [fault and fault.code for fault in stopped] == [None, "Throttled", "Lost"]

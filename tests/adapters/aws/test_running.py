@@ -531,7 +531,7 @@ async def test_an_execution_that_is_started_again_under_its_key_is_the_same(rig)
         asked = request(machine, kind=STATES, clock=clock, authorizer=chain, region="us-east-1")
         first, second = await adapter.invoke(asked), await adapter.invoke(asked)
 
-    assert first.ticket["execution"] == second.ticket["execution"]
+    assert first.receipt["execution"] == second.receipt["execution"]
 
 
 @pytest.mark.usefixtures("env")

@@ -171,7 +171,7 @@ async def test_what_is_no_listing_is_refused(cloud, body):
 
     assert (fault.code, said(fault)) == (
         "BadResponse",
-        "S3 answers with what is no list of objects",
+        "the response of S3 is not a list of objects",
     )
 
 

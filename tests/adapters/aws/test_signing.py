@@ -14,9 +14,11 @@ from tests.kit.actions.things import StandingClock
 from tests.kit.adapters.aws_world import KEYS, environment, live_in
 from xingqiao.adapters.aws.signing import AGAIN_MS, Chain, KeySource, Signer
 from xingqiao.adapters.credentials import AwsKeys, CredentialsError
-from xingqiao.adapters.port import Ask
+from xingqiao.adapters.port import HttpRequest
 
-ASK = Ask(method="POST", url="https://lambda.eu-west-1.amazonaws.com/2015-03-31/x?Qualifier=a%20b")
+ASK = HttpRequest(
+    method="POST", url="https://lambda.eu-west-1.amazonaws.com/2015-03-31/x?Qualifier=a%20b"
+)
 GIVES = """
 import json, sys
 with open({count!r}, "a") as file:
@@ -146,7 +148,7 @@ async def test_neither_chain_nor_keys_prove_anything_to_other_clouds():
     for source in (Chain(StandingClock()), AwsKeys(*KEYS)):
         with pytest.raises(CredentialsError) as caught:
             await source.headers(ASK, 0)
-        assert "no credential for other clouds" in caught.value.fault.error["message"]
+        assert "not valid for other clouds" in caught.value.fault.error["message"]
 
 
 # --- signatures --------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from xingqiao.adapters import Egress, Rules
 from xingqiao.adapters.aws.wire import Aws, Place, located, region_of, xray
 from xingqiao.adapters.channel import Channel
 from xingqiao.adapters.credentials import Fixed
-from xingqiao.adapters.port import Ask, Fault
+from xingqiao.adapters.port import Fault, HttpRequest
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ async def test_a_redirect_to_elsewhere_is_guarded_again(host, monkeypatch):
         fault = await adapters["aws:lambda"].invoke(request())
 
     assert fault.code == "Permission"
-    assert "169.254.169.254 is no public address" in fault.error["message"]
+    assert "169.254.169.254 is not a public address" in fault.error["message"]
 
 
 async def test_a_secret_of_another_cloud_is_none_here(host, monkeypatch):
@@ -227,7 +227,7 @@ async def test_nobody_at_the_endpoint_is_no_run(aws, monkeypatch):
     live_in(monkeypatch, **environment("http://127.0.0.1:9"))
     place = await aws.place("lambda")
 
-    fault = await aws.send(request(), place, Ask(method="POST", url="/"))
+    fault = await aws.send(request(), place, HttpRequest(method="POST", url="/"))
 
     assert isinstance(fault, Fault)
     assert (fault.code, fault.may_have_run, fault.transient) == ("Unavailable", "no", True)

@@ -132,7 +132,7 @@ def test_single_and_double_quotes_name_the_same_field(names):
         ("^[0]", "it must start with"),
         ("$[$.a]", "unexpected query selector"),
         ("$.a b", "unexpected token 'b'"),
-        ("$['\ud800']", "the string at \\$ is no Unicode text"),
+        ("$['\ud800']", "the string at \\$ is not Unicode text"),
         ("$" + ".a" * MAX_PATH, f"at most {MAX_PATH} characters, not {2 * MAX_PATH + 1}"),
     ],
 )

@@ -170,13 +170,13 @@ def test_what_a_caller_changes_afterwards_changes_nothing():
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({"a": {"b": {1}}}, "path() and var() in it, but set at $.a.b is no JSON type"),
-        ([1, float("nan")], "nan at $[1] is no JSON number"),
-        ({"a": {1: 2}}, "the key 1 at $.a is no string"),
-        ([path("$") == 1], "Comparison at $[0] is no JSON type"),
+        ({"a": {"b": {1}}}, "path() and var() in it, but set at $.a.b is not a JSON type"),
+        ([1, float("nan")], "nan at $[1] is not a JSON number"),
+        ({"a": {1: 2}}, "the key 1 at $.a is not a string"),
+        ([path("$") == 1], "Comparison at $[0] is not a JSON type"),
         (nested(MAX_DEPTH + 1, path("$")), f"nests deeper than {MAX_DEPTH} levels"),
-        (collections.OrderedDict(a=1), "OrderedDict at $ is no JSON type"),
-        (Template.of(1), "Template at $ is no JSON type"),
+        (collections.OrderedDict(a=1), "OrderedDict at $ is not a JSON type"),
+        (Template.of(1), "Template at $ is not a JSON type"),
     ],
 )
 def test_what_is_neither_json_nor_a_selector_is_refused_with_its_place(value, complaint):

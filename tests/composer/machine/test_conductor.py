@@ -22,7 +22,8 @@ from xingqiao.composer import (
 from xingqiao.composer.machine.conductor import reissue
 from xingqiao.composer.machine.events import Joined, TimerFired
 from xingqiao.composer.machine.execution import Execution
-from xingqiao.composer.machine.fiber import Fiber, Invoking, Paused, Sleeping
+from xingqiao.composer.machine.fiber import Fiber
+from xingqiao.composer.machine.waits import Invoking, Paused, Sleeping
 from xingqiao.composer.testing import Fail, simulate
 from xingqiao.composer.values import Failure, Success
 

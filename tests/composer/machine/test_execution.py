@@ -10,7 +10,7 @@ from tests.kit.composer.compositions import INPUTS, compositions, plans
 from tests.kit.composer.world import World
 from xingqiao import composer
 from xingqiao.composer import Completed, Failed
-from xingqiao.composer.machine.storing import TURNS_TOLD
+from xingqiao.composer.machine.storage import TURNS_TOLD
 from xingqiao.composer.testing import Fail
 from xingqiao.composer.values import Failure, Success, copied
 

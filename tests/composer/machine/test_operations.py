@@ -7,9 +7,10 @@ import pytest
 from tests.kit.composer.world import World
 from xingqiao import composer
 from xingqiao.composer import Limits, path, var
-from xingqiao.composer.machine.cursor import Cursor
-from xingqiao.composer.machine.fiber import Counter, Fiber, Saved
-from xingqiao.composer.machine.operations import MAX_SLEEP_MS, OPERATIONS, _popped
+from xingqiao.composer.machine.cursor import Cursor, popped
+from xingqiao.composer.machine.fiber import Fiber
+from xingqiao.composer.machine.frames import Counter, Saved
+from xingqiao.composer.machine.operations import MAX_SLEEP_MS, OPERATIONS
 from xingqiao.composer.testing import Fail, simulate
 
 YEAR = MAX_SLEEP_MS / 1000
@@ -248,7 +249,7 @@ def test_a_program_that_was_compiled_wrong_is_our_mistake():
     )
 
     with pytest.raises(AssertionError, match="compiled wrong"):
-        _popped(cursor, Saved)
+        popped(cursor, Saved)
 
 
 def test_there_is_an_operation_for_every_instruction():

@@ -33,6 +33,7 @@ def with_instruction(doc):
     ("doc", "why"),
     [
         (None, "program version None is not 1, which this runs"),
+        (1, "program version None is not 1"),
         (changed(version=2), "program version 2 is not 1"),
         (changed(version=True), "program version True is not 1"),
         (changed(instructions=[]), "a list of 'instructions', with at least one"),
@@ -40,14 +41,20 @@ def with_instruction(doc):
         (changed(functions=None), "a program has 'functions'"),
         (changed(functions={"x": {"kind": 1}}), "a program has 'functions'"),
         (changed(functions={"x": float("nan")}), "a program is JSON, but nan at"),
-        (with_instruction({"op": "Goto"}), "instruction 0 is none: {'op': 'Goto'} \\('Goto'\\)"),
-        (with_instruction(7), "instruction 0 is none: 7"),
-        (with_instruction({"op": "Jump"}), "instruction 0 is none"),
+        (
+            with_instruction({"op": "Goto"}),
+            "instruction 0 is not valid: {'op': 'Goto'} \\('Goto'\\)",
+        ),
+        (with_instruction(7), "instruction 0 is not valid: 7"),
+        (with_instruction({"op": "Jump"}), "instruction 0 is not valid"),
         (with_instruction({"op": "Jump", "to": 2}), "instruction 0 goes to 2, of 2 instructions"),
-        (with_instruction({"op": "Jump", "to": -1}), "instruction 0 is none: .*-1 is no index"),
-        (with_instruction({"op": "Jump", "to": True}), "True is no index"),
+        (
+            with_instruction({"op": "Jump", "to": -1}),
+            "instruction 0 is not valid: .*-1 is not an index",
+        ),
+        (with_instruction({"op": "Jump", "to": True}), "True is not an index"),
         (with_instruction({"op": "Invoke", "action": 7, "path": ""}), "7 is of the wrong type"),
-        (with_instruction({"op": "Jump", "to": 1, "x": 1}), "instruction 0 is none"),
+        (with_instruction({"op": "Jump", "to": 1, "x": 1}), "instruction 0 is not valid"),
     ],
 )
 def test_what_is_no_program_is_refused(doc, why):

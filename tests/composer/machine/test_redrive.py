@@ -220,7 +220,7 @@ def test_what_its_program_decides_would_fail_again():
     world = World(composer.sequence("a", composer.raise_error("No")))
     world.complete("a")
 
-    with pytest.raises(RedriveError, match="not in a step: it would fail again"):
+    with pytest.raises(RedriveError, match="not in a step, so it would fail again"):
         world.redrive()
 
     world.redrive(composer.sequence("a", composer.when(path("$.x") == 1, "b", "c")))

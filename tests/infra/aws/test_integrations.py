@@ -83,7 +83,7 @@ async def test_an_operation_is_asked_for_and_its_answer_is_the_result():
         (asked,) = jobs.asked
         assert (asked.service, asked.operation, asked.pattern) == ("jobs", "run", "")
         assert (asked.parameters, asked.namespace) == ({"a": 1}, "guest")
-        assert asked.execution == execution.arn
+        assert asked.execution == execution.address
 
 
 @pytest.mark.parametrize("pattern", [".sync", ".sync:2"])

@@ -76,7 +76,7 @@ def test_what_is_refused_says_why(tmp_path):
     done = bundle(file, "--target", "aws", "--out", tmp_path / "out")
 
     assert done.returncode == 1
-    assert "composition main: AWS needs the code of /_/elsewhere" in done.stderr
+    assert "composition main: the code of /_/elsewhere is missing" in done.stderr
 
 
 def test_a_target_is_needed(tmp_path):

@@ -72,7 +72,7 @@ def test_nothing_of_it_is_changed(command, data):
         ("DELETE FROM fibers", "has no fibers"),
         ("UPDATE fibers SET body = '{'", "execution "),
         ("UPDATE history SET body = X'78'", "execution "),
-        ("DELETE FROM large_values", "what it refers to is missing"),
+        ("DELETE FROM large_values", "it refers to a missing record"),
         ("DELETE FROM executions", "has fibers, but no row"),
         (
             "UPDATE documents SET body = X'5b5d' WHERE kind = 'entity'",

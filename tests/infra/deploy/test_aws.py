@@ -193,12 +193,12 @@ def test_a_name_that_is_none_for_a_service(tmp_path):
     source = Source(compositions=contents.compositions, actions={
         n: doc for n, doc in contents.documents().items() if n != "faulty"})  # fmt: skip
 
-    with pytest.raises(BundleError, match="name: a service's begins with a letter"):
+    with pytest.raises(BundleError, match="name: the name of a service must begin with a letter"):
         bundle("7th", source, "aws", tmp_path)
 
 
 def test_a_composition_that_no_item_of_the_table_holds(tmp_path):
     source = Source(compositions={"c": composer.literal("x" * 400_000)}, actions={})
 
-    with pytest.raises(BundleError, match="composition c: it compiles to 4"):
+    with pytest.raises(BundleError, match="composition c: the compiled program has 4"):
         bundle("app", source, "aws", tmp_path)

@@ -199,7 +199,7 @@ def test_what_no_event_of_lambda_holds_is_its_steps_failure(cloud, size, status)
         assert seen["result"] == {"n": size}
     else:
         assert seen["result"]["said"]["code"] == "LimitExceeded"
-        assert "of at most 240000" in seen["result"]["said"]["message"]
+        assert "holds at most 240000" in seen["result"]["said"]["message"]
 
 
 def test_an_error_of_many_bytes_is_told(cloud):

@@ -23,14 +23,14 @@ def bundled_into(folder, composition, **actions):
 @pytest.mark.parametrize(
     ("composition", "document", "why"),
     [
-        (composer.task("x"), {"exec": CODE}, "composition c: Azure needs the code of /_/x"),
+        (composer.task("x"), {"exec": CODE}, "composition c: the code of /_/x is missing"),
         (composer.task("a"), {"exec": CODE, "limits": {"timeout": 900_000}},
          "action a: timeout 900000 milliseconds exceeds"),
         (composer.task("a"), {"exec": {"kind": "nodejs:20", "code": "..."}}, "action a: "),
         (composer.retry(1, "a", on_exhausted="pause"), {"exec": CODE}, "waits for an operator"),
         (composer.saga(composer.step("a", undo="a")), {"exec": CODE}, "waits for an operator"),
-        (composer.literal("x" * 500_000), {"exec": CODE}, "composition c: it compiles to"),
-        (composer.call("a", "key", "op"), {"exec": CODE}, "entities are kept by a server"),
+        (composer.literal("x" * 500_000), {"exec": CODE}, "composition c: the compiled program has"),
+        (composer.call("a", "key", "op"), {"exec": CODE}, "only a server keeps entities"),
     ],
 )  # fmt: skip
 def test_what_cannot_run_there_is_refused(composition, document, why, tmp_path):

@@ -261,12 +261,12 @@ def test_an_execution_is_begun_once_for_a_key_and_told_of(app):
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "error"),
     [
-        ("POST", "nobody", "{}", 404, "there is no composition 'nobody' here"),
-        ("POST", "add", "{}", 404, "there is no composition 'add' here"),
-        ("POST", "line", "{", 400, "the body is no JSON"),
+        ("POST", "nobody", "{}", 404, "composition 'nobody' does not exist"),
+        ("POST", "add", "{}", 404, "composition 'add' does not exist"),
+        ("POST", "line", "{", 400, "the body is not valid JSON"),
         ("POST", "line", "[]", 400, "the body must be a JSON object"),
-        ("GET", "line", "", 405, "a composition is invoked by POST"),
-        ("GET", "executions/" + "0" * 32, "", 404, "there is no execution"),
+        ("GET", "line", "", 405, "method GET is not allowed"),
+        ("GET", "executions/" + "0" * 32, "", 404, "execution '000"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_would_do(app, method, path, body, status, error):

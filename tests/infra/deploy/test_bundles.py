@@ -41,7 +41,7 @@ def test_it_loads_from_its_archive_with_nothing_else(tmp_path):
     write(source(composer.sequence("a", "inner"), inner=composer.map("a")), tmp_path)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'code.zip')!r}); "
-        "from xingqiao.infra.deploy.hosted import conducting, serving; "
+        "from xingqiao.infra.deploy.hosted import conductor, endpoints; "
         "from xingqiao import composer; print(composer.__file__)"
     )
 
@@ -65,7 +65,7 @@ def test_a_cold_start_imports_what_the_conductor_needs(tmp_path):
     write(source(composer.sequence("a")), tmp_path)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'code')!r}); "
-        "from xingqiao.infra.deploy.hosted import conducting, serving; "
+        "from xingqiao.infra.deploy.hosted import conductor, endpoints; "
         f"print([name for name in {UNNEEDED} if name in sys.modules])"
     )
     names = (
@@ -151,21 +151,21 @@ def test_names_that_look_alike_are_functions_of_their_own(tmp_path):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (source(), "no composition to bundle"),
-        (source(composer.sequence("b")), "composition main: AWS needs the code of /_/b"),
+        (source(), "the source has no composition"),
+        (source(composer.sequence("b")), "composition main: the code of /_/b is missing"),
         (source(composer.retry(1, "a", on_exhausted="pause")), "on_exhausted='pause'"),
-        (source(composer.saga(composer.step("a", undo="a"))), "a saga that is stuck"),
-        (source(composer.call("bank", "key", "read")), "entities are kept by a server"),
-        (source(composer.sequence("a"), name="a b"), "composition 'a b': its name is a part of a URL"),
+        (source(composer.saga(composer.step("a", undo="a"))), "a stuck saga"),
+        (source(composer.call("bank", "key", "read")), "only a server keeps entities"),
+        (source(composer.sequence("a"), name="a b"), "composition 'a b': the name becomes part of a URL"),
         (source(composer.sequence("a"), actions={"a": {"exec": {"kind": "nodejs:20", "code": "x"}}}),
-         "action a: it is of kind nodejs:20"),
+         "action a: the kind is nodejs:20"),
         (source(composer.sequence("a"), actions={"a": {"exec": {"kind": "python:3", "code": "UEsDBAAA", "binary": True}}}),
-         "action a: it is an archive"),
+         "action a: the code is an archive"),
         (source(composer.sequence("a"), actions={"a": {"exec": {"kind": "cobol", "code": "x"}}}), "action a: "),
         (source(composer.sequence("a"), actions={"a": {"exec": {"kind": "sequence", "components": ["/_/b"]}}}),
-         "action a: a bundle takes code, and it is of kind sequence"),
+         "action a: the kind is sequence, and a bundle takes only code"),
         (source(composer.sequence("a"), actions={"a": {**CODE, "annotations": [{"key": "entity", "value": True}]}}),
-         "action a: it is an entity"),
+         "action a: the action is an entity"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_bundled_says_which_part(tmp_path, given, says):
@@ -177,7 +177,7 @@ def test_what_cannot_be_bundled_says_which_part(tmp_path, given, says):
 
 
 def test_a_cloud_that_there_is_not(tmp_path):
-    with pytest.raises(BundleError, match="target: there is no 'moon', but aws"):
+    with pytest.raises(BundleError, match="target 'moon' does not exist: give one of aws"):
         bundle("thing", source(composer.sequence("a")), "moon", tmp_path)
     assert "aws" in TARGETS
 
@@ -215,7 +215,7 @@ def test_a_folder_that_holds_anything_else_is_not_written_to(tmp_path):
     (folder / "actions").mkdir(parents=True)
     (folder / "actions" / "mine.py").write_text("precious")
 
-    with pytest.raises(BundleError, match="it holds files that are no bundle"):
+    with pytest.raises(BundleError, match="the folder holds files that do not belong to a bundle"):
         bundle("main", source(composer.literal({})), "azure", folder)
     assert (folder / "actions" / "mine.py").read_text() == "precious"
 

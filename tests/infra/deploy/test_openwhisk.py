@@ -207,8 +207,8 @@ def test_what_is_too_large_for_openwhisk_fails_and_can_be_handled():
     result = conducted(composition, {"x": "x" * MAX_PAYLOAD_BYTES}, {})["params"]["said"]
 
     assert result["code"] == "LimitExceeded"
-    assert "/_/a cannot be asked" in result["message"]
-    assert f"OpenWhisk takes {MAX_PAYLOAD_BYTES}" in result["message"]
+    assert "/_/a cannot be invoked" in result["message"]
+    assert f"OpenWhisk allows {MAX_PAYLOAD_BYTES}" in result["message"]
 
 
 # --- what is refused -------------------------------------------------------------------------------
@@ -265,12 +265,12 @@ def test_an_entity_is_refused(tmp_path):
 def test_a_function_of_another_cloud_is_refused(tmp_path):
     document = {"exec": {"kind": "aws:lambda", "function": "hello"}}
 
-    with pytest.raises(BundleError, match="action hello: it is of kind 'aws:lambda'"):
+    with pytest.raises(BundleError, match="action hello: the kind is 'aws:lambda'"):
         bundled_into(tmp_path, composer.task("hello"), hello=document)
 
 
 def test_actions_alone_need_no_conductor(tmp_path):
-    with pytest.raises(BundleError, match="there is no composition"):
+    with pytest.raises(BundleError, match="the source has no composition"):
         bundle("c", Source(compositions={}, actions={}), "openwhisk", tmp_path)
 
 

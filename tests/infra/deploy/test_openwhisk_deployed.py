@@ -166,4 +166,4 @@ def test_a_stranger_cannot_begin_in_the_middle(client):
     )
 
     assert status == 502
-    assert "the parameter '$xingqiao' is not of this deployment" in answer["error"]
+    assert "the parameter '$xingqiao' was not signed by this deployment" in answer["error"]

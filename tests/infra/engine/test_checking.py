@@ -40,7 +40,7 @@ async def test_one_fault_hides_no_other():
     found = await check(store)
 
     assert f"execution {waiting.id}: it is under way, but has no fibers" in found.faults
-    assert sum("what it refers to is missing" in fault for fault in found.faults) >= 2
+    assert sum("it refers to a missing record" in fault for fault in found.faults) >= 2
 
 
 async def test_what_cannot_be_read_is_told():

@@ -123,7 +123,7 @@ async def test_a_kind_that_nobody_runs_fails_the_step():
         await made.put(a=None, main=composer.sequence("a"))
         made.engine._dispatch._invokers = {}
 
-        assert "nothing here runs actions of kind" in (await made.run("main"))["error"]
+        assert "has no invoker for actions of kind" in (await made.run("main"))["error"]
 
 
 @pytest.mark.parametrize("part", [composer.sequence("once"), composer.parallel("once", "a")])

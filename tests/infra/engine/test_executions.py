@@ -35,7 +35,7 @@ def beginning(made, name="main", execution="e1", input=None, **more):
 
 async def ended(made, execution):
     await made.engine.wait("guest", execution.id, 20)
-    return await made.engine.executions.found("guest", execution.machine, execution.name)
+    return await made.engine.executions.found("guest", execution.path, execution.name)
 
 
 async def test_an_execution_is_found_by_its_name_with_what_went_in_and_came_out():
@@ -46,7 +46,7 @@ async def test_an_execution_is_found_by_its_name_with_what_went_in_and_came_out(
 
         found = await ended(made, execution)
 
-        assert (found.arn, found.status, found.name) == (
+        assert (found.address, found.status, found.name) == (
             "arn:aws:states:us-east-1:111111111111:execution:main:e1", "succeeded", "e1",
         )  # fmt: skip
         assert await made.engine.executions.data(found) == ([1, "a"], Success([1, "a"]))
@@ -171,7 +171,7 @@ async def test_the_context_object_tells_who_it_is():
 
         context = outcome.value["context"]
         assert context["Execution"] == {
-            "Id": execution.arn, "Input": {"a": 1}, "Name": "e1", "RoleArn": about["role"],
+            "Id": execution.address, "Input": {"a": 1}, "Name": "e1", "RoleArn": about["role"],
             "StartTime": context["Execution"]["StartTime"], "RedriveCount": 0,
         }  # fmt: skip
         assert context["StateMachine"] == {
@@ -248,9 +248,11 @@ async def test_an_express_machine_runs_to_its_end_and_its_name_may_be_given_agai
         execution, end = await made.engine.executions.run(asked, 20)
         other, _ = await made.engine.executions.run(asked, 20)
 
-        assert execution.arn.startswith("arn:aws:states:us-east-1:111111111111:express:main:again:")
-        assert end.outcome.value["context"]["Execution"]["Id"] == execution.arn
-        assert execution.arn != other.arn
+        assert execution.address.startswith(
+            "arn:aws:states:us-east-1:111111111111:express:main:again:"
+        )
+        assert end.outcome.value["context"]["Execution"]["Id"] == execution.address
+        assert execution.address != other.address
 
 
 async def test_an_express_machine_that_does_not_end_fails_before_memory_does(monkeypatch):

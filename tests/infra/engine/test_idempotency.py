@@ -137,10 +137,10 @@ async def test_keys_are_forgotten_with_what_they_began(made):
     await made.engine.invoke(call("long", key="running"))
     later_ms = made.engine.now_ms + 1
 
-    last = await made.engine.keys.forget("", 1, later_ms)
+    last = await made.engine.calls.keys.forget("", 1, later_ms)
     assert last != ""
-    assert await made.engine.keys.forget(last, 1, later_ms) != ""
-    assert await made.engine.keys.forget("", 5, later_ms) == ""
+    assert await made.engine.calls.keys.forget(last, 1, later_ms) != ""
+    assert await made.engine.calls.keys.forget("", 5, later_ms) == ""
     await made.settle()
 
     assert not (await made.engine.invoke(call("a", key="old"))).replayed

@@ -186,7 +186,7 @@ async def test_a_check_says_why_one_cannot(client):
     found = (await client.post("/adapters/check", json=body)).json()
 
     assert (found["ok"], found["code"]) == (False, "Permission")
-    assert "no public address" in found["error"]["message"]
+    assert "not a public address" in found["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ async def test_a_large_definition_is_put_and_got_as_any(world, client):
 
     assert (put.status_code, got.status_code) == (200, 200)
     assert got.json()["exec"]["composition"] == large()["exec"]["composition"]
-    assert world.engine.aside.done >= 3  # parsed, checked, written
+    assert world.engine.threads.done >= 3  # parsed, checked, written
 
 
 async def test_one_that_is_wrong_is_refused_as_any(client):
@@ -98,7 +98,7 @@ async def test_of_two_at_once_one_is_in_conflict(client):
 async def test_one_is_not_put_over_what_came_while_it_was_checked(world, client):
     await world.put("large", "echo")
     first = asyncio.ensure_future(client.put("/actions/large?overwrite=true", json=large()))
-    while not world.engine.aside.done:  # it is parsed, and will be checked
+    while not world.engine.threads.done:  # it is parsed, and will be checked
         await anyio.lowlevel.checkpoint()
     second = await client.put("/actions/large?overwrite=true", json=large("two"))
 

@@ -78,7 +78,7 @@ async def test_it_is_paused_and_ended_and_goes_with_its_trigger(world, client, a
         ("CREATE", {"triggerName": 5}, "'triggerName' must be the full name"),
         ("CREATE", {"triggerName": "/other/t"}, "not authorized to access 'other/t'"),
         ("CREATE", {"triggerName": "/_/nobody"}, "does not exist"),
-        ("CREATE", {"secret": ""}, "'secret' must be a text"),
+        ("CREATE", {"secret": ""}, "'secret' must be a non-empty string"),
     ],
 )
 async def test_what_cannot_be_is_refused(ask, event, params, why):

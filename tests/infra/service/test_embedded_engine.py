@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from xingqiao.infra.service.embedded_engine import ActionError, embedded
+
+SERVER = (
+    "aiohttp.web",
+    "click",
+    "prometheus_client",
+    "starlette",
+    "uvicorn",
+    "xingqiao.infra.cli",
+    "xingqiao.infra.edge",
+    "xingqiao.infra.http",
+    "xingqiao.infra.lambdas",
+    "xingqiao.infra.service.server",
+    "xingqiao.infra.stepfunctions.api",
+)
 
 
 def machine(**states):
@@ -24,6 +40,15 @@ START = {
     "ResultSelector": {"got.$": "$.Output"},
     "End": True,
 }
+
+
+def test_importing_it_loads_neither_the_server_nor_the_command_line():
+    code = f"import sys, xingqiao.embedded; print(*{{*{SERVER}}} & {{*sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.split() == []
 
 
 async def test_a_machine_starts_another_without_a_server():

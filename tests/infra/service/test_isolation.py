@@ -21,7 +21,7 @@ from xingqiao.infra.service.isolation import (
     limits_of,
     open_places,
     open_sandbox,
-    why_alone,
+    single_namespace_reason,
 )
 from xingqiao.infra.settings import Settings
 
@@ -44,7 +44,7 @@ WRAPPED = Sandbox("/usr/bin/bwrap")
     ],
 )
 def test_only_what_is_not_asked_for_by_name_allows_a_single_namespace(isolation, sandbox, alone):
-    found = why_alone(Settings(isolation=isolation), sandbox)
+    found = single_namespace_reason(Settings(isolation=isolation), sandbox)
 
     assert bool(found) is alone
     assert not alone or re.search(FIX, found)

@@ -19,7 +19,7 @@ from xingqiao.infra.deploy.hosted import (
     Record,
     Wrapped,
 )
-from xingqiao.infra.deploy.hosted.wrapping import completed
+from xingqiao.infra.deploy.hosted.wrapper import completed
 
 START_MS = 1_700_000_000_000
 VISIBILITY_MS = 180_000  # a message that was not dealt with comes again after this

@@ -8,11 +8,21 @@ from contextlib import asynccontextmanager
 import anyio.lowlevel
 
 from tests.kit.actions.things import StandingClock
-from xingqiao.actions import Action, ActivationRow, Call, Change, Completion, ExecutionRow, Query
+from xingqiao.actions import (
+    Action,
+    ActivationRow,
+    Arns,
+    Call,
+    Change,
+    Completion,
+    ExecutionRow,
+    Query,
+)
 from xingqiao.composer import Failure, Name, Success
 from xingqiao.infra.clock import RandomIds
 from xingqiao.infra.engine import Engine, EngineSettings
 from xingqiao.infra.service.system import system_entities
+from xingqiao.infra.stepfunctions import MachineHooks
 from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
@@ -106,7 +116,7 @@ class World:
         self.engine = Engine(
             store, {"python:3": hands, **invokers}, clock=clock, ids=RandomIds(),
             settings=settings or EngineSettings(), secret=b"secret",
-            paused=paused,
+            hooks=MachineHooks(Arns()), paused=paused,
         )  # fmt: skip
         for entity in system_entities(clock) if others else ():
             self.engine.catalog.apply(Change(entity, (entity,)))
@@ -164,7 +174,7 @@ class World:
         self.engine._inbox.stretching.stop()
         self.engine.entities.stop()
         self.engine._waiters.close()
-        self.engine._ticking.cancel()
+        await self.engine._closing.aclose()
         await self.engine._tasks.__aexit__(None, None, None)
 
     async def executions(self):

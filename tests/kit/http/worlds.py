@@ -28,8 +28,10 @@ from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.settings import Settings
 from xingqiao.infra.stepfunctions.activities import Activities
 from xingqiao.infra.stepfunctions.api import StepFunctionsApi, operations
+from xingqiao.infra.stepfunctions.contexts import MachineHooks
 from xingqiao.infra.stepfunctions.integrations.sfn import StepFunctions
 from xingqiao.infra.stepfunctions.machines import Machines
+from xingqiao.infra.stepfunctions.records import Records
 from xingqiao.infra.stores import MemoryStore
 
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
@@ -173,14 +175,16 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
         await stack.enter_async_context(integrations)
         others = (hands, feeds, activities, integrations, clouds.invoker)
         invokers = {kind: other for other in others for kind in other.kinds}
+        records = Records(store, ACCOUNT)
         engine = Engine(
-            store, invokers, clock=clock, ids=RandomIds(), settings=settings, secret=b"secret"
-        )
+            store, invokers, clock=clock, ids=RandomIds(), settings=settings, secret=b"secret",
+            hooks=MachineHooks(Arns()), companions=(records.beside, feeds.beside),
+        )  # fmt: skip
         engine.catalog.integrations = integrations.knows
         for entity in system_entities(clock):
             engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
-        machines = Machines(store, engine, ACCOUNT)
+        machines = Machines(records, engine)
         await machines.load()
         activities.begin(engine)
         stack.callback(activities.close)

@@ -1,4 +1,4 @@
-"""The rules of a Choice state: what they compare in JSONPath, their Condition in JSONata."""
+"""The rules of a Choice state: their comparisons in JSONPath, their Condition in JSONata."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULE = Shape(
 
 
 def check_choices(check: Check, value: JSON, at: str, structures: Mapping[str, Structure]) -> None:
-    """All rules of a Choice state."""
+    """Checks all rules of a Choice state."""
     for index, rule in enumerate(check_array(check, value, at, empty=False)):
         _check_rule(check, rule, f"{at}[{index}]", (RULE, structures))
 
@@ -47,13 +47,14 @@ def _check_rule(
     check: Check, rule: JSON, at: str, how: tuple[Shape, Mapping[str, Structure]]
 ) -> None:
     shape, structures = how
-    if not check_shape(check, rule, shape, at, {**structures, **_RULES}):
+    fields = check_shape(check, rule, shape, at, {**structures, **_RULES})
+    if fields is None:
         return
-    if sum(name in rule for name in _SELECTORS) != 1:
+    if sum(name in fields for name in _SELECTORS) != 1:
         listed = ", ".join(_SELECTORS)
         check.error(f"The object must have only one of the following fields, [{listed}]", at)
     elif check.language == "JSONPath":
-        _check_operator(check, rule, at)
+        _check_operator(check, fields, at)
 
 
 def _check_operator(check: Check, rule: dict[str, JSON], at: str) -> None:

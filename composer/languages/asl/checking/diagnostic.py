@@ -1,4 +1,4 @@
-"""What AWS finds in a definition, and the questions about it that are answered elsewhere.
+"""Findings about a definition, and the questions that its checks ask other modules.
 
 The codes are those of API_ValidateStateMachineDefinitionDiagnostic, and some that only its answers
 show: INVALID_JSONATA_EXPRESSION, UNSUPPORTED_JSONATA_EXPRESSION, INVALID_VARIABLE_NAME,
@@ -36,15 +36,15 @@ class Diagnostic:
 @final
 @frozen
 class Hooks:
-    """What a checker asks about texts inside a definition, and about what is deployed.
+    """The questions of a check, about texts inside a definition and about deployed actions.
 
-    `is_path(text)`: whether it parses as a JSONPath, from `$`, `$$` or a variable `$name`.
-    `is_reference(text)`: whether it does, and names a single place.
-    `is_intrinsic(text)`: whether it parses as one call of an intrinsic function.
-    `jsonata_flaw(expression, fields)`: the code and message of what is wrong with what stands between
-    `{%` and `%}`, or None; `fields` are those that `$states` has at that place.
-    `is_action(name)`: whether a Task's Resource, that is no ARN, names an action here.
-    `is_integration(resource)`: whether `arn:aws:states:::...` is a service integration known here.
+    `is_path(text)`: True if it parses as a JSONPath, from `$`, `$$` or a variable `$name`.
+    `is_reference(text)`: True if it does, and names a single place.
+    `is_intrinsic(text)`: True if it parses as one call of an intrinsic function.
+    `jsonata_flaw(expression, fields)`: the code and message of the error in the expression between
+    `{%` and `%}`, or None; `fields` are the fields of `$states` at that place.
+    `is_action(name)`: True if a Task's Resource that is not an ARN names an action of this server.
+    `is_integration(resource)`: True if this server has the service integration `arn:aws:states:::...`.
     """
 
     is_path: Callable[[str], bool]
@@ -58,10 +58,10 @@ class Hooks:
 @final
 @frozen
 class Check:
-    """One check of a definition, where it is: what it may ask, what holds there, what it has found.
+    """One check of a definition at a place in it: its questions, its query language, its findings.
 
-    `machine`, `language`: the query language of the whole machine, and of the state. `outcome`: what
-    `$states` has in `Output` and `Assign` besides `input` and `context`. `wrong` are the errors and
+    `machine`, `language`: the query language of the whole machine, and of the state. `outcome`: the
+    members of `$states` in `Output` and `Assign` beside `input` and `context`. `wrong` are the errors and
     `doubtful` the warnings, shared by every part of it.
     """
 
@@ -85,7 +85,7 @@ class Check:
 
 
 def hashed(names: Iterable[str]) -> str:
-    """Names as a HashSet of Java's prints them, which is how AWS lists fields: `[States, StartAt]`."""
+    """Names as a HashSet of Java's prints them, as AWS lists fields: `[States, StartAt]`."""
     listed = list(names)
     buckets = 16
     while buckets * 0.75 < len(listed):

@@ -1,8 +1,8 @@
-"""Deployment-time validation: what AWS says of a definition, in its codes, places and words.
+"""Deployment-time validation: AWS' findings about a definition, with its codes, places and words.
 
-The sources are recordings, then what ValidateStateMachineDefinition was seen to answer, then AWS'
-developer guide; where all are silent the rule is the States Language specification's and the text
-our own. Findings come in the order that AWS has: the text, the fields, and only when these are right
+The sources are recordings, then answers seen from ValidateStateMachineDefinition, then AWS'
+developer guide; for all else the rule is the States Language specification's and the text
+our own. Findings come in the order of AWS: the text, the fields, and only when these are right
 the graph.
 """
 
@@ -26,7 +26,7 @@ MAX_SHOWN = 100  # findings in one answer (API_ValidateStateMachineDefinition, m
 
 
 def diagnose(definition: JSON, *, type: MachineType, hooks: Hooks) -> list[Diagnostic]:
-    """All findings about a definition, given as text or as the value that its text is; errors first.
+    """All findings about a definition, as a text or as its value; errors first.
 
     At most MAX_FOUND of each severity. Without errors, the machine can be created.
     """
@@ -43,7 +43,7 @@ def diagnose(definition: JSON, *, type: MachineType, hooks: Hooks) -> list[Diagn
 
 
 def diagnose_state(state: JSON, *, type: MachineType, hooks: Hooks) -> list[Diagnostic]:
-    """All findings about one state by itself, as TestState takes it; where it leads is not asked."""
+    """All findings about one state by itself, for TestState; its next states are not checked."""
     value, found = _read(state)
     if found:
         return found
@@ -58,11 +58,11 @@ def errors(found: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def refusal(definition: str, found: list[Diagnostic]) -> str:
-    """The message of InvalidDefinition for a definition's text and what was found in it."""
+    """The message of InvalidDefinition for a definition's text and its findings."""
     wrong = errors(found)
     for finding in wrong:
         if finding.message.startswith(LABEL_FLAW):
-            # So it is recorded: no code, no place, and the definition itself instead.
+            # Recorded on AWS: no code, no place, and the definition itself instead.
             return f"Error=ValueError Args={[finding.message]!r} in definition '{definition}'."
     told = ", ".join(f"{f.code}: {f.message} at {_place(f)}" for f in wrong[:MAX_SHOWN])
     return f"Invalid State Machine Definition: '{told}'"
@@ -72,8 +72,8 @@ def _place(finding: Diagnostic) -> str:
     return "null" if finding.location is None else finding.location
 
 
-def _read(definition: JSON) -> tuple[JSON, list[Diagnostic]]:
-    """A definition that is an object, or what is wrong with it."""
+def _read(definition: JSON) -> tuple[dict[str, JSON], list[Diagnostic]]:
+    """The object of a definition, or the findings about one that is not an object."""
     if not isinstance(definition, str):
         return _whole(definition)
     if len(definition) > MAX_DEFINITION:
@@ -88,7 +88,7 @@ def _read(definition: JSON) -> tuple[JSON, list[Diagnostic]]:
         return _wrong("INVALID_JSON_DESCRIPTION", error.message, error.location)
 
 
-def _whole(value: JSON) -> tuple[JSON, list[Diagnostic]]:
+def _whole(value: JSON) -> tuple[dict[str, JSON], list[Diagnostic]]:
     if not isinstance(value, dict):
         return _wrong(SCHEMA, "Definition must be a valid JSON object")
     why = flaw(value)
@@ -99,5 +99,7 @@ def _whole(value: JSON) -> tuple[JSON, list[Diagnostic]]:
     return _wrong("INVALID_JSON_DESCRIPTION", why)
 
 
-def _wrong(code: str, message: str, location: str | None = None) -> tuple[JSON, list[Diagnostic]]:
-    return None, [Diagnostic("ERROR", code, message, location)]
+def _wrong(
+    code: str, message: str, location: str | None = None
+) -> tuple[dict[str, JSON], list[Diagnostic]]:
+    return {}, [Diagnostic("ERROR", code, message, location)]

@@ -1,4 +1,4 @@
-"""Paths, payload templates, JSONata and variable names, where they stand in a definition."""
+"""The checks of texts in a definition: paths, payload templates, JSONata and variable names."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _EXPRESSION = re.compile(r"\{%.*%\}", re.DOTALL)
 
 
 def is_expression(value: JSON) -> bool:
-    """Whether a value is a JSONata string: `{%` and `%}` are its first and last two characters."""
+    """True for a JSONata string: `{%` and `%}` are its first and last two characters."""
     return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
 
 
 def check_path(check: Check, value: JSON, at: str) -> None:
-    """A path of InputPath or OutputPath: any JSONPath, the context object, or a variable."""
+    """Checks an InputPath or OutputPath: any JSONPath, the context object, or a variable."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
     elif not (value.startswith("$") and check.hooks.is_path(value)):
@@ -36,14 +36,14 @@ def check_path(check: Check, value: JSON, at: str) -> None:
 
 
 def check_reference(check: Check, value: JSON, field: Field, at: str) -> None:
-    """A reference path: it can only name a single place."""
+    """Checks a reference path: it can only name a single place."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
     elif field.intrinsic and value.startswith("States."):
         if not check.hooks.is_intrinsic(value):
             check.error("Value must be a valid JSONPath or a valid intrinsic function call", at)
     elif not value.startswith("$"):
-        # So of a Choice's rules; of a state's fields AWS says what it says of all paths.
+        # AWS' text for a Choice's rules; for a state's fields it has the text of all paths.
         start = "Value is not a Reference Path: Reference path didn't start with '$'"
         check.error(start if field.kind == "variable" else NO_PATH, at)
     elif (value.startswith("$$") and not field.context) or not check.hooks.is_reference(value):
@@ -51,7 +51,7 @@ def check_reference(check: Check, value: JSON, field: Field, at: str) -> None:
 
 
 def check_target(check: Check, value: JSON, field: Field, at: str) -> None:
-    """A ResultPath: a reference path into the state's input, where something can be put."""
+    """Checks a ResultPath: a reference path into the state's input."""
     if isinstance(value, str) and _VARIABLE.match(value):
         check.error("Value is not a Reference Path", at)
     else:
@@ -59,7 +59,7 @@ def check_target(check: Check, value: JSON, field: Field, at: str) -> None:
 
 
 def check_template(check: Check, value: JSON, at: str) -> None:
-    """A payload template: an object; what stands in a field that ends with `.$` is a path or a call."""
+    """Checks a payload template: an object, whose fields that end with `.$` hold a path or a call."""
     if isinstance(value, dict):
         _check_members(check, value, at)
     else:
@@ -99,12 +99,12 @@ def _warn_of_dollar(check: Check, name: str, text: str, at: str) -> None:
 
 
 def looks_dynamic(text: str) -> bool:
-    """Whether a text that is taken as it stands looks as if it was meant as a path or a call."""
+    """True if a literal text looks like a path or a call."""
     return text in ("$", "$$") or text.startswith(("$.", "$[", "$$.", "States."))
 
 
 def check_value(check: Check, value: JSON, at: str, fields: frozenset[str] = BASE) -> None:
-    """A JSON value in which strings may be JSONata, at any depth; the place is that of the string."""
+    """Checks a JSON value whose strings may be JSONata, at any depth; findings have the place of the string."""
     _check_inside(check, value, (at, []), fields)
 
 
@@ -128,7 +128,7 @@ def _check_inside(
 
 
 def check_expression(check: Check, text: str, at: str) -> None:
-    """A string that has to be JSONata."""
+    """Checks a string that must be JSONata."""
     _check_jsonata(check, text, (at, []), BASE)
 
 
@@ -142,7 +142,7 @@ def _check_jsonata(
 
 
 def check_timestamp(check: Check, value: JSON, at: str) -> None:
-    """A timestamp that is written out."""
+    """Checks a literal timestamp."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
     elif nanoseconds(value) is None:
@@ -150,7 +150,7 @@ def check_timestamp(check: Check, value: JSON, at: str) -> None:
 
 
 def check_assign(check: Check, value: JSON, at: str) -> None:
-    """The variables that a state assigns: names, and values in its query language."""
+    """Checks the variables that a state assigns: names, and values in its query language."""
     if not isinstance(value, dict):
         check.error("Expected value of type Object", at)
         return

@@ -1,23 +1,22 @@
-"""Where states lead: targets that are missing, states that nothing leads to, names used twice."""
+"""The graph of states: missing targets, states that cannot be reached, names used twice."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ....values import JSON
+    from ..documents import Definition, StateDoc
     from .diagnostic import Check
 
-Object: TypeAlias = "dict[str, JSON]"
 _DANGLING = "MISSING_TRANSITION_TARGET"
 
 
-def check_graph(check: Check, definition: Object) -> None:
-    """The graph of a definition whose fields are as they must be, with all that is nested in it.
+def check_graph(check: Check, definition: Definition) -> None:
+    """Checks the graph of a definition whose fields are right, with all nested machines.
 
-    A whole machine must have an end; what is nested need not, but its states must be reachable.
+    A whole machine must have an end; a nested one need not, but its states must be reachable.
     """
     names: set[str] = set()
     labels: set[str] = set()
@@ -34,16 +33,16 @@ def check_graph(check: Check, definition: Object) -> None:
             check.error("Workflow has no terminal state", None, "MISSING_END_STATE")
 
 
-def machines(definition: Object, at: str = "") -> Iterator[tuple[Object, str]]:
-    """The definition, its branches and processors, and theirs, each with where it stands."""
+def machines(definition: Definition, at: str = "") -> Iterator[tuple[Definition, str]]:
+    """The definition, its branches and processors, and theirs, each with its place."""
     yield definition, at
     for name, state in definition["States"].items():
         for inner, where in nested(state, f"{at}/States/{name}"):
             yield from machines(inner, where)
 
 
-def nested(state: Object, at: str) -> Iterator[tuple[Object, str]]:
-    """The branches of a state or its processor, each with where it stands."""
+def nested(state: StateDoc, at: str) -> Iterator[tuple[Definition, str]]:
+    """The branches of a state or its processor, each with its place."""
     for field in ("ItemProcessor", "Iterator"):
         if field in state:
             yield state[field], f"{at}/{field}"
@@ -51,8 +50,8 @@ def nested(state: Object, at: str) -> Iterator[tuple[Object, str]]:
         yield branch, f"{at}/Branches[{index}]"
 
 
-def targets(state: Object) -> Iterator[tuple[str, str]]:
-    """The states that a state can lead to, each with where it says so."""
+def targets(state: StateDoc) -> Iterator[tuple[str, str]]:
+    """The states that a state can lead to, each with the place of its field."""
     for field in ("Next", "Default"):
         if field in state:
             yield state[field], f"/{field}"
@@ -61,7 +60,7 @@ def targets(state: Object) -> Iterator[tuple[str, str]]:
             yield part["Next"], f"/{field}[{index}]/Next"
 
 
-def _is_end(state: Object) -> bool:
+def _is_end(state: StateDoc) -> bool:
     return state["Type"] in ("Succeed", "Fail") or state.get("End") is True
 
 
@@ -76,18 +75,18 @@ def _check_unique(
     seen.add(name)
 
 
-def _check_targets(check: Check, machine: Object, at: str) -> None:
+def _check_targets(check: Check, machine: Definition, at: str) -> None:
     states = machine["States"]
     led = [(machine["StartAt"], f"{at}/StartAt")]
     for name, state in states.items():
         led += [(target, f"{at}/States/{name}{where}") for target, where in targets(state)]
     for target, where in led:
         if target not in states:
-            # AWS says 'Next' of every field.
+            # AWS writes 'Next' for every field.
             check.error(f"Missing 'Next' target: {target}", where, _DANGLING)
 
 
-def _check_reachable(check: Check, machine: Object, at: str) -> None:
+def _check_reachable(check: Check, machine: Definition, at: str) -> None:
     states = machine["States"]
     reached: set[str] = set()
     waiting = [machine["StartAt"]]

@@ -1,4 +1,4 @@
-"""What a definition's checks ask about the texts in it: answered by what evaluates them."""
+"""The answers to a check's questions about texts, from the modules that evaluate them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def hooks(*, is_action: Callable[[str], bool], is_integration: Callable[[str], bool]) -> Hooks:
-    """The questions, with what is deployed here for the last two of them."""
+    """The hooks of a server; the arguments answer for its actions and its integrations."""
     return Hooks(_is_path, _is_reference, _is_intrinsic, _jsonata_flaw, is_action, is_integration)
 
 

@@ -1,16 +1,17 @@
-"""Why a text is no JSON, and where, in the words of the parser that AWS uses (Jackson's)."""
+"""Reads JSON texts; errors have the place and the words of the parser that AWS uses (Jackson)."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ....errors import Error
 from ....values import MAX_DEPTH, flaw
 
 if TYPE_CHECKING:
     from ....values import JSON
+    from ..documents import Definition
 
 SHOWN = 500  # characters of the text that a location quotes
 _SPACE = re.compile(r"[ \t\n\r]+")
@@ -23,7 +24,7 @@ _CLOSE = {"{": ("}", "Object"), "[": ("]", "Array")}
 
 
 class TextError(Error):
-    """A text that is no JSON. `message` is the parser's with the place, `location` the place alone."""
+    """A text that is not JSON. `message` is the parser's with the place, `location` the place alone."""
 
     def __init__(self, message: str, location: str) -> None:
         super().__init__(message)
@@ -35,14 +36,14 @@ class DepthError(Error):
 
 
 def read_json(text: str) -> JSON:
-    """The value that a text is; numbers fit 64 bits, strings are Unicode.
+    """The value of a text; numbers fit 64 bits, strings are Unicode.
 
     Raises:
-        TextError: with line and column, counted from 1, just behind what is wrong.
+        TextError: the text is not JSON; with the line and column, counted from 1, just behind the error.
         DepthError: it nests deeper than MAX_DEPTH levels.
     """
     try:
-        value = json.loads(text, parse_constant=_refused)
+        value: JSON = json.loads(text, parse_constant=_refused)
     except RecursionError:
         raise DepthError(f"it nests deeper than {MAX_DEPTH} levels") from None
     except ValueError:
@@ -55,6 +56,13 @@ def read_json(text: str) -> JSON:
             raise DepthError(why)
         location = _located(text, len(text))
         raise TextError(f"{why}\n at {location}", location)
+
+
+def read_checked(text: str) -> Definition:
+    """The object of a text that the checks have accepted, as a definition or as a state."""
+    doc: Any = read_json(text)
+    checked: Definition = doc
+    return checked
 
 
 def _refused(constant: str) -> NoReturn:
@@ -94,7 +102,7 @@ class _Scan:
         self._fail("Numeric value has too many digits")
 
     def _continue(self) -> None:
-        """The next entry of what stands open, or its end."""
+        """The next entry of the open object or array, or its end."""
         start = self.open[-1]
         close, kind = _CLOSE[self.text[start]]
         following = self._peek()

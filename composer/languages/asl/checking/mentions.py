@@ -1,25 +1,25 @@
-"""Which variables each state of a machine uses, as AWS tells of a definition.
+"""The variables that each state of a machine uses, as AWS lists them for a definition.
 
-A variable that is assigned nowhere is none: in JSONata a `$name` may be a function, too.
+A name that is assigned nowhere is not a variable: in JSONata a `$name` may be a function, too.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .graph import nested
-from .jsontext import read_json
+from .jsontext import read_checked
 from .structures import language_of
 from .variables import assigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ....values import JSON
+    from ..documents import Definition, StateDoc
     from .diagnostic import Language
 
-_OUTSIDE = frozenset({"Branches", "States"})  # what nested states have is theirs
+_OUTSIDE = frozenset({"Branches", "States"})  # nested states are listed by themselves
 _NAME = re.compile(r"(?<![\w$])\$(\w+)")
 _QUOTED = {
     "JSONPath": re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL),
@@ -35,7 +35,7 @@ def variables_used(definition: str) -> dict[str, list[str]]:
     Args:
         definition: the text of a definition that has no errors.
     """
-    machine = read_json(definition)
+    machine = read_checked(definition)
     language = language_of(machine, "JSONPath")
     states = list(_states(machine, language))
     known = {
@@ -52,16 +52,14 @@ def variables_used(definition: str) -> dict[str, list[str]]:
     return {name: sorted(names) for name, names in used.items() if names}
 
 
-def _states(
-    machine: dict[str, JSON], language: Language
-) -> Iterator[tuple[str, dict[str, JSON], Language]]:
+def _states(machine: Definition, language: Language) -> Iterator[tuple[str, StateDoc, Language]]:
     for name, state in machine["States"].items():
         yield name, state, language_of(state, language)
         for inner, _ in nested(state, ""):
             yield from _states(inner, language)
 
 
-def _paths(value: JSON, field: str) -> Iterator[str]:
+def _paths(value: Any, field: str) -> Iterator[str]:
     """The paths and the calls of intrinsic functions in a state; a Pass' `Result` is as it is."""
     if isinstance(value, dict):
         for name, member in value.items():
@@ -80,7 +78,7 @@ def _is_path(field: str) -> bool:
     return field.endswith("Path") and field != "ResultPath"
 
 
-def _expressions(value: JSON) -> Iterator[str]:
+def _expressions(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, member in value.items():
             if name not in _OUTSIDE:

@@ -1,4 +1,4 @@
-"""Whether something here answers to a Task's Resource."""
+"""The check of a Task's Resource: this server must have it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NO_EXPRESS = "Express state machine does not support"
 
 
 def check_resource(check: Check, value: JSON, at: str) -> None:
-    """A Task's Resource is known here, and an express machine can wait for it as it is asked to."""
+    """Checks that this server has a Task's Resource, and that an express machine can wait for it."""
     if not isinstance(value, str):
         check.error("Expected value of type [STRING]", at)
         return
     named = not value.startswith("arn:")
     if is_function(value) or (named and check.hooks.is_action(value)):
         return
-    # A plain name that is no action's can only be meant as an activity's: those wait for a worker.
+    # A plain name without an action can only mean an activity: those wait for a worker.
     if is_activity(value) or (named and check.type == "EXPRESS"):
         if check.type == "EXPRESS":
             check.error(f"{_NO_EXPRESS} Activity ARN", at)
@@ -32,9 +32,9 @@ def check_resource(check: Check, value: JSON, at: str) -> None:
 
 
 def _check_integration(check: Check, value: str, at: str) -> None:
-    asked = integration(value)
-    if asked is not None and asked.pattern and check.type == "EXPRESS":
-        check.error(f"{_NO_EXPRESS} '{asked.pattern}' service integration ", at)
-    elif asked is None or not check.hooks.is_integration(value):
+    service = integration(value)
+    if service is not None and service.pattern and check.type == "EXPRESS":
+        check.error(f"{_NO_EXPRESS} '{service.pattern}' service integration ", at)
+    elif service is None or not check.hooks.is_integration(value):
         why = "The value is not a valid resource ARN, or the resource is not available in this region."
         check.error(f"The resource provided {value} is not recognized. {why}", at)

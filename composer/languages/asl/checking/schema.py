@@ -1,8 +1,8 @@
 """The fields of everything a definition holds, by state type and query language, with their bounds.
 
 From the States Language specification and AWS' developer guide (its pages on states, on distributed
-maps and on error handling), and where both are silent from what ValidateStateMachineDefinition was
-seen to answer: which type has which field, and the least and the largest numbers.
+maps and on error handling), and for all else from answers that were seen from
+ValidateStateMachineDefinition: the fields of each type, and the least and the largest numbers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MANY = 99_999_999
 @final
 @frozen
 class Field:
-    """What a field may hold.
+    """A field: the kind of its value, and the bounds on it.
 
-    `least`, `most`: bounds of a number; `choices`: the only texts; `language`: the one in which the
-    field exists; `null`: whether null is a value of it; `dynamic`: whether it may be a JSONata
-    string in that language; `context`: whether a reference path may start at `$$`; `intrinsic`:
-    whether a path may be a call of an intrinsic function.
+    `least`, `most`: bounds of a number; `choices`: the only texts; `language`: the query language that
+    has the field. True or False: `null`, it may be null; `dynamic`, it may be a JSONata string in
+    that language; `context`, a reference path may start at `$$`; `intrinsic`, a path may be a call
+    of an intrinsic function.
     """
 
     kind: Kind
@@ -48,9 +48,9 @@ class Field:
 @final
 @frozen
 class Shape:
-    """What an object may hold: its fields, those that must be there, and those that exclude others.
+    """The shape of an object: its fields, the required ones, and those that exclude others.
 
-    `one_of`: of each group exactly one; `at_most_one`: of each group one or none.
+    `one_of`: exactly one of each group; `at_most_one`: one of each group, or none.
     """
 
     fields: dict[str, Field]

@@ -1,4 +1,4 @@
-"""An object checked against its shape: which fields, of which types, in which query language."""
+"""The check of an object against its shape: its fields, their types, and their query language."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ _PLAIN: dict[str, tuple[Any, str]] = {
 
 def check_shape(
     check: Check, value: JSON, shape: Shape, at: str, structures: Mapping[str, Structure]
-) -> bool:
-    """Whether it is an object at all; what else is wrong with it is recorded.
+) -> dict[str, JSON] | None:
+    """Checks the fields of an object. Returns the object, or None if the value is not one.
 
-    `structures` checks what has parts of its own, by kind of field.
+    `structures` has the checks of fields that are objects themselves, by the kind of field.
     """
     if not isinstance(value, dict):
         check.error("Expected value of type Object", at)
-        return False
+        return None
     _check_presence(check, value, shape, at)
     for name, member in value.items():
         if name not in shape.fields:
             check.error(f"Field '{name}' is not supported", at)
         elif _speaks(check, name, shape.fields[name], at):
             _check_field(check, (name, member), shape.fields[name], at, structures)
-    return True
+    return value
 
 
 def _check_presence(check: Check, value: dict[str, JSON], shape: Shape, at: str) -> None:
@@ -152,7 +152,7 @@ def _check_plain(check: Check, value: JSON, field: Field, at: str) -> None:
 
 
 def check_array(check: Check, value: JSON, at: str, *, empty: bool) -> list[JSON]:
-    """The members of an array; none, and an error, where it is no array, or is `empty` and may not be."""
+    """The members of an array. Records an error if the value is not one, or has no members and `empty` is False."""
     if not isinstance(value, list):
         check.error("Expected value of type Array", at)
         return []

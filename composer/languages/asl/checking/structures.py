@@ -1,8 +1,8 @@
-"""What a definition is made of: machines, their states, and the parts of states."""
+"""The structure of a definition: machines, their states, and the parts of states."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....freezing import changed
 from ..resources import integration, is_activity
@@ -21,6 +21,8 @@ from .embedded import (
 from .shapes import check_array, check_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ....values import JSON
     from .diagnostic import Check, Language
     from .schema import Shape
@@ -32,15 +34,15 @@ _NOT_IN_LABELS = frozenset('?*<>{}[]:;,\\|^~$#%&`"')
 _RESULTS = ("Task", "Parallel", "Map")
 
 
-def check_machine(check: Check, definition: dict[str, JSON]) -> None:
-    """A whole definition, from its root."""
+def check_machine(check: Check, definition: JSON) -> None:
+    """Checks a whole definition, from its root."""
     check_shape(check, definition, schema.MACHINE, "", STRUCTURES)
 
 
-def language_of(thing: dict[str, JSON], inherited: Language) -> Language:
-    """The query language of a machine or state: JSONata unless it says JSONPath, where it says any.
+def language_of(thing: Mapping[str, Any], inherited: Language) -> Language:
+    """The query language of a machine or state: JSONata for any value but JSONPath; `inherited` if it has none.
 
-    So AWS takes a word that it refuses, too.
+    AWS reads a value that it refuses in the same way.
     """
     if "QueryLanguage" not in thing:
         return inherited
@@ -63,7 +65,7 @@ def _check_states(check: Check, value: JSON, at: str) -> None:
 
 
 def check_state(check: Check, state: JSON, at: str) -> None:
-    """One state. In what is nested in it the machine's query language holds, not the state's."""
+    """Checks one state. Nested machines have the query language of the machine, not of the state."""
     if not isinstance(state, dict):
         check.error("Expected value of type Object", at)
         return
@@ -116,7 +118,7 @@ def _check_task(check: Check, state: dict[str, JSON], at: str) -> None:
 
 
 def is_distributed(state: dict[str, JSON]) -> bool:
-    """Whether a Map state runs each item as an execution of its own."""
+    """True if a Map state runs each item as an execution of its own."""
     processor = state.get("ItemProcessor", state.get("Iterator"))
     config = processor.get("ProcessorConfig") if isinstance(processor, dict) else None
     return isinstance(config, dict) and config.get("Mode") == "DISTRIBUTED"
@@ -132,7 +134,7 @@ def _check_mode(check: Check, state: dict[str, JSON], at: str) -> None:
             check.error(f"Field '{name}' is not supported", at)
 
 
-# --- what is nested ------------------------------------------------------------------------------
+# --- nested machines -----------------------------------------------------------------------------
 
 
 def _check_processor(check: Check, value: JSON, at: str) -> None:
@@ -189,8 +191,9 @@ def _check_handlers(check: Check, value: JSON, shape: Shape, at: str) -> None:
     handlers = check_array(check, value, at, empty=True)
     for index, handler in enumerate(handlers):
         where = f"{at}[{index}]"
-        if check_shape(check, handler, shape, where, STRUCTURES):
-            named = handler.get("ErrorEquals")
+        fields = check_shape(check, handler, shape, where, STRUCTURES)
+        if fields is not None:
+            named = fields.get("ErrorEquals")
             alone = named == ["States.ALL"] and index == len(handlers) - 1
             if isinstance(named, list) and "States.ALL" in named and not alone:
                 message = "States.ALL must appear alone and at end of list"
@@ -211,13 +214,13 @@ def _check_strings(check: Check, value: JSON, at: str) -> None:
 
 
 def _check_credentials(check: Check, value: JSON, at: str) -> None:
-    # Of JSONata in it AWS asks nothing before it is evaluated.
+    # AWS does not check JSONata in it before it is evaluated.
     if check.language == "JSONata" and is_expression(value):
         return
     if not isinstance(value, dict):
         check.error("Expected value of type Object", at)
     elif not ("RoleArn" in value or (check.language == "JSONPath" and "RoleArn.$" in value)):
-        # AWS says nothing more of an object that lacks it.
+        # AWS reports nothing more about an object without it.
         check.error("The field 'RoleArn' is required but was missing", at)
     elif check.language == "JSONPath":
         check_template(check, value, at)
@@ -237,16 +240,17 @@ def _check_batcher(check: Check, value: JSON, at: str) -> None:
 
 
 def _check_reader(check: Check, value: JSON, at: str) -> None:
-    if check_shape(check, value, schema.READER, at, STRUCTURES):
-        _check_storage(check, value, schema.READER_RESOURCES, at)
+    reader = check_shape(check, value, schema.READER, at, STRUCTURES)
+    if reader is not None:
+        _check_storage(check, reader, schema.READER_RESOURCES, at)
 
 
 def _check_storage(check: Check, value: dict[str, JSON], allowed: tuple[str, ...], at: str) -> None:
     resource = value.get("Resource")
     if not isinstance(resource, str):
         return
-    asked = integration(resource)
-    if asked is None or f"{asked.service}:{asked.operation}{asked.pattern}" not in allowed:
+    service = integration(resource)
+    if service is None or f"{service.service}:{service.operation}{service.pattern}" not in allowed:
         examples = ", ".join(f"arn:<partition>:states:::{name}" for name in allowed)
         message = "The field 'Resource' does not match any of the allowed values. Examples:"
         check.error(f"{message} [{examples}]", f"{at}/Resource")
@@ -264,14 +268,15 @@ def _check_reader_config(check: Check, value: JSON, at: str) -> None:
 
 
 def _check_writer(check: Check, value: JSON, at: str) -> None:
-    if check_shape(check, value, schema.WRITER, at, STRUCTURES):
-        _check_storage(check, value, schema.WRITER_RESOURCES, at)
+    writer = check_shape(check, value, schema.WRITER, at, STRUCTURES)
+    if writer is not None:
+        _check_storage(check, writer, schema.WRITER_RESOURCES, at)
         arguments = "Parameters" if check.language == "JSONPath" else "Arguments"
         together = {"Resource", arguments}
-        if not value:
+        if not writer:
             check.error("Value cannot be empty", at)
-        elif len(together & set(value)) == 1:
-            check.error(f"These fields are required: {hashed(together - set(value))}", at)
+        elif len(together & set(writer)) == 1:
+            check.error(f"These fields are required: {hashed(together - set(writer))}", at)
 
 
 def _check_writer_config(check: Check, value: JSON, at: str) -> None:

@@ -1,13 +1,13 @@
-"""Variables across scopes: what a machine assigns, nothing nested in it may assign again.
+"""Variables across scopes: nested states may not assign a variable of the machine around them again.
 
 AWS' developer guide, "Passing data between states with variables": a Parallel's branches and a Map's
-processor are scopes of their own, which read outer variables and shadow none. What a Catch assigns is no outer
-variable: AWS was recorded to take definitions whose branches assign it, too.
+processor are scopes of their own, which read outer variables and shadow none. A variable that a Catch assigns is not
+an outer variable: AWS was recorded to accept definitions whose branches assign it, too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from .graph import nested
 from .structures import language_of
@@ -15,16 +15,14 @@ from .structures import language_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ....values import JSON
+    from ..documents import Definition, StateDoc, StatePart
     from .diagnostic import Check
-
-Object: TypeAlias = "dict[str, JSON]"
 
 
 def check_variables(
-    check: Check, machine: Object, at: str = "", outer: tuple[set[str], ...] = ()
+    check: Check, machine: Definition, at: str = "", outer: tuple[set[str], ...] = ()
 ) -> None:
-    """A machine whose fields are as they must be, and all that is nested in it."""
+    """Checks a machine whose fields are right, and all nested machines."""
     own: set[str] = set()
     for name, state in machine["States"].items():
         language = language_of(state, check.machine)
@@ -41,9 +39,9 @@ def check_variables(
             check_variables(check, inner, where, (*outer, own))
 
 
-def assigned(state: Object, at: str) -> Iterator[tuple[str, str]]:
-    """The fields of all that a state may assign, and where each is; `at` is where the state is."""
-    parts = [(state, at)]
+def assigned(state: StateDoc, at: str) -> Iterator[tuple[str, str]]:
+    """The variables that a state may assign, each with its place; `at` is the place of the state."""
+    parts: list[tuple[StatePart, str]] = [(state, at)]
     for field in ("Choices", "Catch"):
         parts += [(part, f"{at}/{field}[{i}]") for i, part in enumerate(state.get(field, ()))]
     for part, where in parts:

@@ -1,13 +1,13 @@
-"""What each combinator becomes in the States Language, or why it has no counterpart.
+"""The counterpart of each combinator in the States Language, or the reason why it has none.
 
-The functions stand here and not in the combinators' own rows, because they need the writer of states, its
+The functions are here and not in the combinators' own rows, because they need the writer of states, its
 labels and JSONata expressions. The DSL imports no language. `COUNTERPARTS` is the one table, by row.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ....dsl.combinators import (
     actions,
@@ -91,14 +91,14 @@ def _wait(w: Writer, node: Composition) -> None:
     seconds, until = node.arguments["seconds"], node.arguments["until"]
     template: Template = until if seconds is None else seconds
     if template.selector is not None:
-        _wait_as_told(w, template, relative=until is None)
+        _wait_for_place(w, template, relative=until is None)
     elif until is None:
         _wait_seconds(w, node, template.to_json())
     else:
         _wait_until(w, node, template.to_json())
 
 
-def _wait_as_told(w: Writer, template: Template, *, relative: bool) -> None:
+def _wait_for_place(w: Writer, template: Template, *, relative: bool) -> None:
     assert template.selector is not None  # noqa: S101  it is why we are here
     place = selected(template.selector, w.variable)
     need(w, "Wait", template)
@@ -113,8 +113,8 @@ def _wait_as_told(w: Writer, template: Template, *, relative: bool) -> None:
 
 
 def _wait_seconds(w: Writer, node: Composition, seconds: JSON) -> None:
-    if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_S:
-        w.flaw(node, f"{seconds!r} is no number of seconds from 0 to {MAX_S}")
+    if (type(seconds) is not int and type(seconds) is not float) or not 0 <= seconds <= MAX_S:
+        w.flaw(node, f"{seconds!r} is not a number of seconds from 0 to {MAX_S}")
     elif seconds == int(seconds):
         w.sheet.state("Wait", "Wait", Seconds=int(seconds))
     else:
@@ -122,12 +122,15 @@ def _wait_seconds(w: Writer, node: Composition, seconds: JSON) -> None:
         w.sheet.state("Wait", "Wait", Timestamp=later)
 
 
+def _instant(until: Any) -> datetime:
+    if type(until) in (int, float) and abs(until) < MAX_EPOCH:
+        return datetime.fromtimestamp(until, UTC)
+    return datetime.fromisoformat(until)
+
+
 def _wait_until(w: Writer, node: Composition, until: JSON) -> None:
     try:
-        if type(until) in (int, float) and abs(until) < MAX_EPOCH:
-            moment = datetime.fromtimestamp(until, UTC)
-        else:
-            moment = datetime.fromisoformat(until)
+        moment = _instant(until)
     except (TypeError, ValueError, OverflowError):
         w.flaw(node, f"{until!r} is neither an ISO 8601 instant nor epoch seconds")
         return
@@ -168,7 +171,7 @@ def _when_nosave(w: Writer, node: Composition) -> None:
 
 
 def _head(w: Writer, node: Composition) -> Label:
-    """Where a loop comes back to: a handler in it may bring a value with a field `error`."""
+    """The head of a loop: a handler in the loop may bring a value with a field `error`."""
     w.sheet.clean = w.sheet.clean and not any(part.row is errors.DO for part in node.walk())
     return w.sheet.here()
 
@@ -213,7 +216,7 @@ def _repeat(w: Writer, node: Composition) -> None:
     left = w.sheet.names.variable("left")
     w.sheet.state("Repeat", "Pass", Assign={left: count})
     head = _head(w, node)
-    less = {left: dynamic(f"${left} - 1")}
+    less: JSON = {left: dynamic(f"${left} - 1")}
     w.sheet.choice("Repeat", Rule(f"${left} = 0", end), Assign=less)
     w.parts(node)
     w.sheet.jump(head)

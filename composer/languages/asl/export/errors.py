@@ -1,7 +1,7 @@
-"""What becomes of the combinators for when things go wrong.
+"""The export of the combinators for errors.
 
-A retry is one of AWS' where that says the same, on a Parallel of one branch: an action's Task alone would
-not see that its result is an error. Else it is a loop that counts.
+A retry becomes AWS' Retry if that can express it, on a Parallel of one branch: the Retry of an action's Task
+would not see that a result is an error. Else it becomes a loop that counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MANY: Final = 99_999_999  # of attempts and seconds, AWS' most
 MAX_DELAY_S: Final = 31_622_400
 ANY: Final = "*"
-# What AWS calls what a composition's failures are called.
+# AWS' names for the failures of compositions.
 ALSO: Final = {
     "Timeout": "States.Timeout",
     "ExpressionError": "States.QueryEvaluationError",
@@ -37,7 +37,7 @@ NO_CODE: Final = f"there is no one name for all errors of actions, which '{ALL_O
 
 
 def _known(w: Writer, node: Composition) -> tuple[str, ...]:
-    """The names of the errors that are meant; none when all are."""
+    """The names of the handled errors; empty for all errors."""
     errors: tuple[str, ...] = node.arguments["errors"]
     if ANY in errors:
         return ()
@@ -47,7 +47,7 @@ def _known(w: Writer, node: Composition) -> tuple[str, ...]:
 
 
 def _named(errors: tuple[str, ...]) -> str:
-    """Whether the error is called so, as `Failure.named` has it."""
+    """A condition that is true if the error has this name, as `Failure.named` has it."""
     listed, error = constant(list(errors)), f"{INPUT}.error"
     calls = " or ".join(f"{error}.{name} in {listed}" for name in ("code", "name", "type"))
     return f'({error} in {listed} or $type({error}) = "object" and ({calls}))'
@@ -115,7 +115,7 @@ def retry(w: Writer, node: Composition) -> None:
 
 
 def _retrier(args: Mapping[str, Any]) -> dict[str, JSON] | None:
-    """The fields of AWS' Retry that say how often and when; None when it cannot say it."""
+    """The fields of AWS' Retry for the attempts and delays; None if Retry cannot express them."""
     delay, most, jitter = args["delay"], args["max_delay"], args["jitter"]
     capped = most is not None and args["backoff"] > 1 and most > delay
     if jitter not in (0, 1) or delay != int(delay) or (capped and most != int(most)):
@@ -178,8 +178,8 @@ def _retried_in_a_loop(w: Writer, node: Composition, errors: tuple[str, ...]) ->
 
 
 def _rest(w: Writer, args: Mapping[str, Any], attempt: str, kept: Kept) -> None:
-    """Until the next attempt, on the same input."""
-    counted = {attempt: dynamic(f"${attempt} + 1")}
+    """Waits until the next attempt, on the same input."""
+    counted: JSON = {attempt: dynamic(f"${attempt} + 1")}
     if not args["delay"]:
         w.sheet.state("Again", "Pass", Assign=counted, Output=kept.output)
         return
@@ -204,15 +204,15 @@ def timeout(w: Writer, node: Composition) -> None:
         w.parts(node)
         return
     if seconds != int(seconds):
-        w.flaw(node, f"timeouts are of whole seconds, not of {seconds:g}")
-    told = {"code": TIMEOUT, "message": f"not done within {seconds:g} seconds"}
-    late = {"ErrorEquals": ["States.Timeout"], "Output": {"error": told}}
-    caught = {} if w.sheet.handler is None else {"Catch": [late]}
+        w.flaw(node, f"a timeout must be a whole number of seconds, not {seconds:g}")
+    error: JSON = {"code": TIMEOUT, "message": f"not done within {seconds:g} seconds"}
+    late: JSON = {"ErrorEquals": ["States.Timeout"], "Output": {"error": error}}
+    caught: dict[str, JSON] = {} if w.sheet.handler is None else {"Catch": [late]}
     invoke(w, action, TimeoutSeconds=int(seconds), **caught)
 
 
 def _only_action(node: Composition) -> Composition | None:
-    """The action that is all that a timeout limits."""
+    """The action of a timeout around one action."""
     parts = node.arguments["components"]
     while len(parts) == 1 and parts[0].row is SEQUENCE:
         parts = parts[0].arguments["components"]
@@ -220,7 +220,7 @@ def _only_action(node: Composition) -> Composition | None:
 
 
 def whole_timeout(composition: Composition) -> int | None:
-    """The seconds of a timeout that is the whole composition, where the machine can have it."""
+    """The seconds of a timeout around the whole composition, if a machine can have it."""
     if composition.row is not rows.TIMEOUT or _only_action(composition) is not None:
         return None
     seconds = composition.arguments["seconds"]

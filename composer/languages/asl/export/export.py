@@ -1,13 +1,13 @@
-"""A composition as a state machine of the States Language, where every part of it has a counterpart.
+"""A composition as a state machine of the States Language, if every part of it has a counterpart.
 
-The machine speaks JSONata. It gives the composition's results, and its errors go the composition's ways:
-what an action answers is boxed, and taken for a failure where it has a field `error`. What differs:
+The machine uses JSONata. It has the composition's results and handles errors like the composition:
+the result of an action is boxed, and is a failure if it has a field `error`. The differences:
 
 - times are Step Functions' own: whole seconds for timeouts, one for the whole machine;
-- an error that nothing catches ends the execution with a name and a cause, which say the same as text;
-- where a Retry of AWS' says what the composition's does, it is one: an error has one name there, the
-  first that it has of its `code`, `name` and `type`;
-- a path goes through a list as JSONata has it (`export_expressions`);
+- an error that nothing catches ends the execution with a name and a cause, which have the error as text;
+- a retry that AWS' Retry can express becomes one: an error has one name there, the first of its
+  `code`, `name` and `type`;
+- a path through a list follows JSONata (see `expressions`);
 - the input must be an object without a field `error`.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ExportError(CompositionError):
-    """A composition has parts that have no counterpart: `flaws` are all of them."""
+    """A composition has parts without a counterpart; `flaws` has all of them."""
 
     def __init__(self, flaws: Sequence[Flaw]) -> None:
         shown = "; ".join(f"{found.path or 'the composition'}: {found.why}" for found in flaws)
@@ -39,22 +39,22 @@ class ExportError(CompositionError):
 
 
 def plain_name(name: str) -> str:
-    """An action's own name as a resource, which a server of ours takes: `name` or `/namespace/package/name`."""
+    """An action's own name as a resource, for this server: `name` or `/namespace/package/name`."""
     return name.removeprefix("/_/")
 
 
 def export(
     composition: Composition, *, resource: Callable[[str], str] = plain_name
 ) -> dict[str, JSON]:
-    """The definition that does what the composition does.
+    """Exports a composition to a definition with the same behaviour.
 
     Args:
-        composition: what to export.
-        resource: the Resource of the Task that an action becomes, of its full name (`/_/name`, where it
-            names no namespace).
+        composition: the composition.
+        resource: returns the Resource of an action's Task, from its full name (`/_/name` without a
+            namespace).
 
     Raises:
-        ExportError: when a part has no counterpart.
+        ExportError: a part has no counterpart.
     """
     writer = Writer(Sheet(Names()), resource, COUNTERPARTS)
     seconds = whole_timeout(composition)

@@ -1,26 +1,32 @@
 """Paths, predicates and templates of compositions as JSONata.
 
-JSONata maps a path over the members of a list on its way, and takes what is no list for a list of one;
-RFC 9535 finds nothing there. In all else the expressions mean what the composition's do: nothing is
-coerced, an order between unlike types does not hold, and what is missing equals only what is missing.
+JSONata maps a path over the members of a list on its way, and treats any other value as a list of one;
+RFC 9535 finds nothing there. In all else the expressions have the composition's meaning: nothing is
+coerced, an order between unlike types does not hold, and a missing value equals only a missing value.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ....expressions import Selector
 from ....values import boxed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from ....expressions import Predicate, Template
     from ....values import JSON
 
     Variables = Callable[[str], str]
+
+PredicateDoc: TypeAlias = "Mapping[str, Any]"
+"""A predicate or an operand of one, as `Predicate.to_json` writes it."""
+
+TemplateDoc: TypeAlias = Any
+"""A template, as `Template.to_json` writes it: JSON with objects that have a `$path` or a `$literal`."""
 
 INPUT: Final = "$states.input"
 LIST_PATH: Final = "a path that may select several places has no counterpart: JSONata flattens lists where JSONPath does not"
@@ -31,16 +37,16 @@ _SPECIAL: Final = re.compile(r"[\^$.|?*+()\[\]{}\\/]")
 
 
 class InexpressibleError(ValueError):
-    """An expression that JSONata cannot say: the text says why."""
+    """An expression without a counterpart in JSONata; the text gives the reason."""
 
 
 def dynamic(expression: str) -> str:
-    """An expression as it stands in a definition."""
+    """An expression as it is written in a definition."""
     return f"{{% {expression} %}}"
 
 
 def constant(value: JSON) -> str:
-    """A JSON value as an expression, which JSON is."""
+    """A JSON value as an expression: JSON is JSONata."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -89,7 +95,7 @@ def _default(selector: Selector) -> tuple[JSON] | None:
 
 
 def condition(predicate: Predicate, variables: Variables) -> str:
-    """An expression that is true or false, as the predicate holds or does not.
+    """An expression that is true if the predicate holds, and else false.
 
     Raises:
         InexpressibleError: for a path that may select several places.
@@ -97,7 +103,7 @@ def condition(predicate: Predicate, variables: Variables) -> str:
     return _condition(predicate.to_json(), variables)
 
 
-def _condition(doc: dict[str, JSON], variables: Variables) -> str:
+def _condition(doc: PredicateDoc, variables: Variables) -> str:
     match doc["op"]:
         case "and" | "or" as op:
             parts = [_condition(part, variables) for part in doc["of"]]
@@ -118,7 +124,7 @@ def _condition(doc: dict[str, JSON], variables: Variables) -> str:
 
 
 def true(place: str) -> str:
-    """Whether what stands there is true as JavaScript has it; an empty list is."""
+    """An expression that is true if the value at a place is true in JavaScript; an empty list is."""
     return f'($exists({place}) and $not({place} in [null, false, 0, ""]))'
 
 
@@ -133,7 +139,7 @@ def _spelled(piece: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text).replace("\n", r"\n").replace("\r", r"\r")
 
 
-def _compared(op: str, left: str, operand: dict[str, JSON], variables: Variables) -> str:
+def _compared(op: str, left: str, operand: dict[str, Any], variables: Variables) -> str:
     if "value" in operand:
         return _compared_to_value(op, left, operand["value"])
     right = selected(Selector.from_json(operand), variables)
@@ -173,7 +179,7 @@ def _kind(value: JSON) -> str | None:
 
 
 def filled(template: Template, variables: Variables) -> JSON:
-    """A field's value that is what the template makes.
+    """The value of a field, for a template.
 
     Raises:
         InexpressibleError: for a path that may select several places.
@@ -182,7 +188,7 @@ def filled(template: Template, variables: Variables) -> JSON:
 
 
 def boxing(template: Template, variables: Variables) -> JSON:
-    """As `filled`, as an object: anything else in its field `value`."""
+    """Like `filled`, but always an object: any other value is in its field `value`."""
     place = template.selector
     if place is None:
         return boxed(filled(template, variables))
@@ -198,7 +204,7 @@ def boxed_expression(text: str) -> str:
 
 
 def needed(template: Template, variables: Variables) -> Iterator[tuple[str, Selector]]:
-    """The places that must be there for the template to be filled, with their selectors."""
+    """The places that must exist when the template is filled, with their selectors."""
     for doc in _places(template.to_json()):
         selector = _selector(doc)
         if _default(selector) is None:
@@ -208,7 +214,7 @@ def needed(template: Template, variables: Variables) -> Iterator[tuple[str, Sele
 
 
 def fixed(value: JSON) -> JSON:
-    """A constant as it stands in a field: a text that would be read as an expression is made one."""
+    """A constant as the value of a field: a text that looks like an expression becomes an expression."""
     if isinstance(value, dict):
         return {key: fixed(member) for key, member in value.items()}
     if isinstance(value, list):
@@ -216,7 +222,7 @@ def fixed(value: JSON) -> JSON:
     return dynamic(constant(value)) if isinstance(value, str) and value[:2] == "{%" else value
 
 
-def _filled(doc: JSON, variables: Variables) -> JSON:
+def _filled(doc: TemplateDoc, variables: Variables) -> JSON:
     if isinstance(doc, dict):
         if "$literal" in doc:
             return {key: _filled(member, variables) for key, member in doc["$literal"].items()}
@@ -228,7 +234,7 @@ def _filled(doc: JSON, variables: Variables) -> JSON:
     return fixed(doc)
 
 
-def _places(doc: JSON) -> Iterator[dict[str, JSON]]:
+def _places(doc: TemplateDoc) -> Iterator[dict[str, JSON]]:
     if isinstance(doc, list):
         for item in doc:
             yield from _places(item)

@@ -1,6 +1,6 @@
-"""What becomes of the combinators that run parts at the same time: Parallel and Map.
+"""The export of the combinators that run parts at the same time: Parallel and Map.
 
-A branch fails by a Fail state, or by a state of its own that fails; or, where failures are kept, it ends
+A branch fails by a Fail state, or by one of its states that fails; if failures are kept, it ends
 with `{"error": ...}`.
 """
 
@@ -26,7 +26,7 @@ RESULTS: Final[dict[str, JSON]] = {"value": dynamic("$states.result")}
 
 def _branch(
     w: Writer, node: Composition, policy: str, part: tuple[str, Composition] | None, *, clean: bool
-) -> JSON:
+) -> dict[str, JSON]:
     """The machine of a part, or of the node's components."""
     with w.branch(node if part is None else part[1]) as branch:
         branch.clean = clean
@@ -49,7 +49,7 @@ def _written(w: Writer, node: Composition, part: tuple[str, Composition] | None)
 
 
 def _joined(w: Writer, name: str, policy: str) -> None:
-    """Where all are awaited the first failure, in order, is the outcome."""
+    """If all are awaited, the first failure in order is the outcome."""
     w.sheet.clean = True
     if policy == "wait":
         first = f"$filter({INPUT}.value, function($result) {{ $exists($result.error) }})[0].error"
@@ -71,7 +71,7 @@ def parallel(w: Writer, node: Composition) -> None:
 def _run(
     w: Writer, node: Composition, name: str, policy: str, parts: list[tuple[str, Composition]]
 ) -> None:
-    branches = [_branch(w, node, policy, part, clean=w.sheet.clean) for part in parts]
+    branches: list[JSON] = [_branch(w, node, policy, part, clean=w.sheet.clean) for part in parts]
     w.sheet.fallible(name, "Parallel", Branches=branches, Output=RESULTS)
     _joined(w, name, policy)
 
@@ -82,7 +82,7 @@ def graph(w: Writer, node: Composition) -> None:
         w.flaw(node, "no state begins when some branches of another have ended")
         return
     _run(w, node, "Graph", node.arguments["errors"], parts)
-    made = {name: dynamic(f"{INPUT}.value[{at}]") for at, name in enumerate(tasks)}
+    made: dict[str, JSON] = {name: dynamic(f"{INPUT}.value[{at}]") for at, name in enumerate(tasks)}
     w.sheet.state("Results", "Pass", Output=made)
 
 
@@ -90,10 +90,11 @@ def map_items(w: Writer, node: Composition) -> None:
     policy, most = node.arguments["errors"], node.arguments["concurrency"]
     items = _items(w, node)
     machine = _branch(w, node, policy, None, clean=False)
+    bound: dict[str, JSON] = {} if most is None else {"MaxConcurrency": most}
     w.sheet.fallible(
         "Map", "Map", Items=items, ItemSelector=ITEM,
         ItemProcessor={"ProcessorConfig": {"Mode": "INLINE"}, **machine},
-        **({} if most is None else {"MaxConcurrency": most}), Output=RESULTS,
+        **bound, Output=RESULTS,
     )  # fmt: skip
     _joined(w, "Map", policy)
 
@@ -109,7 +110,7 @@ def _items(w: Writer, node: Composition) -> JSON:
     else:
         made = filled(template, w.variable)
         if not isinstance(made, list):
-            w.flaw(node, "what it is mapped over is no list")
+            w.flaw(node, "the items to map over are not a list")
         return made
     if w.sheet.handler is not None:
         unless(w, "A list?", f"({listed})", ("ExpressionError", "map: 'items' must select a list"))

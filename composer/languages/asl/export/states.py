@@ -1,8 +1,8 @@
 """Writes down a state machine: states in order, with labels for those that are not known yet.
 
-A state leads to the one that is written after it. What nothing leads to is not written at all, for AWS
-refuses it. Each place knows whether the value there may have a field `error`, which a composition looks
-for wherever it hands a result on.
+A state leads to the one that is written after it. A state that cannot be reached is not written, because AWS
+refuses it. Each place knows if the value there may have a field `error`, which a composition looks
+for in each result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAILED: Final = f"$exists({INPUT}.error)"
 ERROR: Final[dict[str, JSON]] = {"error": dynamic(f"{INPUT}.error")}
-# What an error calls itself, as `Failure.named` looks for it.
+# The name in an error, as `Failure.named` finds it.
 NAME_OF_ERROR: Final = dynamic(
     f'($e := {INPUT}.error; $type($e) = "string" ? $e : $type($e) != "object" ? "ApplicationError"'
     ' : $type($e.code) = "string" ? $e.code : $type($e.name) = "string" ? $e.name'
@@ -45,7 +45,7 @@ CAUGHT: Final = dynamic(
     ' : {"error": {"code": $exists($ours) ? $ours : $o.Error,'
     ' "message": $exists($told.errorMessage) ? $told.errorMessage : $o.Cause}})'
 )
-MASK: Final[dict[str, str]] = {}  # a scope that hides the next one: known by what it is
+MASK: Final[dict[str, str]] = {}  # a scope that hides the next one: known by its identity
 
 
 @final
@@ -59,7 +59,7 @@ class Label:
 
     @property
     def state(self) -> str | None:
-        """The name of the state that stands there; None at the end."""
+        """The name of the state at the label; None at the end."""
         return self.to.state if isinstance(self.to, Label) else self.to
 
 
@@ -78,7 +78,7 @@ class Names:
         return _unused(wanted, self._states, " ")
 
     def variable(self, wanted: str) -> str:
-        """One that JSONata reads back, and that hides no function."""
+        """A name for a variable that JSONata can read and that does not hide a function."""
         plain = re.sub(r"\W", "", wanted, flags=re.ASCII).lstrip("_0123456789")
         return _unused(plain or "variable", self._variables, "_")
 
@@ -95,7 +95,7 @@ def _unused(wanted: str, taken: set[str], between: str) -> str:
 
 @frozen
 class Rule:
-    """One rule of a Choice: when, where to, with what output, and whether that has no `error`."""
+    """One rule of a Choice: its condition, its target, its output, and `clean` for an output without an `error`."""
 
     condition: str
     to: Label
@@ -108,7 +108,7 @@ class Sheet:
     """The states of one machine, or of one branch.
 
     `scopes`: the variables of the `let`s around, outer ones first: their names here by their own.
-    `handler`: where errors go; None when nothing in this machine catches them. `clean`: the value
+    `handler`: the target of errors; None if this machine does not catch them. `clean`: the value
     surely has no field `error`.
     """
 
@@ -125,13 +125,13 @@ class Sheet:
     # --- states ------------------------------------------------------------------------------
 
     def state(self, name: str, kind: str, **fields: JSON) -> None:
-        """A state, and then the next one."""
+        """Writes a state that leads to the next one."""
         if self._pending:
             state = self._written(name, kind, fields)
             state["Next"] = self._ahead()
 
     def fallible(self, name: str, kind: str, **fields: JSON) -> None:
-        """A state whose errors go to the handler, if there is one."""
+        """Writes a state whose errors go to the handler, if there is one."""
         if self._pending:
             state = self._written(name, kind, fields)
             if self.handler is not None:
@@ -146,7 +146,7 @@ class Sheet:
     def choice(
         self, name: str, *rules: Rule, otherwise: Label | None = None, **fields: JSON
     ) -> None:
-        """The first rule that holds; else `otherwise`, or the next state."""
+        """Writes a Choice: the first rule that holds; else `otherwise`, or the next state."""
         if not self._pending:
             return
         state = self._written(name, "Choice", {"Choices": []})
@@ -158,7 +158,7 @@ class Sheet:
         state.update(fields)
 
     def check(self, name: str) -> None:
-        """Takes a value with a field `error` for a failure."""
+        """Fails if the value has a field `error`."""
         if not self.clean:
             self.choice(f"{name} failed?", Rule(FAILED, self.target, ERROR, clean=False))
             self.clean = True
@@ -171,7 +171,7 @@ class Sheet:
             self._written(name, "Fail", {"Error": code, "Cause": message})
 
     def throw(self, name: str, error: JSON) -> None:
-        """Fails with an error, in which there may be expressions."""
+        """Fails with an error, which may have expressions."""
         self.state(name, "Pass", Output={"error": error})
         self.clean = False
         self.jump(self.target)
@@ -180,11 +180,11 @@ class Sheet:
 
     @property
     def target(self) -> Label:
-        """Where an error goes."""
+        """The label that errors go to."""
         return self.handler or self._failure
 
     def place(self, label: Label) -> None:
-        """The label stands for the next state."""
+        """Makes the next state the target of the label."""
         if label.used:
             self.clean = label.clean and (self.clean or not self._pending)
             self._pending.append(label)
@@ -197,14 +197,14 @@ class Sheet:
         return label
 
     def jump(self, label: Label) -> None:
-        """What would lead to the next state leads to the label."""
+        """Makes the label the next state of all that would lead to the next one."""
         for waiting in self._pending:
             waiting.to = self._led(label)
         self._pending = []
 
     @contextmanager
     def guarded(self, handler: Label) -> Iterator[None]:
-        """Errors of what is written inside go to the label."""
+        """Sends the errors of states that are written inside to the label."""
         outer, self.handler = self.handler, handler
         try:
             yield
@@ -213,7 +213,7 @@ class Sheet:
 
     @contextmanager
     def within(self, scope: dict[str, str]) -> Iterator[None]:
-        """What is written inside sees these variables, too."""
+        """Shows these variables, too, to states that are written inside."""
         outer, self.scopes = self.scopes, (*self.scopes, scope)
         try:
             yield
@@ -223,7 +223,7 @@ class Sheet:
     # --- the whole ---------------------------------------------------------------------------
 
     def definition(self) -> dict[str, JSON]:
-        """The machine of what has been written."""
+        """The definition with all states that were written."""
         if self._start.state is None:
             self.state("Nothing", "Pass")
         ends, self._pending = self._pending, []
@@ -233,7 +233,7 @@ class Sheet:
         if any(label.state is None for state in self._states.values() for label in _ways(state)):
             self._pending = ends
             self._written("Done", "Succeed", {})
-        states = {name: _resolved(state) for name, state in self._states.items()}
+        states: dict[str, JSON] = {name: _resolved(state) for name, state in self._states.items()}
         return {"StartAt": self._start.state, "States": states}
 
     def _written(self, name: str, kind: str, fields: dict[str, JSON]) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Sheet:
 
 
 def _ways(state: dict[str, Any]) -> list[Label]:
-    """Where a state leads that can only lead to another state, not to the end."""
+    """The labels of a state that must lead to another state, not to the end."""
     parts = [*state.get("Choices", ()), *state.get("Catch", ())]
     return [part["Next"] for part in parts] + ([state["Default"]] if "Default" in state else [])
 

@@ -38,7 +38,7 @@ NO_COUNTERPART: Final = "it has no counterpart"
 @final
 @frozen
 class Flaw:
-    """A part that has no counterpart: where it stands, its combinator, and why."""
+    """A part without a counterpart: its place, its combinator, and the reason."""
 
     path: str
     combinator: str
@@ -47,7 +47,7 @@ class Flaw:
 
 @final
 class Writer:
-    """Writes a composition's parts on the sheet of the machine or branch that they stand in."""
+    """Writes a composition's parts on the sheet of their machine or branch."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Writer:
         self._resources: dict[str, str] = {}
 
     def part(self, where: str, node: Composition) -> None:
-        """The states of a part; `where` it stands in the one being written."""
+        """Writes the states of a part; `where` is its place in the part around it."""
         outer = self._path
         self._path = ".".join(filter(None, (outer, where)))
         counterpart = self._counterparts.get(node.row, NO_COUNTERPART)
@@ -78,7 +78,7 @@ class Writer:
             self._path = outer
 
     def parts(self, node: Composition) -> None:
-        """The states of a node's components, in sequence."""
+        """Writes the states of a node's components, in sequence."""
         for index, part in enumerate(node.arguments["components"]):
             self.part(f"components[{index}]", part)
         if not node.arguments["components"]:
@@ -88,20 +88,20 @@ class Writer:
         self.flaws.append(Flaw(self._path, node.type, why))
 
     def task(self, node: Composition) -> tuple[str, str]:
-        """What a Task is called that runs an action, and its Resource."""
+        """The name of a Task that runs an action, and its Resource."""
         name = node.arguments["name"]
         resource = self.resource(name)
         if self._resources.setdefault(resource, name) != name:
             self.flaw(node, f"{name} and {self._resources[resource]} would both be {resource}")
         if resource.startswith("arn:") and not is_function(resource):
-            self.flaw(node, f"{resource} is no name of a Lambda function")
+            self.flaw(node, f"{resource} is not a name of a Lambda function")
         return Name.parse(name).name, resource
 
     def variable(self, name: str) -> str:
-        """What a `let` variable that is visible here is called in the machine.
+        """The name in the machine of a `let` variable that is visible here.
 
         Raises:
-            InexpressibleError: when there is none.
+            InexpressibleError: there is none.
         """
         for scope in visible(self.sheet.scopes):
             if name in scope:
@@ -145,13 +145,13 @@ def assigned(node: Composition) -> set[str]:
     return {name for part in node.walk() if part.row is ASSIGN for name in part.arguments["values"]}
 
 
-# --- what is needed in several -------------------------------------------------------------------
+# --- shared by several combinators ---------------------------------------------------------------
 
 
 @final
 @frozen
 class Kept:
-    """A value that was put into a variable, and whether it has no field `error`."""
+    """A value that was put into a variable; `clean` is True if it surely has no field `error`."""
 
     variable: str
     clean: bool
@@ -161,12 +161,12 @@ class Kept:
         return dynamic(f"${self.variable}")
 
     def when(self, condition: str, to: Label) -> Rule:
-        """A rule that goes on with it."""
+        """A rule that goes on with the value."""
         return Rule(condition, to, self.output, self.clean)
 
 
 def invoke(w: Writer, node: Composition, **fields: JSON) -> None:
-    """A Task for an action. What is no object is boxed; a field `error` is a failure."""
+    """Writes a Task for an action. A result that is not an object is boxed; a field `error` is a failure."""
     name, resource = w.task(node)
     output = dynamic(boxed_expression("$states.result"))
     w.sheet.fallible(name, "Task", Resource=resource, **fields, Output=output)
@@ -182,23 +182,23 @@ def keep(w: Writer, name: str, **variables: JSON) -> Kept:
 
 
 def need(w: Writer, name: str, *templates: Template) -> None:
-    """Fails as the composition does where a template finds nothing. Uncaught, the state itself does."""
+    """Fails like the composition if a template finds nothing. Without a handler the state itself fails."""
     if w.sheet.handler is None:
         return
     for template in templates:
         for place, selector in needed(template, w.variable):
-            said = f"{selector!r}: selects nothing"
-            unless(w, f"{name} has {selector!r}?", f"$exists({place})", ("ExpressionError", said))
+            why = f"{selector!r}: selects nothing"
+            unless(w, f"{name} has {selector!r}?", f"$exists({place})", ("ExpressionError", why))
 
 
 def unless(w: Writer, name: str, met: str, error: tuple[str, str]) -> None:
     """Fails with the error of this code and message, unless the condition holds."""
-    told = {"error": {"code": error[0], "message": error[1]}}
-    w.sheet.choice(name, Rule(f"$not({met})", w.sheet.target, told, clean=False))
+    output: JSON = {"error": {"code": error[0], "message": error[1]}}
+    w.sheet.choice(name, Rule(f"$not({met})", w.sheet.target, output, clean=False))
 
 
 def evaluate(w: Writer, name: str, template: Template, **fields: JSON) -> None:
-    """The value becomes what the template makes."""
+    """The value becomes the filled template."""
     output = boxing(template, w.variable)
     w.sheet.state(name, "Pass", Output=output, **fields)
     if isinstance(output, dict):
@@ -211,7 +211,7 @@ def evaluate(w: Writer, name: str, template: Template, **fields: JSON) -> None:
 def branch_on_test(
     w: Writer, name: str, node: Composition, yes: Label, no: Label | None = None
 ) -> None:
-    """Goes on with the value, to one label or the other, as the test of `node` says."""
+    """Goes on with the value, to one label or the other, by the test of `node`."""
     tested: Composition = node.arguments["test"]
     if tested.row is PREDICATE:
         held = condition(tested.arguments["predicate"], w.variable)

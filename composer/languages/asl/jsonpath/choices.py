@@ -1,16 +1,16 @@
 """Choice rules of the JSONPath language: compiled once, every operator of both editions.
 
-No value is coerced: one of another type than the operator's does not match, and is no error (recorded).
-A `Variable`, or the path of a `*Path` operator, that finds nothing is an error, but for `IsPresent`.
+No value is coerced: a value of another type than the operator's does not match, without an error (recorded).
+A `Variable`, or the path of a `*Path` operator, that finds nothing is an error, except for `IsPresent`.
 """
 
 from __future__ import annotations
 
 from operator import eq, ge, gt, le, lt
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....errors import ExpressionError
-from ....expressions.nodes import MISSING
+from ....expressions.nodes import MISSING, Missing
 from ..state_errors import RUNTIME, StatesError
 from .references import ReferencePath
 from .timestamps import nanoseconds
@@ -18,20 +18,19 @@ from .timestamps import nanoseconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ....expressions.nodes import Missing
     from ....values import JSON
     from .paths import Scope
 
-    Read: TypeAlias = Callable[[JSON], JSON]
-    Order: TypeAlias = Callable[[JSON, JSON], bool]
+    Read: TypeAlias = Callable[[JSON], Any]
+    Order: TypeAlias = Callable[[Any, Any], bool]
     Matches: TypeAlias = Callable[[Scope], bool]
 
-MAX_LEVELS = 50  # of And, Or and Not inside each other
-MAX_PATTERN = 1024  # characters of what StringMatches is given
+MAX_LEVELS = 50  # of nested And, Or and Not
+MAX_PATTERN = 1024  # characters of a pattern of StringMatches
 
 
 class Rule:
-    """One compiled rule: `matches` says whether its branch is taken."""
+    """One compiled rule: `matches` is True if its branch is taken."""
 
     __slots__ = ("matches",)
 
@@ -40,34 +39,34 @@ class Rule:
 
 
 def first_match(rules: Sequence[Rule], scope: Scope) -> int | None:
-    """The index of the first rule that matches; None when none does.
+    """The index of the first rule that matches; None if none does.
 
-    Where there is no Default either, AWS fails with States.Runtime, and not with States.NoChoiceMatched of
+    Without a Default AWS then fails with States.Runtime, and not with States.NoChoiceMatched of
     its documentation: "Failed to transition out of the state. The state does not point to a next state."
 
     Raises:
-        StatesError: States.Runtime when a path of a rule that is tried finds nothing.
+        StatesError: States.Runtime if a path of a rule finds nothing.
     """
     return next((index for index, rule in enumerate(rules) if rule.matches(scope)), None)
 
 
-# --- what a value is to an operator --------------------------------------------------------------
+# --- the value of an operator's type -------------------------------------------------------------
 
 
-def _string(value: JSON) -> JSON:
+def _string(value: JSON) -> bytes | None:
     """A key in the order of Java's strings, which is that of their UTF-16 units."""
     return value.encode("utf-16-be", "surrogatepass") if type(value) is str else None
 
 
-def _number(value: JSON) -> JSON:
-    return value if type(value) in (int, float) else None
+def _number(value: JSON) -> float | None:
+    return value if type(value) is int or type(value) is float else None
 
 
-def _boolean(value: JSON) -> JSON:
+def _boolean(value: JSON) -> bool | None:
     return value if type(value) is bool else None
 
 
-def _timestamp(value: JSON) -> JSON:
+def _timestamp(value: JSON) -> int | None:
     return nanoseconds(value) if type(value) is str else None
 
 
@@ -84,7 +83,7 @@ _ORDERS: dict[str, Order] = {
     "LessThanEquals": le,
     "GreaterThanEquals": ge,
 }
-_TESTS: dict[str, Callable[[JSON | Missing], bool]] = {
+_TESTS: dict[str, Callable[[JSON], bool]] = {
     "IsNull": lambda value: value is None,
     "IsString": lambda value: type(value) is str,
     "IsNumeric": lambda value: _number(value) is not None,
@@ -182,7 +181,7 @@ def _reference(field: str, text: JSON) -> ReferencePath:
 
 def _found(path: ReferencePath, scope: Scope) -> JSON:
     found = path.find(scope)
-    if found is MISSING:
+    if isinstance(found, Missing):
         raise StatesError(
             RUNTIME,
             f"Invalid path '{path.text}': The choice state's condition path references an invalid value.",
@@ -194,7 +193,7 @@ def _found(path: ReferencePath, scope: Scope) -> JSON:
 
 
 def _pieces(pattern: JSON) -> list[str]:
-    r"""What stands between the `*` of a pattern; `\*` and `\\` are the characters themselves."""
+    r"""The texts between the `*` of a pattern; `\*` and `\\` are the characters themselves."""
     if type(pattern) is not str or len(pattern) > MAX_PATTERN:
         raise ExpressionError(
             f"StringMatches must be a string of at most {MAX_PATTERN} characters, not {pattern!r:.100}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....errors import ExpressionError
-from ....expressions.nodes import MISSING
+from ....expressions.nodes import Missing
 from ....freezing import changed, frozen
 from ..state_errors import RUNTIME, StatesError
 from .paths import NoArrayError, Path, PathNotFoundError
@@ -31,12 +31,12 @@ ROOT = "$"
 
 
 def unseen(stage: str, value: JSON) -> None:
-    """Where nobody asks for the stages that a value goes through."""
+    """Ignores the stages of a value."""
 
 
 @frozen
 class InputSide:
-    """What a state does with its raw input. A path is None where the field is null."""
+    """The fields that a state applies to its raw input. A path is None if the field is null."""
 
     input_path: Path | None
     parameters: Template | None
@@ -54,10 +54,10 @@ class InputSide:
         )
 
     def effective(self, scope: Scope, chance: Chance, shows: Shows = unseen) -> JSON:
-        """The effective input, of the raw input in `scope.input`; `shows` is told each stage.
+        """The effective input, from the raw input in `scope.input`; `shows` receives each stage.
 
         Raises:
-            StatesError: States.Runtime when a path finds nothing, and what a Template raises.
+            StatesError: States.Runtime if a path finds nothing, or an expression of the template fails.
         """
         made = selected_by(self.input_path, scope)
         shows("afterInputPath", made)
@@ -69,7 +69,7 @@ class InputSide:
 
 @frozen
 class OutputSide:
-    """What a state does with its result. A path is None where the field is null."""
+    """The fields that a state applies to its result. A path is None if the field is null."""
 
     result_selector: Template | None
     result_path: ReferencePath | None
@@ -89,20 +89,20 @@ class OutputSide:
         )
 
     def selected(self, result: JSON, scope: Scope, chance: Chance) -> JSON:
-        """What ResultSelector makes of a result.
+        """A result after ResultSelector.
 
         Raises:
-            StatesError: what a Template raises.
+            StatesError: an expression of the template fails.
         """
         if self.result_selector is None:
             return result
         return self.result_selector.fill(changed(scope, input=result), chance)
 
     def combined(self, result: JSON, scope: Scope, shows: Shows = unseen) -> JSON:
-        """The state's output, of what was selected of its result and the raw input in `scope.input`.
+        """The state's output, from its selected result and the raw input in `scope.input`.
 
         Raises:
-            StatesError: States.Runtime when a path finds nothing, States.ReferencePathConflict when the
+            StatesError: States.Runtime if a path finds nothing, States.ReferencePathConflict if the
                 result cannot be put into the input.
         """
         combined = combined_by(self.result_path, scope.input, result)
@@ -111,10 +111,10 @@ class OutputSide:
 
 
 def selected_by(path: Path | None, scope: Scope) -> JSON:
-    """InputPath and OutputPath: what the path selects; an empty object where the field is null.
+    """InputPath and OutputPath: the value at the path; an empty object if the field is null.
 
     Raises:
-        StatesError: States.Runtime when the path finds nothing.
+        StatesError: States.Runtime if the path finds nothing.
     """
     if path is None:
         return {}
@@ -124,14 +124,14 @@ def selected_by(path: Path | None, scope: Scope) -> JSON:
         found = path.find(scope)
     except (PathNotFoundError, NoArrayError) as error:
         raise StatesError(RUNTIME, f"Invalid path '{path.text}' : {error}") from error
-    return None if found is MISSING else found
+    return None if isinstance(found, Missing) else found
 
 
 def combined_by(path: ReferencePath | None, raw: JSON, result: JSON) -> JSON:
-    """ResultPath: the raw input with the result in it; the raw input alone where the field is null.
+    """ResultPath: the raw input with the result in it; the raw input alone if the field is null.
 
     Raises:
-        StatesError: States.ReferencePathConflict when it cannot be put there.
+        StatesError: States.ReferencePathConflict if it cannot be put there.
     """
     return raw if path is None else path.put(raw, result)
 

@@ -1,4 +1,4 @@
-"""How two values compare in a path's filter.
+"""The comparison of two values in a path's filter.
 
 Nothing is coerced: the string "1" is not the number 1, and no order holds between unlike values.
 (Jayway's library takes "1" for 1 in some versions; no recording shows that AWS does.)
@@ -7,7 +7,7 @@ Nothing is coerced: the string "1" is not the number 1, and no order holds betwe
 from __future__ import annotations
 
 from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....expressions.nodes import MISSING
 from ....values import equal
@@ -15,12 +15,12 @@ from ....values import equal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ....expressions.nodes import Missing
-    from ....values import JSON
+Value: TypeAlias = Any
+"""An operand: a JSON value of any type, or MISSING."""
 
 
-def compared(operator: str, left: JSON | Missing, right: JSON | Missing) -> bool:
-    """Whether `left operator right` holds; MISSING stands for what a path did not find.
+def compared(operator: str, left: Value, right: Value) -> bool:
+    """True if `left operator right` holds; MISSING is the value of a path that found nothing.
 
     The operators are `== != < <= > >=`, and the words `in nin contains subsetof anyof noneof size
     empty` of Jayway's library.
@@ -28,41 +28,41 @@ def compared(operator: str, left: JSON | Missing, right: JSON | Missing) -> bool
     return _OPERATORS[operator](left, right)
 
 
-def _equal(left: JSON, right: JSON) -> bool:
+def _equal(left: Value, right: Value) -> bool:
     return left is not MISSING and right is not MISSING and equal(left, right)
 
 
-def _ordered(holds: Callable[[JSON, JSON], bool]) -> Callable[[JSON, JSON], bool]:
-    def test(left: JSON, right: JSON) -> bool:
+def _ordered(holds: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
+    def test(left: Value, right: Value) -> bool:
         numbers = type(left) in (int, float) and type(right) in (int, float)
         return (numbers or (type(left) is str and type(right) is str)) and holds(left, right)
 
     return test
 
 
-def _among(value: JSON, items: JSON) -> bool:
+def _among(value: Value, items: Value) -> bool:
     return type(items) is list and any(_equal(value, item) for item in items)
 
 
-def _contains(whole: JSON, part: JSON) -> bool:
+def _contains(whole: Value, part: Value) -> bool:
     if type(whole) is str:
         return type(part) is str and part in whole
     return _among(part, whole)
 
 
-def _lists(holds: Callable[[JSON, JSON], bool]) -> Callable[[JSON, JSON], bool]:
+def _lists(holds: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
     return lambda left, right: type(left) is list and type(right) is list and holds(left, right)
 
 
-def _sized(value: JSON, size: JSON) -> bool:
+def _sized(value: Value, size: Value) -> bool:
     return type(value) in (str, list) and type(size) is int and len(value) == size
 
 
-def _empty(value: JSON, expected: JSON) -> bool:
+def _empty(value: Value, expected: Value) -> bool:
     return type(value) in (str, list) and (not value) is expected
 
 
-_OPERATORS: dict[str, Callable[[JSON, JSON], bool]] = {
+_OPERATORS: dict[str, Callable[[Value, Value], bool]] = {
     "==": _equal,
     "!=": lambda left, right: not _equal(left, right),
     "<": _ordered(lt),

@@ -1,7 +1,7 @@
-"""What the eighteen intrinsic functions do with their arguments.
+"""The eighteen intrinsic functions.
 
 Rules and limits are of AWS' documentation ("Intrinsic functions for JSONPath states"), rounding and the
-cases of nothing as AWS has recorded them.
+cases of nothing as recorded on AWS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ....values import JSON
 
-MAX_CODED = 10_000  # characters of what Base64Encode, Base64Decode and Hash are given
+MAX_CODED = 10_000  # characters of the argument of Base64Encode, Base64Decode and Hash
 MAX_RANGE = 1_000  # elements that ArrayRange makes
 
 _HASHES = {
@@ -38,12 +38,12 @@ _PART = re.compile(r"\\([\\{}'])|(\{\})|\\|[^\\{]+|\{")
 
 
 class FunctionError(Error):
-    """A function refuses its arguments; the text says why."""
+    """A function refuses its arguments; the text has the reason."""
 
 
 @frozen
 class Chance:
-    """Where chance comes from: `number` gives the next one, from 0 and below 1, `uuid` the next UUID."""
+    """The source of chance: `number` returns the next one, from 0 and below 1, `uuid` the next UUID."""
 
     number: Callable[[], float]
     uuid: Callable[[], str]
@@ -80,7 +80,7 @@ def _text(value: JSON, which: str = "first") -> str:
 
 def _rounded(value: JSON, which: str) -> int:
     """The nearest integer, a half up (recorded: -1.5 is -1)."""
-    if type(value) not in (int, float):
+    if type(value) is not int and type(value) is not float:
         _refuse(f"the {which} argument must be a number")
     below: int = math.floor(value)
     return below + int(value - below >= 0.5)  # noqa: PLR2004  a half
@@ -128,16 +128,16 @@ def _string_to_json(arguments: Arguments, _: Chance) -> JSON:
     if not text.strip(" \t\r\n"):
         return None
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value: JSON = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise FunctionError(f"the string is no valid JSON: {error}") from error
+        raise FunctionError(f"the string is not valid JSON: {error}") from error
     if why := flaw(value):
-        _refuse(f"the string is no valid JSON: {why}")
+        _refuse(f"the string is not valid JSON: {why}")
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    _refuse(f"the string is no valid JSON: it has {name}")
+    _refuse(f"the string is not valid JSON: it has {name}")
 
 
 def _json_to_string(arguments: Arguments, _: Chance) -> str:
@@ -145,7 +145,7 @@ def _json_to_string(arguments: Arguments, _: Chance) -> str:
     return json_text(arguments[0])
 
 
-def _string_split(arguments: Arguments, _: Chance) -> list[str]:
+def _string_split(arguments: Arguments, _: Chance) -> list[JSON]:
     _counted(arguments, 2)
     text, splitters = _text(arguments[0]), _text(arguments[1], "second")
     parts = re.split(f"[{re.escape(splitters)}]", text) if splitters else [text]
@@ -164,13 +164,13 @@ def _base64_decode(arguments: Arguments, _: Chance) -> str:
     try:
         return base64.b64decode(padded, validate=True).decode(errors="replace")
     except ValueError as error:
-        raise FunctionError(f"the string is no Base64: {error}") from error
+        raise FunctionError(f"the string is not Base64: {error}") from error
 
 
 def _hash(arguments: Arguments, _: Chance) -> str:
     _counted(arguments, 2)
-    data, name = arguments
-    if _text(name, "second") not in _HASHES:
+    data, name = arguments[0], _text(arguments[1], "second")
+    if name not in _HASHES:
         _refuse(f"the second argument must be one of {', '.join(_HASHES)}")
     text = _short(data if type(data) is str else json_text(data))
     return _HASHES[name](text.encode(errors="replace"), usedforsecurity=False).hexdigest()
@@ -201,7 +201,7 @@ def _array_contains(arguments: Arguments, _: Chance) -> bool:
     return any(equal(item, arguments[1]) for item in _list(arguments[0]))
 
 
-def _array_range(arguments: Arguments, _: Chance) -> list[int]:
+def _array_range(arguments: Arguments, _: Chance) -> list[JSON]:
     _counted(arguments, 3)
     first, last, step = map(_within, map(_rounded, arguments, ("first", "second", "third")))
     if not step:
@@ -238,7 +238,7 @@ def _array_unique(arguments: Arguments, _: Chance) -> list[JSON]:
 
 
 def _key(value: JSON) -> object:
-    """What is equal for equal values: 1 is 1.0, but neither is true nor "1"."""
+    """A key that is equal for equal values: 1 is 1.0, but neither is true nor "1"."""
     if type(value) is dict:
         return "object", frozenset((name, _key(member)) for name, member in value.items())
     if type(value) is list:
@@ -265,7 +265,7 @@ def _math_add(arguments: Arguments, _: Chance) -> int:
 
 
 def _math_random(arguments: Arguments, chance: Chance) -> int:
-    """From the first argument up to, but not including, the second; the third is a seed."""
+    """A number from the first argument up to, but not including, the second; the third is a seed."""
     _counted(arguments, 2, 3)
     start, end = _rounded(arguments[0], "first"), _rounded(arguments[1], "second")
     if not 0 < end - start < 1 << 31:

@@ -1,4 +1,4 @@
-r"""Intrinsic functions: `States.Format('Hello {}', $.name)`, parsed once, with what their arguments may be.
+r"""Intrinsic functions: `States.Format('Hello {}', $.name)`, parsed once, with the kinds of their arguments.
 
 An argument is a path, a text in single quotes, a number, true, false, null, or a call. In a text, `\'`,
 `\\`, `\{` and `\}` stand for the second character; any other backslash is refused (recorded on AWS).
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ....errors import ExpressionError
 from ....expressions.bounds import Budget, BudgetExceededError
-from ....expressions.nodes import MISSING
+from ....expressions.nodes import MISSING, Missing
 from ....freezing import changed, frozen
 from ....values import measured
 from ..state_errors import RUNTIME, StatesError
@@ -45,7 +46,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 @frozen
 class Literal:
-    """A value; `escaped` is a text as it is written, in which escaped braces can be told from others."""
+    """A value; `escaped` is a text as it is written, with escaped braces still marked."""
 
     value: JSON
     escaped: str | None = None
@@ -53,7 +54,7 @@ class Literal:
 
 @frozen
 class Call:
-    """A function and its arguments; `at` is where it stands in the expression, from 0."""
+    """A function and its arguments; `at` is its place in the expression, from 0."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -85,7 +86,7 @@ class Intrinsic:
         """The expression that `text` spells.
 
         Raises:
-            ExpressionError: with the place in the text and what is wrong there.
+            ExpressionError: the text is not a call; it has the place of the mistake.
         """
         if type(text) is not str:
             raise ExpressionError(f"an intrinsic function must be a string, not {text!r:.100}")
@@ -95,8 +96,8 @@ class Intrinsic:
         """The value of the expression.
 
         Raises:
-            StatesError: States.Runtime when an argument's path finds nothing; States.IntrinsicFailure
-                when a function refuses its arguments; States.DataLimitExceeded for too large a text.
+            StatesError: States.Runtime if an argument's path finds nothing; States.IntrinsicFailure
+                if a function refuses its arguments; States.DataLimitExceeded for too large a text.
         """
         try:
             budget = scope.budget or Budget(MAX_VISITS)
@@ -126,11 +127,10 @@ class Intrinsic:
         return FUNCTIONS[argument.name](values, chance)
 
     def _found(self, path: Path, scope: Scope) -> JSON:
-        try:
+        found: JSON | Missing = MISSING
+        with suppress(PathNotFoundError):
             found = path.find(scope)
-        except PathNotFoundError:
-            found = MISSING
-        if found is MISSING:
+        if isinstance(found, Missing):
             raise self._error(
                 RUNTIME,
                 f"The JsonPath argument for the field '{path.inner}' could not be found in the input "
@@ -152,7 +152,7 @@ def _call(reader: Reader, level: int) -> Call:
         reader.at = at
         reader.fail(f"there is no function {name!r}" if name else "expected a function")
     if level > MAX_CALLS:
-        reader.fail(f"more than {MAX_CALLS} calls stand inside each other")
+        reader.fail(f"calls nest more than {MAX_CALLS} deep")
     reader.expects("(")
     reader.skip_space()
     arguments: list[Argument] = []
@@ -203,7 +203,7 @@ def _path(reader: Reader) -> Path:
 
 
 def _skip_brackets(reader: Reader) -> None:
-    """Skips from `[` to its `]`; brackets in quotes are none."""
+    """Skips from `[` to its `]`; brackets in quotes do not count."""
     level = 0
     while True:
         if reader.accepts("["):

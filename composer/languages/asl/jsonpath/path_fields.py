@@ -1,6 +1,6 @@
 """The fields of states that take a number, a time or an array from a path: SecondsPath, ItemsPath and others.
 
-The texts of the errors are AWS' as recorded, but for those of a negative MaxConcurrency, of the timeouts
+The texts of the errors are AWS' as recorded, except those of a negative MaxConcurrency, of the timeouts
 (TimeoutSecondsPath, HeartbeatSecondsPath) and of a TimestampPath that finds nothing, which no case shows.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from ....expressions.nodes import MISSING
+from ....expressions.nodes import Missing
 from ..state_errors import RUNTIME, StatesError
 from .fields import selected_by
 from .texts import json_text
@@ -17,7 +17,7 @@ from .timestamps import nanoseconds
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}(?:\.[0-9]{1,20})?")
-MAX_SECONDS = 99_999_999  # of a wait or a timeout, as AWS has it where a definition says them
+MAX_SECONDS = 99_999_999  # of a wait or a timeout: AWS' bound on the values in definitions
 
 if TYPE_CHECKING:
     from ....values import JSON
@@ -73,7 +73,7 @@ def whole_number(field: str, path: ReferencePath, scope: Scope) -> int:
     A text of digits is the number, as on AWS.
 
     Raises:
-        StatesError: States.Runtime for what is no integer.
+        StatesError: States.Runtime for a value that is not an integer.
     """
     value = selected_by(path.path, scope)
     if type(value) is int:
@@ -89,11 +89,12 @@ def percentage(field: str, path: ReferencePath, scope: Scope) -> float:
     A text that is a number is the number, as on AWS.
 
     Raises:
-        StatesError: States.Runtime for what is no number.
+        StatesError: States.Runtime for a value that is not a number.
     """
     value = selected_by(path.path, scope)
-    is_number = type(value) in (int, float)
-    if is_number or (type(value) is str and _NUMBER.fullmatch(value)):
+    if type(value) is int or type(value) is float:
+        return float(value)
+    if type(value) is str and _NUMBER.fullmatch(value):
         return float(value)
     return _no_number(field, path, value, "float")
 
@@ -102,7 +103,7 @@ def bounded_count(field: str, count: int) -> int:
     """A MaxConcurrency or ToleratedFailureCount, which AWS checks when the Map state has started.
 
     Raises:
-        StatesError: States.Runtime when it is negative.
+        StatesError: States.Runtime if it is negative.
     """
     return count if count >= 0 else _refuse(f"{field} cannot be negative.")
 
@@ -111,7 +112,7 @@ def bounded_percentage(field: str, percent: float) -> float:
     """A ToleratedFailurePercentage, which AWS checks when the Map state has started.
 
     Raises:
-        StatesError: States.Runtime when it is not between 0 and 100.
+        StatesError: States.Runtime if it is not between 0 and 100.
     """
     return percent if 0 <= percent <= 100 else _refuse(f"{field} must be between 0 and 100.")  # noqa: PLR2004
 
@@ -120,7 +121,7 @@ def items(path: ReferencePath, scope: Scope) -> list[JSON]:
     """ItemsPath of a Map state.
 
     Raises:
-        StatesError: States.Runtime for what is no array, States.ReferencePathConflict for nothing.
+        StatesError: States.Runtime for a value that is not an array, States.ReferencePathConflict for no value.
     """
     found = path.get(scope)
     if type(found) is not list:
@@ -130,7 +131,7 @@ def items(path: ReferencePath, scope: Scope) -> list[JSON]:
 
 def _waited(field: str, path: ReferencePath, scope: Scope) -> JSON:
     found = path.find(scope)
-    if found is MISSING:
+    if isinstance(found, Missing):
         _refuse(f"The {field} parameter does not reference an input value: {path.text}")
     return found
 

@@ -1,10 +1,10 @@
-r"""The parser of paths: JSONPath as Jayway's library for Java reads it, which is what AWS uses.
+r"""The parser of paths: JSONPath as Jayway's library for Java reads it, which AWS uses.
 
 `$.a.b-c[0]['d e']["f"]`, `[-1]`, `[0,2]`, `['a','b']`, `[1:3]`, `.*`, `[*]`, `..a`, and filters `[?(@.x > 1)]`.
 The names differ from RFC 9535: a name after a dot goes on to the next dot, bracket, parenthesis or
-space, so that it may have hyphens; what looks like a function is a name (AWS: functions "aren't
+space, so that it may have hyphens; a text like a function is a name (AWS: functions "aren't
 supported": `$.a.sum()` is accepted and finds nothing); and `\"` inside single quotes is
-two characters, as AWS has recorded it.
+two characters, as recorded on AWS.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parse_segments(reader: Reader, level: int = 0) -> Segments:
     """Reads the segments that come next, after `$` or `@`.
 
     Raises:
-        ExpressionError: for what cannot go on like this.
+        ExpressionError: the text is not a segment.
     """
     segments: list[Segment] = []
     while reader.sees(".", "["):
@@ -142,7 +142,7 @@ def _unescaped(piece: str, quote: str) -> str:
 
 
 def _numbers(reader: Reader) -> Selector:
-    """`0`, `0,2` or `1:3`; a third figure, the step, means nothing to Jayway's library, nor here."""
+    """`0`, `0,2` or `1:3`; a third figure, the step, has no meaning in Jayway's library, nor here."""
     first = reader.take(_INTEGER)
     reader.skip_space()
     if reader.accepts(":"):
@@ -199,7 +199,7 @@ def _all(reader: Reader, level: int) -> Test:
 
 def _one(reader: Reader, level: int) -> Test:
     if level > MAX_LEVELS:
-        reader.fail(f"filters and parentheses stand more than {MAX_LEVELS} deep inside each other")
+        reader.fail(f"filters and parentheses nest more than {MAX_LEVELS} deep")
     reader.skip_space()
     if reader.accepts("!"):
         return Negation(_one(reader, level + 1))
@@ -240,7 +240,7 @@ def _operand(reader: Reader, level: int) -> Operand:
         return Literal(_quoted(reader))
     if reader.accepts("["):
         reader.skip_space()
-        items = [] if reader.sees("]") else _listed(reader, _literal)
+        items: list[JSON] = [] if reader.sees("]") else _listed(reader, _literal)
         reader.expects("]")
         return Literal(items)
     return Literal(_literal(reader))
@@ -250,7 +250,8 @@ def _literal(reader: Reader) -> JSON:
     if reader.sees("'", '"'):
         return _quoted(reader)
     if number := reader.take(_NUMBER):
-        return json.loads(number)
+        value: JSON = json.loads(number)
+        return value
     word = reader.take(_WORD)
     if word not in _LITERALS:
         reader.fail("expected a path, a text in quotes, a number, true, false or null")

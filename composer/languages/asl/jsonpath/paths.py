@@ -2,10 +2,10 @@
 
 `$.a` is of the state's input, `$$.a` of the context object, `$name.a` of the variable `name`.
 
-A path is *definite* when it can lead to one value only. Then no match is an error; else it gives a
-list, which is empty where nothing matches, even where the parent is absent (recorded on AWS). Two
+A path is *definite* if it can lead to one value only. Then no match is an error; else its value is a
+list, which is empty if nothing matches, even if the parent is absent (recorded on AWS). Two
 quirks of Jayway's library show on AWS and are kept: an index past the end of an array is found, as
-null, where the path ends there (MISSING says so, and whoever needs a value makes it an error); and
+null, where the path ends there (as MISSING, which is an error for callers that need a value); and
 `[1:-1]`, with ends of both signs, counts from one to the other without counting from the end.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from ....errors import Error, ExpressionError
 from ....expressions.bounds import Budget, BudgetExceededError
@@ -43,10 +43,12 @@ from .segments import (
 from .texts import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ....values import JSON
     from .segments import Operand, Segments, Selector
+
+Node: TypeAlias = "JSON | Missing"
 
 MAX_PATH = 1024  # characters of a path
 MAX_VISITS = 100_000  # values that an evaluation may visit: some 200 ms
@@ -56,16 +58,16 @@ _VARIABLE = re.compile(r"[^\W\d]\w{0,79}")
 
 
 class PathNotFoundError(Error):
-    """A definite path leads nowhere: the text says where it ended, in the words of Jayway's library."""
+    """A definite path leads nowhere: the text has the place where it ended, in the words of Jayway's library."""
 
 
 class NoArrayError(Error):
-    """An index, slice or filter meets what is no array; AWS hands this text of Jayway's library on."""
+    """An index, slice or filter meets a value that is not an array; the text is that of Jayway's library, as on AWS."""
 
 
 @frozen
 class Scope:
-    """What paths are evaluated over, and how much they may visit: each for itself, or all from one budget."""
+    """The data that paths are evaluated over, and their bound on visits: one for each, or one budget for all."""
 
     input: JSON
     context: JSON = None
@@ -95,7 +97,7 @@ class Path:
             segments = (Segment(Names((variable,))), *segments)
         self.segments: Segments = segments
         self.definite = definite(segments)
-        # Names and indexes, when it is nothing else: the short way, where it finds what it looks for.
+        # Names and indexes, if it has nothing else: the short way for a path that finds its value.
         steps = tuple(segment.step for segment in segments if segment.step is not None)
         self.steps: Steps | None = steps if len(steps) == len(segments) else None
         # The path as causes name it, which call the context object's root `$` as well.
@@ -109,23 +111,23 @@ class Path:
         """The path that `text` spells.
 
         Raises:
-            ExpressionError: with the place in the text and what is wrong there.
+            ExpressionError: the text is not a path; it has the place of the mistake.
         """
         if type(text) is not str:
             raise ExpressionError(f"a path must be a string such as '$.name', not {text!r:.100}")
         return _compiled(text)
 
     def find(self, scope: Scope) -> JSON | Missing:
-        """What the path leads to.
+        """The value that the path selects.
 
         Returns:
             For a definite path the value; MISSING for an index past the end, where the path ends.
             Else the list of the values found, in the document's order.
 
         Raises:
-            PathNotFoundError: when a definite path leads nowhere.
-            NoArrayError: when an index, slice or filter meets what is no array.
-            StatesError: States.Runtime, when the input is null, or a bound is exceeded.
+            PathNotFoundError: a definite path leads nowhere.
+            NoArrayError: an index, slice or filter meets a value that is not an array.
+            StatesError: States.Runtime if the input is null, or a bound is exceeded.
         """
         document = self.document(scope)
         if document is None and self.origin == "input":
@@ -139,7 +141,7 @@ class Path:
             raise too_much(f"The JSONPath '{self.text}'") from error
 
     def document(self, scope: Scope) -> JSON:
-        """What the path's first segment is looked up in."""
+        """The document in which the path's first segment is looked up."""
         if self.origin == "input":
             return scope.input
         return scope.context if self.origin == "context" else scope.variables or {}
@@ -149,27 +151,25 @@ _compiled = lru_cache(maxsize=4096)(Path)
 
 
 class _Evaluation:
-    """One evaluation: the document, and how many of its values may still be visited."""
+    """One evaluation: the document, and the budget of visits to its values."""
 
     __slots__ = ("_root", "_spend")
 
     def __init__(self, root: JSON, budget: Budget) -> None:
         self._root, self._spend = root, budget.spend
 
-    def found(self, node: JSON, segments: Segments, single: bool) -> JSON | Missing:
-        """What the segments lead to from this node: a value or a list."""
+    def found(self, node: Node, segments: Segments, single: bool) -> Node:
+        """The value or the list that the segments select from this node."""
         walk = self._walk(node, segments, "$", True)
         if single:
             return next(walk)
         try:
-            return [None if value is MISSING else value for value in walk]
+            return [None if isinstance(value, Missing) else value for value in walk]
         except PathNotFoundError:
             return []
 
-    def _walk(
-        self, node: JSON | Missing, segments: Segments, where: str, surely: bool
-    ) -> Iterator[JSON | Missing]:
-        """The values that the segments lead to; `surely` while only one node can have been meant."""
+    def _walk(self, node: Node, segments: Segments, where: str, surely: bool) -> Iterator[Node]:
+        """The values that the segments select; `surely` is True while they can select one node only."""
         self._spend(1)
         if not segments:
             yield node
@@ -185,8 +185,8 @@ class _Evaluation:
         for child in self._children(node, segment.selector, where if surely else None, bool(rest)):
             yield from self._walk(child, rest, inside, below)
 
-    def _below(self, node: JSON | Missing) -> Iterator[JSON]:
-        """This node and all below it, each before what is in it."""
+    def _below(self, node: Node) -> Iterator[Node]:
+        """This node and all below it, each before its members."""
         left = [node]
         while left:
             place = left.pop()
@@ -194,8 +194,8 @@ class _Evaluation:
             yield place
             left.extend(reversed(_members(place)))
 
-    def _here(self, node: JSON, selector: Selector, goes_on: bool) -> list[JSON | Missing]:
-        """What a selector after `..` finds at one of the nodes."""
+    def _here(self, node: Node, selector: Selector, goes_on: bool) -> Sequence[Node]:
+        """The nodes that a selector after `..` finds at one of the nodes."""
         if isinstance(selector, Filter):
             if type(node) is dict:
                 return [node] if self._holds(selector.test, node) else []
@@ -210,9 +210,9 @@ class _Evaluation:
         return self._children(node, selector, None, goes_on)
 
     def _children(
-        self, node: JSON | Missing, selector: Selector, where: str | None, goes_on: bool
-    ) -> list[JSON | Missing]:
-        """What a selector finds in a node; `where` it is, when not to find it is an error."""
+        self, node: Node, selector: Selector, where: str | None, goes_on: bool
+    ) -> Sequence[Node]:
+        """The nodes that a selector finds in a node; `where` is its place if a missing node is an error."""
         match selector:
             case Names():
                 return _named(node, selector, where, goes_on)
@@ -234,7 +234,7 @@ class _Evaluation:
             case _:
                 assert_never(selector)
 
-    def _holds(self, test: Test, node: JSON) -> bool:
+    def _holds(self, test: Test, node: Node) -> bool:
         self._spend(1)
         match test:
             case Exists():
@@ -255,7 +255,7 @@ class _Evaluation:
             case _:
                 assert_never(test)
 
-    def _operand(self, operand: Operand, node: JSON) -> JSON | Missing:
+    def _operand(self, operand: Operand, node: Node) -> Node:
         match operand:
             case Literal():
                 return operand.value
@@ -264,7 +264,7 @@ class _Evaluation:
             case _:
                 assert_never(operand)
 
-    def _query(self, query: Query, node: JSON) -> JSON | Missing:
+    def _query(self, query: Query, node: Node) -> Node:
         try:
             return self.found(
                 self._root if query.absolute else node, query.segments, query.definite
@@ -277,9 +277,7 @@ def too_much(what: str) -> StatesError:
     return StatesError(RUNTIME, f"{what} visits more than {MAX_VISITS} values.")
 
 
-def _named(
-    node: JSON | Missing, selector: Names, where: str | None, goes_on: bool
-) -> list[JSON | Missing]:
+def _named(node: Node, selector: Names, where: str | None, goes_on: bool) -> Sequence[Node]:
     names = selector.names
     if type(node) is not dict:
         if where is not None:
@@ -296,7 +294,7 @@ def _named(
     raise PathNotFoundError(f"{missing}{where}{selector}")
 
 
-def _members(node: JSON | Missing) -> list[JSON]:
+def _members(node: Node) -> list[JSON]:
     if type(node) is dict:
         return list(node.values())
     return node if type(node) is list else []
@@ -306,7 +304,7 @@ def _element(items: list[JSON], index: int) -> JSON | Missing:
     return items[index] if -len(items) <= index < len(items) else MISSING
 
 
-def _slice(items: list[JSON], start: int | None, end: int | None) -> list[JSON | Missing]:
+def _slice(items: list[JSON], start: int | None, end: int | None) -> Sequence[Node]:
     if start is None or end is None:
         return items[start:end]
     return [
@@ -314,8 +312,8 @@ def _slice(items: list[JSON], start: int | None, end: int | None) -> list[JSON |
     ]
 
 
-def _no_array(node: JSON | Missing, selector: Selector, where: str) -> Error:
-    if node is MISSING:
+def _no_array(node: Node, selector: Selector, where: str) -> Error:
+    if isinstance(node, Missing):
         return PathNotFoundError(f"The path {where} is null")
     what = (
         "not be applied to primitives"
@@ -326,6 +324,6 @@ def _no_array(node: JSON | Missing, selector: Selector, where: str) -> Error:
 
 
 def _cost(left: JSON | Missing, right: JSON | Missing) -> int:
-    """How many visits a comparison counts as: a list is searched for each of another."""
+    """The visits that a comparison counts as: a list is searched for each member of the other."""
     many = len(left) if type(left) is list else 1
     return many * len(right) if type(right) is list else many

@@ -14,7 +14,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class Reader:
-    """A place in a text. What does not fit is an ExpressionError that names the place."""
+    """A place in a text. A text that does not fit raises an ExpressionError that names the place."""
 
     __slots__ = ("at", "kind", "text")
 
@@ -26,27 +26,27 @@ class Reader:
         return self.at == len(self.text)
 
     def sees(self, *texts: str) -> bool:
-        """Whether one of these comes next."""
+        """True if one of these comes next."""
         return self.text.startswith(texts, self.at)
 
     def accepts(self, text: str) -> bool:
-        """Whether this comes next; then it is read."""
+        """Reads this text if it comes next, and returns True."""
         if not self.text.startswith(text, self.at):
             return False
         self.at += len(text)
         return True
 
     def expects(self, text: str) -> None:
-        """Reads this.
+        """Reads this text.
 
         Raises:
-            ExpressionError: when something else comes next.
+            ExpressionError: something else comes next.
         """
         if not self.accepts(text):
             self.fail(f"expected {text!r}")
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """Reads what fits the pattern from here on: empty when nothing does."""
+        """Reads the text that fits the pattern from here on; empty if nothing does."""
         found = pattern.match(self.text, self.at)
         if found is None:
             return ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ....values import JSON
     from .paths import Scope
 
-# What AWS fails with; the specification's name for a ResultPath, States.ResultPathMatchFailure, is not seen there.
+# AWS' error; the specification's name for a ResultPath, States.ResultPathMatchFailure, was not seen on AWS.
 CONFLICT = "States.ReferencePathConflict"
 
 
@@ -43,7 +43,7 @@ class ReferencePath:
         """The reference path that `text` spells.
 
         Raises:
-            ExpressionError: when it is no path, or no reference path; in AWS' words as far as known.
+            ExpressionError: it is not a path, or not a reference path; in AWS' words as far as known.
         """
         if type(text) is not str or not text.startswith("$"):
             raise ExpressionError(
@@ -56,29 +56,34 @@ class ReferencePath:
         return self.path.text
 
     def find(self, scope: Scope) -> JSON | Missing:
-        """What stands there, or MISSING."""
+        """The value at the path, or MISSING."""
         return node_at(self.steps, self.path.document(scope))
 
     def get(self, scope: Scope) -> JSON:
-        """What stands there.
+        """The value at the path.
 
         Raises:
-            StatesError: States.ReferencePathConflict, when nothing does, as for an ItemsPath.
+            StatesError: States.ReferencePathConflict if there is none, as for an ItemsPath.
         """
         document = self.path.document(scope)
-        for count in range(1, len(self.steps) + 1):
-            if node_at(self.steps[:count], document) is MISSING:
-                raise self._conflict(self.steps[count - 1], document)
-        return node_at(self.steps, document)
+        found = node_at(self.steps, document)
+        if isinstance(found, Missing):
+            raise self._conflict(self._first_missing(document), document)
+        return found
+
+    def _first_missing(self, document: JSON) -> str | int:
+        ends = range(1, len(self.steps) + 1)
+        missing = (end for end in ends if node_at(self.steps[:end], document) is MISSING)
+        return self.steps[next(missing) - 1]
 
     def put(self, document: JSON, value: JSON) -> JSON:
-        """A copy of the document in which `value` stands there: ResultPath.
+        """A copy of the document with `value` at the path: ResultPath.
 
-        Objects on the way are made as necessary; an element of an array must exist.
+        Missing objects on the way are made; an element of an array must exist.
 
         Raises:
-            StatesError: States.ReferencePathConflict, when a name meets what is no object, or an index
-                no element.
+            StatesError: States.ReferencePathConflict if a name meets a value that is not an object, or an
+                index an element that does not exist.
         """
         return self._put(document, 0, value, document)
 

@@ -2,8 +2,8 @@ r"""Regular expressions that cannot backtrack, for `=~` in a path's filter.
 
 The usual part of Java's syntax: characters, `.`, classes, `\d \w \s` and their opposites, groups,
 `|`, `* + ? {m,n}`, `^` and `$`. A text is matched as a whole (Java's `matches`), by following all ways
-through the expression at once (Thompson, 1968), in time that grows with text times expression and no
-faster; the ways once found are remembered. What such an automaton cannot do, as backreferences and lookarounds, is refused.
+through the expression at once (Thompson, 1968), in time that grows with text times expression and not
+faster; ways are remembered. Backreferences and lookarounds, which such an automaton cannot do, are refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .reading import Reader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MAX_STEPS = 2_000  # of one compiled expression: `{m,n}` copies what it repeats
+MAX_STEPS = 2_000  # of one compiled expression: `{m,n}` copies the repeated part
 MAX_GROUPS = 30  # groups inside each other
 MAX_MOVES = 1_000  # of one automaton that are remembered
 CHARACTERS = 4  # read by moves that are remembered, cost as much as one step
@@ -64,7 +64,7 @@ class Regex:
         return f"/{self.pattern}/{self.flags}"
 
     def fits(self, text: str, spend: Callable[[int], None]) -> bool:
-        """Whether the text fits as a whole; `spend` is told of each step taken, and may stop it."""
+        """True if the whole text fits; `spend` counts each step, and may stop the match."""
         spend(len(text) // CHARACTERS)
         places = self._reached({0}, "^" if text else "^$")
         for at, char in enumerate(text, 1):
@@ -110,7 +110,7 @@ def _reads(steps: Steps, place: int, char: str) -> bool:
 
 def _alternatives(reader: Reader, flags: str, level: int) -> Steps:
     if level > MAX_GROUPS:
-        reader.fail(f"groups stand more than {MAX_GROUPS} deep inside each other")
+        reader.fail(f"groups nest more than {MAX_GROUPS} deep")
     steps = _sequence(reader, flags, level)
     while reader.accepts("|"):
         other = _sequence(reader, flags, level)
@@ -201,7 +201,7 @@ def _next(reader: Reader) -> str:
 
 
 def _escaped(reader: Reader) -> Fits | str:
-    """What a backslash, which has been read, stands for with what follows: a class or a character."""
+    """The class or the character of an escape, whose backslash has been read."""
     char = _next(reader)
     if char in _NAMED:
         return _NAMED[char]

@@ -1,4 +1,4 @@
-"""What a JSONPath is made of, parsed: segments, and the tests of its filters."""
+"""The parts of a parsed JSONPath: segments, and the tests of its filters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Names:
 
 @frozen
 class Indexes:
-    """`[0]`, `[-1]`, `[0,2]`: from the end of the array when negative."""
+    """`[0]`, `[-1]`, `[0,2]`: from the end of the array if negative."""
 
     indexes: tuple[int, ...]
 
@@ -70,7 +70,7 @@ class Segment:
 
     @property
     def step(self) -> str | int | None:
-        """The one name or index that this is; None when it may lead to several nodes."""
+        """The one name or index that this is; None if it may select several nodes."""
         match self.selector:
             case Names(names=(name,)) if not self.descends:
                 return name
@@ -83,14 +83,14 @@ Segments: TypeAlias = tuple[Segment, ...]
 
 
 def definite(segments: Segments) -> bool:
-    """Whether such a path gives one value, and not a list of those it finds."""
+    """True if a path selects one value, and not a list."""
     merges = (
         bool(segments) and isinstance(segments[-1].selector, Names) and not segments[-1].descends
     )
     return all(segment.step is not None for segment in (segments[:-1] if merges else segments))
 
 
-# --- what stands in a filter ---------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
 @frozen
@@ -100,7 +100,7 @@ class Literal:
 
 @frozen
 class Query:
-    """`@.a`, or `$.a` when `absolute`."""
+    """`@.a`, or `$.a` if `absolute`."""
 
     segments: Segments
     absolute: bool
@@ -127,7 +127,7 @@ class Compare:
 
 @frozen
 class Fits:
-    """`=~ /.../i`: whether a text fits as a whole."""
+    """`=~ /.../i`: true if a whole text fits."""
 
     left: Operand
     regex: Regex

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ....errors import ExpressionError
 from ....expressions.bounds import Budget
-from ....expressions.nodes import MISSING
+from ....expressions.nodes import Missing
 from ....freezing import changed
 from ....values import flaw
 from ..state_errors import RUNTIME, StatesError
@@ -67,7 +67,7 @@ class Expression:
             ) from error
         except NoArrayError as error:
             raise StatesError(RUNTIME, f"Invalid path '{path.text}' : {error}") from error
-        return None if found is MISSING else found
+        return None if isinstance(found, Missing) else found
 
 
 class Template:
@@ -81,12 +81,12 @@ class Template:
         self._fill = _compiled(template)
 
     def fill(self, scope: Scope, chance: Chance) -> JSON:
-        """The value that the template makes.
+        """The value of the template.
 
-        A part of the input may stand in it often, so measure it (`values.measured`) before it is written.
+        It may contain a part of the input many times, so measure it (`values.measured`) before it is written.
 
         Raises:
-            StatesError: what an Expression in it raises.
+            StatesError: an expression in it fails.
         """
         budget = scope.budget or Budget(MAX_VISITS)
         return self._fill(changed(scope, budget=budget), chance)

@@ -1,4 +1,4 @@
-"""Values as the texts that stand in causes and in what States.Format makes."""
+"""Values as texts: in the causes of errors, and in the results of States.Format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TEXT = 1 << 20  # about how many bytes a value may have that is made into a 
 
 
 def json_text(value: JSON) -> str:
-    """Compact JSON, as AWS writes values into causes and States.JsonToString makes it.
+    """Compact JSON, as in the causes of AWS and in the results of States.JsonToString.
 
     Raises:
         StatesError: States.DataLimitExceeded, for a value of more than MAX_TEXT bytes or too deep.
@@ -25,7 +25,7 @@ def json_text(value: JSON) -> str:
 
 
 def java_text(value: JSON) -> str:
-    """The text of Java's maps and lists: `{Arg1=1, Arg2=[]}`; strings stand without quotes.
+    """The text of Java's maps and lists: `{Arg1=1, Arg2=[]}`; strings have no quotes.
 
     Raises:
         StatesError: States.DataLimitExceeded, for a value of more than MAX_TEXT bytes or too deep.

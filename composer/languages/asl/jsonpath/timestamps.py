@@ -13,7 +13,7 @@ _MAX_HOURS = 18  # the largest offset that Java's OffsetDateTime reads
 
 
 def nanoseconds(text: str) -> int | None:
-    """The instant as nanoseconds since 1970-01-01T00:00:00Z; None when the text is no timestamp."""
+    """The instant as nanoseconds since 1970-01-01T00:00:00Z; None if the text is not a timestamp."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None

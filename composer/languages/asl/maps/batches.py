@@ -1,4 +1,4 @@
-"""Items of a distributed Map put together, so that one execution has several of them.
+"""Batches: inputs of child executions of a distributed Map that have several items each.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/input-output-itembatcher.html
 """
@@ -29,7 +29,7 @@ def batched(
     """The inputs of the executions: each has `Items`, and `BatchInput` if there is one.
 
     Args:
-        items: as their ItemSelector has made them.
+        items: after their ItemSelector.
         batch_input: merged into each.
         max_items: of a batch, MaxItemsPerBatch; None and 0 are no bound.
         max_bytes: of a batch's list of items as JSON, MaxInputBytesPerBatch; None and 0 are no bound. With
@@ -43,9 +43,14 @@ def batched(
         if bound is not None and bound < 0:
             raise StatesError(RUNTIME, f"{name} cannot be negative.")
     shared: dict[str, Any] = {} if batch_input is MISSING else {"BatchInput": batch_input}
-    beside = _FRAME - len("[]") + (_JOINT + _size(batch_input) if shared else 0)
+    beside = _FRAME - len("[]") + sum(_JOINT + _size(value) for value in shared.values())
     room = MAX_INPUT_BYTES - beside
     return _batches(items, shared, max_items, min(max_bytes or room, room))
+
+
+def batch_size(batch: Any) -> int:
+    """The number of items in an input that `batched` has made."""
+    return len(batch["Items"])
 
 
 def _batches(

@@ -4,7 +4,7 @@ Formats and limits are AWS' (https://docs.aws.amazon.com/step-functions/latest/d
 Of the causes those of `NOT_ITERABLE`, `NO_SUCH_PLACE`, of headers that are there twice and of a negative
 MaxItems are AWS' own, as seen there; for the others no recording is known.
 
-What a file makes of memory is bounded before it is read, by what is counted in its bytes: some lines of
+The memory for a file is bounded before it is read, by counts of its bytes: some lines of
 text can make items that are thousands of times their size.
 """
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ....values import JSON
+    from ..documents import StatePart
 
 MAX_ITEMS: Final = 100_000_000  # AWS' most: a larger MaxItems is this
 NOT_ITERABLE: Final = "Attempting to map over non-iterable node."
@@ -32,9 +33,9 @@ NO_SUCH_PLACE: Final = (
     "The provided ReaderConfig.ItemsPointer does not match any valid path in the JSON structure."
 )
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-LINES: Final = ("CSV", "JSONL")  # formats of which the beginning can be read by itself
+LINES: Final = ("CSV", "JSONL")  # formats whose beginning can be read by itself
 MEMBER_BYTES = 6  # of JSON around a name and a text
-MAX_SAID = 500  # characters of what a parser says
+MAX_SAID = 500  # characters of a parser's message
 MAX_MEMBERS = 100_000  # of a packed file
 PIECE_BYTES = 1 << 16
 _NOTHING, _SPACE = re.compile(rb"\0*"), re.compile(rb"\s*")
@@ -46,7 +47,7 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
 @final
 @frozen
 class ReadingBounds:
-    """What may be read.
+    """The bounds on reading items.
 
     `bytes`: of files when they are unpacked, and of the items that they make as JSON.
     `values`: objects, arrays, and members of these.
@@ -59,9 +60,9 @@ class ReadingBounds:
 @final
 @frozen
 class Items:
-    """What has been read. `keyed` items were members of an object: each has its Key and its Value.
+    """The items of a file. `keyed` items were members of an object: each has its Key and its Value.
 
-    `left` is what may still be read beside them.
+    `left` are the bounds on reading more.
     """
 
     values: list[JSON]
@@ -79,10 +80,10 @@ def fail(cause: str) -> NoReturn:
 
 
 def most_items(max_items: int | None) -> int:
-    """How many items MaxItems or MaxItemsPath asks for at most; None and 0 are no bound.
+    """The bound of MaxItems or MaxItemsPath on the number of items; None and 0 are no bound.
 
     Raises:
-        StatesError: States.ItemReaderFailed when it is negative.
+        StatesError: States.ItemReaderFailed if it is negative.
     """
     if max_items is not None and max_items < 0:
         fail("field MaxItems must be positive")
@@ -91,7 +92,7 @@ def most_items(max_items: int | None) -> int:
 
 def read_items(
     body: bytes,
-    config: dict[str, JSON],
+    config: StatePart,
     *,
     max_items: int | None = None,
     bounds: ReadingBounds | None = None,
@@ -103,9 +104,9 @@ def read_items(
         body: the file; it may be packed with gzip.
         config: a ReaderConfig. Without InputType the file is JSON.
         max_items: see `most_items`.
-        bounds: of what is read.
-        whole: whether this is all of it. If not, it must be in one of the formats LINES: what its last
-            line may lack is left out, and there may be fewer items than are asked for.
+        bounds: on the memory for them.
+        whole: True if the body is the whole file. Else its format must be one of LINES: an incomplete last
+            line is left out, and there may be fewer items than `max_items`.
 
     Raises:
         StatesError: States.ItemReaderFailed.
@@ -123,10 +124,10 @@ def read_items(
 @final
 @frozen
 class _Text:
-    """A file on its way, and what is asked for."""
+    """A file, its ReaderConfig, and the bounds on reading it."""
 
     body: bytes
-    config: dict[str, JSON]
+    config: StatePart
     most: int
     bounds: ReadingBounds
     whole: bool
@@ -143,7 +144,7 @@ def _unpacked(body: bytes, bounds: ReadingBounds) -> bytes:
 
 
 def _inflated(body: bytes, most: int) -> bytes:
-    """What is packed, member after member; a byte more than the most when there is more."""
+    """The unpacked bytes, member after member; one byte more than `most` if there is more."""
     parts: list[bytes] = []
     at, left, members = 0, most + 1, 0
     try:
@@ -161,14 +162,14 @@ def _inflated(body: bytes, most: int) -> bytes:
                 parts.append(member.decompress(piece, left))
                 left -= len(parts[-1])
                 at += len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
-            at = _end_of(_NOTHING, body, at)  # what tapes are filled up with
+            at = _end_of(_NOTHING, body, at)  # the padding of tapes
     except zlib.error as error:
         fail(f"The input file is not compressed with gzip as it says: {error}")
     return b"".join(parts)
 
 
 def _end_of(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
-    """Where what fits a pattern that fits everywhere ends."""
+    """The end of the match of a pattern that matches everywhere."""
     found = pattern.match(body, at)
     return at if found is None else found.end()
 
@@ -188,7 +189,7 @@ def _json(file: _Text) -> Items:
     values = sum(map(file.body.count, (b"{", b"[", b",")))
     left = _less(file.bounds, len(file.body), values)
     if isinstance(node, dict):
-        members = [{"Key": key, "Value": value} for key, value in node.items()]
+        members: list[JSON] = [{"Key": key, "Value": value} for key, value in node.items()]
         return Items(members[: file.most], left, keyed=True)
     if not isinstance(node, list):
         fail(NOT_ITERABLE)
@@ -200,11 +201,13 @@ def _parsed(body: bytes, bounds: ReadingBounds, what: str) -> JSON:
         fail(f"The {what} has more than the {bounds.values} values that may be read.")
     text = _decoded(body)
     try:
-        value = json.loads(text, parse_constant=_refused, parse_int=_integer, parse_float=_fraction)
+        value: JSON = json.loads(
+            text, parse_constant=_refused, parse_int=_integer, parse_float=_fraction
+        )
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        fail(f"The {what} has half of a surrogate pair, which is no character.")
+        fail(f"The {what} has half of a surrogate pair, which is not a character.")
     except (ValueError, RecursionError) as error:
         fail(f"The {what} is not valid JSON: {error}"[:MAX_SAID])
     if _is_deep(value):
@@ -213,7 +216,7 @@ def _parsed(body: bytes, bounds: ReadingBounds, what: str) -> JSON:
 
 
 def _refused(text: str) -> NoReturn:
-    raise ValueError(f"{text:.40} is no number that can be read")
+    raise ValueError(f"{text:.40} is not a number that can be read")
 
 
 def _integer(text: str) -> int:
@@ -227,19 +230,18 @@ def _fraction(text: str) -> float:
 
 
 def _is_deep(value: JSON) -> bool:
-    """Whether a value has more levels than values may have; looked at level by level, for it may be wide."""
-    level = [value]
+    """True if a value has more levels than values may have; goes level by level, because a value may be wide."""
+    level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(MAX_DEPTH + 1):
-        holding = (one for one in level if type(one) in (dict, list))
-        members = (one.values() if type(one) is dict else one for one in holding)
-        level = [one for some in members for one in some if type(one) in (dict, list)]
+        members = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for some in members for one in some if isinstance(one, (dict, list))]
         if not level:
             return False
     return True
 
 
 def _at(pointer: JSON, node: JSON) -> JSON:
-    """What a JSON Pointer (RFC 6901) leads to; "" is all."""
+    """The value at a JSON Pointer (RFC 6901); "" is the whole."""
     if not isinstance(pointer, str) or not (pointer == "" or pointer.startswith("/")):
         fail(NO_SUCH_PLACE)
     for part in pointer.split("/")[1:]:
@@ -283,9 +285,7 @@ def _csv(file: _Text) -> Items:
         fail(f"This server does not know the CSVDelimiter {named!r}.")
     delimiter, text = DELIMITERS[named], _decoded(file.body)
     if file.config.get("CSVHeaderLocation", "FIRST_ROW") == "GIVEN":
-        names, at = file.config.get("CSVHeaders"), 0
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            fail("CSVHeaders must be a list of texts.")
+        names, at = _given_names(file.config.get("CSVHeaders")), 0
     else:
         names, at = header(text, delimiter)
     size = sum(len(name.encode()) + MEMBER_BYTES for name in names)
@@ -307,6 +307,15 @@ def _csv(file: _Text) -> Items:
     if len(items) == most < file.most:
         _too_many(left)
     return Items(items, _less(left, size * len(items), (width + 1) * len(items)))
+
+
+def _given_names(headers: JSON) -> list[str]:
+    if not isinstance(headers, list):
+        fail("CSVHeaders must be a list of texts.")
+    names = [name for name in headers if isinstance(name, str)]
+    if len(names) < len(headers):
+        fail("CSVHeaders must be a list of texts.")
+    return names
 
 
 def _less(bounds: ReadingBounds, size: int, values: int) -> ReadingBounds:

@@ -14,6 +14,8 @@ from ....freezing import frozen
 from .items import fail
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ....values import JSON
 
 ManifestType: TypeAlias = Literal["S3_INVENTORY", "ATHENA_DATA"]
@@ -21,37 +23,41 @@ ManifestType: TypeAlias = Literal["S3_INVENTORY", "ATHENA_DATA"]
 MAX_FILES: Final = 10_000  # that a manifest may name
 MAX_MANIFEST_BYTES: Final = 16 << 20
 FLATTEN: Final = "LOAD_AND_FLATTEN"
+_TYPES: Final[dict[str, ManifestType]] = {
+    "S3_INVENTORY": "S3_INVENTORY",
+    "ATHENA_DATA": "ATHENA_DATA",
+}
 _ARN, _URI = "arn:aws:s3:::", "s3://"
 
 
 @final
 @frozen
 class Manifest:
-    """Where the items are: buckets and keys, and the ReaderConfig by which each of these files is read."""
+    """The files that hold the items, as buckets and keys, and the ReaderConfig for each of them."""
 
     files: tuple[tuple[str, str], ...]
     config: dict[str, JSON]
 
 
-def manifest_type(config: dict[str, JSON]) -> ManifestType | None:
-    """Which manifest a ReaderConfig says that its file is; None for one that holds the items itself.
+def manifest_type(config: Mapping[str, JSON]) -> ManifestType | None:
+    """The type of manifest in a ReaderConfig; None if its file holds the items itself.
 
     Raises:
-        StatesError: States.ItemReaderFailed for one that is not known.
+        StatesError: States.ItemReaderFailed for an unknown type.
     """
     named = config.get("ManifestType")
     if named is None:
         return "S3_INVENTORY" if config.get("InputType") == "MANIFEST" else None
-    if named not in ("S3_INVENTORY", "ATHENA_DATA"):
+    known = _TYPES.get(named) if isinstance(named, str) else None
+    if known is None:
         fail(f"This server does not know the ManifestType {named!r}.")
-    known: ManifestType = named
     return known
 
 
 def read_manifest(
-    body: bytes, kind: ManifestType, config: dict[str, JSON], bucket: str
+    body: bytes, kind: ManifestType, config: Mapping[str, JSON], bucket: str
 ) -> Manifest:
-    """The files that a manifest names, and how they are read. `bucket` is its own.
+    """The files that a manifest names, and the ReaderConfig for them. `bucket` is the manifest's own.
 
     Raises:
         StatesError: States.ItemReaderFailed.
@@ -69,19 +75,23 @@ def read_manifest(
     return manifest
 
 
-def _inventory(text: str, _config: dict[str, JSON], bucket: str) -> Manifest:
+def _inventory(text: str, _config: Mapping[str, JSON], bucket: str) -> Manifest:
     """Rows without a header, whose columns the manifest names."""
     doc: Any = json.loads(text)
     if doc["fileFormat"] != "CSV":
         fail("This server reads S3 Inventory in the format CSV only.")
-    columns = [name.strip() for name in doc["fileSchema"].split(",")]
+    columns: list[JSON] = [name.strip() for name in doc["fileSchema"].split(",")]
     where = doc.get("destinationBucket") or bucket
     files = tuple((_text(where).removeprefix(_ARN), _text(file["key"])) for file in doc["files"])
-    config = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": columns}
+    config: dict[str, JSON] = {
+        "InputType": "CSV",
+        "CSVHeaderLocation": "GIVEN",
+        "CSVHeaders": columns,
+    }
     return Manifest(files, config)
 
 
-def _athena(text: str, config: dict[str, JSON], _bucket: str) -> Manifest:
+def _athena(text: str, config: Mapping[str, JSON], _bucket: str) -> Manifest:
     """One file's address a line."""
     lines = [line.strip().strip('"') for line in text.split("\n")]
     files = tuple(_place(line) for line in lines if line)
@@ -107,7 +117,7 @@ def _text(value: Any) -> str:
 def listed_item(
     *, key: str, etag: str, modified: float, size: int, storage: str
 ) -> dict[str, JSON]:
-    """The item that an object is which ListObjectsV2 lists; `modified` is in seconds since the epoch.
+    """The item for an object that ListObjectsV2 lists; `modified` is in seconds since the epoch.
 
     AWS keeps the quotes of the Etag, and spells it like this.
     """

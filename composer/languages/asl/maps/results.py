@@ -1,9 +1,9 @@
-"""What a distributed Map makes of the ends of its executions: its result, and the files of a ResultWriter.
+"""The results of a distributed Map, from its executions: the Map's result, and the files of a ResultWriter.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/input-output-resultwriter.html
 
 An execution that has ended, or never began, is an object: `Status` (SUCCEEDED, FAILED, TIMED_OUT, ABORTED or
-PENDING), `Input`, `Output` of one that succeeded, `Error` and `Cause` of one that did not, and what DescribeExecution tells of it under
+PENDING), `Input`, `Output` if it succeeded, `Error` and `Cause` if it did not, and members of DescribeExecution under
 the same names (`ExecutionArn`, `Name`, `StartDate`, `StopDate`, `StateMachineArn`, `RedriveCount`, ...). `Input` and
 `Output` are values; in records they are JSON texts.
 """
@@ -17,7 +17,7 @@ from ....freezing import frozen
 from ..state_errors import RESULT_WRITER_FAILED, StatesError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ....values import JSON
 
@@ -28,7 +28,7 @@ FILES: Final = (
     FAILED,
     PENDING,
     SUCCEEDED,
-)  # what has timed out or was aborted stands with the failed
+)  # timed out and aborted executions are in the file of the failed
 MANIFEST: Final = "manifest.json"
 _TEXTS = {"Input": "InputDetails", "Output": "OutputDetails"}
 _ENDED = {
@@ -39,14 +39,17 @@ _ENDED = {
     False: {"RedriveStatus": "REDRIVABLE_BY_MAP_RUN"},
 }
 
+ExecutionRecord: TypeAlias = "Mapping[str, Any]"
+"""An execution as the module's docstring has it; the server checks those that it receives for their `Status`."""
+
 
 @final
 @frozen
 class WriterConfig:
-    """How results are written.
+    """A WriterConfig: the form of the results.
 
-    `transformation`: NONE, each with what is known of its execution; COMPACT, outputs alone; FLATTEN, and of
-    those that are arrays their members. `lines`: one a line rather than one array.
+    `transformation`: NONE, the records of the executions; COMPACT, their outputs alone; FLATTEN, outputs, and of
+    arrays their members. `lines`: one result on each line instead of one array.
     """
 
     transformation: Transformation
@@ -56,17 +59,17 @@ class WriterConfig:
 @final
 @frozen
 class ResultFiles:
-    """What a ResultWriter writes: names and contents, the manifest last; and the Map's result."""
+    """The files of a ResultWriter, names and contents, the manifest last; and the Map's result."""
 
     files: tuple[tuple[str, bytes], ...]
     result: dict[str, JSON]
 
 
-def writer_config(config: dict[str, JSON]) -> WriterConfig:
-    """Reads a WriterConfig; what it does not say is NONE, as JSON.
+def writer_config(config: Mapping[str, Any]) -> WriterConfig:
+    """Reads a WriterConfig; the defaults are NONE and JSON.
 
     Raises:
-        StatesError: States.ResultWriterFailed for what is not known.
+        StatesError: States.ResultWriterFailed for an unknown value.
     """
     transformation = config.get("Transformation", "NONE")
     kind = config.get("OutputType", "JSON")
@@ -77,7 +80,7 @@ def writer_config(config: dict[str, JSON]) -> WriterConfig:
     return WriterConfig(transformation, lines=kind == "JSONL")
 
 
-def inline_results(executions: Iterable[dict[str, JSON]], config: WriterConfig) -> JSON:
+def inline_results(executions: Iterable[ExecutionRecord], config: WriterConfig) -> JSON:
     """The result of a Map whose ResultWriter has no destination; text if it asks for lines.
 
     Without any ResultWriter it is as with COMPACT.
@@ -87,40 +90,44 @@ def inline_results(executions: Iterable[dict[str, JSON]], config: WriterConfig) 
 
 
 def result_files(
-    executions: Iterable[dict[str, JSON]], config: WriterConfig, arguments: JSON, map_run: str
+    executions: Iterable[ExecutionRecord], config: WriterConfig, arguments: JSON, map_run: str
 ) -> ResultFiles:
-    """The files that a ResultWriter writes for a Map run, and what is the Map's result then.
+    """The files that a ResultWriter writes for a Map run, and the result of the Map.
 
     The same executions make the same files: they may be written again.
 
     Args:
         executions: in the order of their items.
-        config: how.
+        config: the form of the results.
         arguments: its Bucket, and its Prefix if there is one.
         map_run: the Map run's ARN.
 
     Raises:
-        StatesError: States.ResultWriterFailed when there is no bucket.
+        StatesError: States.ResultWriterFailed if there is no bucket.
     """
     bucket, prefix = _destination(arguments)
     folder = f"{prefix}{map_run.rpartition(':')[2]}/"
-    kept: dict[str, list[dict[str, JSON]]] = {status: [] for status in FILES}
+    kept: dict[str, list[ExecutionRecord]] = {status: [] for status in FILES}
     for execution in executions:
         status = execution["Status"]
         kept[status if status in kept else FAILED].append(execution)
     files: list[tuple[str, bytes]] = []
-    listed: dict[str, list[JSON]] = {status: [] for status in FILES}
+    listed: dict[str, JSON] = {status: [] for status in FILES}
     ending = "jsonl" if config.lines else "json"
     for status, some in kept.items():
         if some:
             results = _results(some, config.transformation)
             name, text = f"{folder}{status}_0.{ending}", _written(results, config)
             files.append((name, text))
-            listed[status].append({"Key": name, "Size": len(text)})
-    manifest = {"DestinationBucket": bucket, "MapRunArn": map_run, "ResultFiles": listed}
+            listed[status] = [{"Key": name, "Size": len(text)}]
+    manifest: dict[str, JSON] = {
+        "DestinationBucket": bucket,
+        "MapRunArn": map_run,
+        "ResultFiles": listed,
+    }
     key = folder + MANIFEST
-    details = {"Bucket": bucket, "Key": key}
-    result = {"MapRunArn": map_run, "ResultWriterDetails": details}
+    details: dict[str, JSON] = {"Bucket": bucket, "Key": key}
+    result: dict[str, JSON] = {"MapRunArn": map_run, "ResultWriterDetails": details}
     return ResultFiles((*files, (key, _text(manifest).encode())), result)
 
 
@@ -134,8 +141,8 @@ def _destination(arguments: JSON) -> tuple[str, str]:
     return bucket, f"{prefix}/" if prefix and not prefix.endswith("/") else prefix
 
 
-def _results(executions: Iterable[dict[str, JSON]], transformation: Transformation) -> list[JSON]:
-    """What is written of executions. Of one that has not succeeded its record is, always."""
+def _results(executions: Iterable[ExecutionRecord], transformation: Transformation) -> list[JSON]:
+    """The results of executions: of one that has not succeeded always its record."""
     results: list[JSON] = []
     for execution in executions:
         if transformation == "NONE" or execution["Status"] != SUCCEEDED:
@@ -149,16 +156,16 @@ def _results(executions: Iterable[dict[str, JSON]], transformation: Transformati
     return results
 
 
-def _record(execution: dict[str, JSON]) -> dict[str, JSON]:
-    """What is written of an execution, in the order of its names, as AWS has it."""
-    record = dict(execution)
+def _record(execution: ExecutionRecord) -> dict[str, JSON]:
+    """The record of an execution in the results, sorted by name as on AWS."""
+    record: dict[str, JSON] = dict(execution)
     for name, details in _TEXTS.items():
         if name in record:
             record[name] = _text(record[name])
             record[details] = {"Included": True}
     if record["Status"] != PENDING:
-        defaults = {"RedriveCount": 0, **_ENDED[record["Status"] == SUCCEEDED]}
-        record = defaults | record
+        ended = _ENDED[record["Status"] == SUCCEEDED]
+        record = {"RedriveCount": 0, **ended, **record}
     return dict(sorted(record.items()))
 
 

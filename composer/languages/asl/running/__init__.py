@@ -1,4 +1,4 @@
-"""What the states of the Amazon States Language do while they run: paths, templates, JSONata, and their instructions."""
+"""The running of states of the Amazon States Language: their instructions, data flow, tasks, Maps and errors."""
 
 from ..maps.items import LINES, Items, ReadingBounds, most_items, read_items
 from ..maps.manifests import FLATTEN, Manifest, listed_item, manifest_type, read_manifest
@@ -6,7 +6,7 @@ from ..maps.results import result_files, writer_config
 from ..state_errors import ITEM_READER_FAILED, RESULT_WRITER_FAILED, StatesError
 from .dialect import STATES
 from .evaluation import engine as query_engine
-from .invoking import trace_header
+from .lambda_invoke import trace_header
 
 __all__ = [
     "FLATTEN",

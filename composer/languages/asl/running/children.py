@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ....expressions.nodes import MISSING
 from ....values import Success
@@ -12,43 +12,42 @@ from ..jsonpath.templates import Template
 from ..jsonpath.texts import json_text
 from ..maps.batches import batched
 from ..maps.results import inline_results, writer_config
-from ..state_errors import QUERY_EVALUATION_ERROR, StatesError
-from .mapping import inputs_of, map_run_arn
+from ..maps.work import MapWork, ReadRequest, WriteRequest
+from ..state_errors import QUERY_EVALUATION_ERROR, StatesError, details_of
+from .iterations import inputs_of, map_run_arn
 from .view import instant, machine_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....machine.cursor import Cursor
     from ....values import JSON, Outcome
+    from ..documents import StatePart
     from .frames import InState
     from .view import View
 
-READ: Final = "/whisk.system/states/readItems"
-WRITE: Final = "/whisk.system/states/writeResults"
 
-
-def reading(view: View, input: JSON) -> dict[str, JSON]:
-    """What is asked of whoever reads the items.
+def read_request(view: View, input: JSON) -> ReadRequest:
+    """Returns the request to read the items of a Map that has an ItemReader.
 
     Raises:
-        StatesError: when that cannot be worked out.
+        StatesError: an expression or a path fails.
     """
-    reader = view.state.doc["ItemReader"]
-    config = reader.get("ReaderConfig", {})
-    return {
-        "resource": reader["Resource"],
-        "arguments": _arguments(view, reader, "ItemReader", input),
-        "config": config,
-        "maxItems": _bound(view, config, "MaxItems", "ItemReader/ReaderConfig", input),
-    }
+    reader: StatePart = view.state.doc["ItemReader"]
+    config: StatePart = reader.get("ReaderConfig", {})
+    most = _bound(view, config, "MaxItems", "ItemReader/ReaderConfig", input)
+    return ReadRequest(
+        reader["Resource"], _arguments(view, reader, "ItemReader", input), config, most
+    )
 
 
-def put_together(view: View, input: JSON, items: list[JSON]) -> list[JSON]:
-    """The inputs of the child executions: batches of what ItemSelector makes of the items.
+def batched_inputs(view: View, input: JSON, items: list[JSON]) -> list[JSON]:
+    """The inputs of the child executions: batches of the items, each changed by ItemSelector.
 
     Raises:
-        StatesError: when that cannot be worked out.
+        StatesError: an expression or a path fails.
     """
-    batcher = view.state.doc["ItemBatcher"]
+    batcher: StatePart = view.state.doc["ItemBatcher"]
     shared = batcher.get("BatchInput", MISSING)
     if shared is not MISSING and view.state.jsonata:
         shared = view.evaluated(shared, "ItemBatcher/BatchInput")
@@ -62,78 +61,81 @@ def put_together(view: View, input: JSON, items: list[JSON]) -> list[JSON]:
     return batches
 
 
-def writing(view: View, cursor: Cursor, frame: InState, outcomes: list[Outcome]) -> dict[str, JSON]:
-    """What is asked of whoever writes the results.
+def write_request(
+    view: View, cursor: Cursor, frame: InState, outcomes: Sequence[Outcome]
+) -> WriteRequest:
+    """Returns the request to write the results of a Map that has a ResultWriter.
 
     Raises:
-        StatesError: when that cannot be worked out.
+        StatesError: an expression or a path fails.
     """
-    writer = view.state.doc["ResultWriter"]
-    return {
-        "resource": writer["Resource"],
-        "arguments": _arguments(view, writer, "ResultWriter", frame.prepared),
-        "config": writer.get("WriterConfig", {}),
-        "mapRun": map_run_arn(cursor, view.state, joined=True),
-        "executions": told(view, cursor, frame, outcomes),
-    }
-
-
-def transformed(view: View, cursor: Cursor, frame: InState, outcomes: list[Outcome]) -> JSON:
-    """The result of a Map that is not written anywhere: outputs, if nothing is said of their form.
-
-    Raises:
-        StatesError: for a WriterConfig that is none.
-    """
-    writer = view.state.doc.get("ResultWriter", {})
-    config = writer.get("WriterConfig", {}) if writer else {"Transformation": "COMPACT"}
-    return inline_results(told(view, cursor, frame, outcomes), writer_config(config))
-
-
-def told(
-    view: View, cursor: Cursor, frame: InState, outcomes: list[Outcome]
-) -> list[dict[str, JSON]]:
-    """Child executions as their Map's results tell of them. When each began and ended is not kept."""
-    run, machine = (
+    writer: StatePart = view.state.doc["ResultWriter"]
+    return WriteRequest(
+        writer["Resource"],
+        _arguments(view, writer, "ResultWriter", frame.prepared),
+        writer.get("WriterConfig", {}),
         map_run_arn(cursor, view.state, joined=True),
-        machine_of(cursor).context.get("StateMachine", {}),
+        execution_records(view, cursor, frame, outcomes),
     )
+
+
+def transformed(view: View, cursor: Cursor, frame: InState, outcomes: Sequence[Outcome]) -> JSON:
+    """The result of a Map without a place to write to: the outputs, unless its WriterConfig asks for another form.
+
+    Raises:
+        StatesError: the WriterConfig is not valid.
+    """
+    writer: StatePart = view.state.doc.get("ResultWriter", {})
+    config: StatePart = writer.get("WriterConfig", {}) if writer else {"Transformation": "COMPACT"}
+    return inline_results(execution_records(view, cursor, frame, outcomes), writer_config(config))
+
+
+def execution_records(
+    view: View, cursor: Cursor, frame: InState, outcomes: Sequence[Outcome]
+) -> list[dict[str, JSON]]:
+    """The records of the child executions in their Map's results.
+
+    All of them begin and end with the Map: the times of each are not stored.
+    """
+    run, machine = map_run_arn(cursor, view.state, joined=True), machine_of(cursor)
     label, _, unique = run.rpartition("/")[2].partition(":")
     place = run.replace(":mapRun:", ":execution:").rpartition("/")[0]
     began, ended = instant(frame.entered_ms), instant(cursor.now_ms)
+    inputs = MapWork.from_json(cursor.value).items
     made: list[dict[str, JSON]] = []
     for index, outcome in enumerate(outcomes):
         name = f"{unique}-{index}"
         about: dict[str, JSON] = {
             "ExecutionArn": f"{place}/{label}:{name}",
             "Name": name,
-            "StateMachineArn": f"{machine.get('Id', '')}/{label}",
-            "Input": cursor.value["items"][index],
+            "StateMachineArn": f"{machine.machine_arn}/{label}",
+            "Input": inputs[index],
             "StartDate": began,
             "StopDate": ended,
         }
         if isinstance(outcome, Success):
             about |= {"Status": "SUCCEEDED", "Output": outcome.value}
         else:
-            about |= {"Status": "FAILED", **outcome.error}
+            about |= {"Status": "FAILED", **details_of(outcome)}
         made.append(about)
     return made
 
 
-def _arguments(view: View, part: dict[str, JSON], field: str, input: JSON) -> JSON:
+def _arguments(view: View, part: StatePart, field: str, input: JSON) -> JSON:
     if view.state.jsonata:
-        return view.evaluated(part.get("Arguments", {}), f"{field}/Arguments")
+        arguments: JSON = view.evaluated(part.get("Arguments", {}), f"{field}/Arguments")
+        return arguments
     return Template(part.get("Parameters", {})).fill(view.scope(input), view.chance)
 
 
-def _bound(view: View, part: dict[str, JSON], name: str, field: str, input: JSON) -> int | None:
+def _bound(view: View, part: StatePart, name: str, field: str, input: JSON) -> int | None:
     if f"{name}Path" in part:
         path = ReferencePath.compile(part[f"{name}Path"])
         return whole_number(f"{name}Path", path, view.scope(input))
     value: JSON = part.get(name)
     if view.is_expression(value):
         value = view.evaluated(value, f"{field}/{name}")
-    if type(value) not in (int, type(None)):
-        text = f"The {name} field is not a valid integer: {json_text(value)}"
-        raise StatesError(QUERY_EVALUATION_ERROR, text, f"{field}/{name}")
-    bound: int | None = value
-    return bound
+    if value is None or type(value) is int:
+        return value
+    text = f"The {name} field is not a valid integer: {json_text(value)}"
+    raise StatesError(QUERY_EVALUATION_ERROR, text, f"{field}/{name}")

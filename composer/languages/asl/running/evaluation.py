@@ -1,4 +1,4 @@
-"""`{% %}` strings wherever they may stand: their expressions, their values, and AWS' errors.
+"""`{% %}` strings in the fields of states: their expressions, their values, and AWS' errors.
 
 A string is an expression when it begins with `{%` at column 0 and ends with `%}`; any other is a
 literal. A field is named as AWS names it in causes: `Output`, `Assign/result`,
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 OPEN, CLOSE = "{%", "%}"
 MAX_CAUSE: Final = 32_768  # characters that the API gives a cause
 
-# What the value of a field's expression must be. Recorded on AWS is `array` for Items; the others
-# are the types that the specification asks for, in the same words.
+# The types of the values of fields' expressions. `array` for Items was recorded on AWS; the others
+# are the types of the specification, in the same words.
 EXPECTED: Final = {
     "Cause": "string",
     "Condition": "boolean",
@@ -40,11 +40,11 @@ EXPECTED: Final = {
     "ToleratedFailurePercentage": "number",
 }
 
-CONTAINERS: Final = ("Choices", "ItemBatcher", "ItemReader")  # what holds fields of its own
+CONTAINERS: Final = ("Choices", "ItemBatcher", "ItemReader")  # fields that contain others
 
 
 class EvaluationError(StatesError):
-    """An expression failed; `location` is the field it stands in, as the event EvaluationFailed has it."""
+    """An expression failed; `location` is the field of the expression, as the event EvaluationFailed has it."""
 
     def __init__(self, location: str, expression: str, what: str) -> None:
         cause = f"The JSONata expression '{expression}' specified for the field '{location}' {what}"
@@ -52,7 +52,7 @@ class EvaluationError(StatesError):
 
 
 def engine() -> Any:
-    """What evaluates JSONata. It takes a moment to load, and few processes need it."""
+    """The evaluator of JSONata. It takes a moment to load, and few processes need it."""
     from ... import jsonata  # noqa: PLC0415
 
     return jsonata
@@ -66,7 +66,7 @@ def expression_in(text: str) -> str | None:
 
 
 def expressions(value: Any, field: str) -> Iterator[tuple[str, str]]:
-    """All expressions in a field's value, each with the path of its field: what deployment checks."""
+    """All expressions in a field's value, each with the path of its field, for the checks at deployment."""
     if isinstance(value, str):
         text = expression_in(value)
         if text is not None:
@@ -76,9 +76,9 @@ def expressions(value: Any, field: str) -> Iterator[tuple[str, str]]:
 
 
 def flaws(value: Any, field: str) -> Iterator[tuple[str, str, str]]:
-    """Why AWS refuses a field at creation: code, path of the field, text, for each of its expressions.
+    """The errors of a field at creation: code, path of the field and text, for each of its expressions.
 
-    Codes and texts as peers measured them on AWS: what does not parse, and what refers to a context.
+    Codes and texts as peers measured them on AWS, for syntax errors and for references to a context.
     """
     for path, text in expressions(value, field):
         try:
@@ -92,19 +92,19 @@ def flaws(value: Any, field: str) -> Iterator[tuple[str, str, str]]:
 
 
 def members_of(text: str) -> frozenset[str]:
-    """The members of `$states` that an expression names, as far as that can be told."""
+    """The members of `$states` that an expression names, as far as its text shows them."""
     members: frozenset[str] | None = engine().Expression.compile(text.strip()).members
     return members or frozenset()
 
 
 def evaluate_field(value: Any, field: str, bindings: Bindings) -> Any:
-    """A field's value with every expression in it evaluated; what holds none is `value` itself.
+    """A field's value with every expression in it evaluated; a value without expressions is returned itself.
 
     The value of a field that is one expression must be of the type that EXPECTED has for it.
 
     Raises:
-        EvaluationError: when an expression fails, is undefined, or has a value of another type.
-        OverlongError: when an expression takes more steps than it may take at once.
+        EvaluationError: an expression fails, is undefined, or has a value of another type.
+        OverlongError: an expression takes more steps than it may take at once.
     """
     if isinstance(value, str):
         text = expression_in(value)
@@ -146,7 +146,7 @@ def _evaluated(text: str, field: str, bindings: Bindings) -> Any:
 
 
 def _own_name(field: str) -> str:
-    """The field's name where the state language gives it one; members of payloads have none."""
+    """The name of a field of the States Language; members of payloads have none."""
     head, _, tail = field.partition("/")
     container = head.partition("[")[0]
     return tail.removeprefix("ReaderConfig/") if container in CONTAINERS else field

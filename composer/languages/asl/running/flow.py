@@ -1,4 +1,4 @@
-"""The data flow of a state, in either query language: what it works on, its output, what it assigns."""
+"""The data flow of a state, in either query language: its effective input, its output, its variables."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from ..state_errors import DATA_LIMIT_EXCEEDED, StatesError
 
 if TYPE_CHECKING:
     from ....values import JSON
+    from ..documents import StatePart
     from ..jsonpath.templates import Template
-    from .compiled import Catcher
+    from ..state_errors import Details
+    from .retriers import Catcher
     from .view import View
 
-MAX_BYTES = 262_144  # of what is handed on, as JSON text
+MAX_BYTES = 262_144  # of an output, as JSON text
 
 
 class Output(NamedTuple):
-    """What a state hands on, and what it assigns to variables."""
+    """The output of a state, and the variables that it assigns."""
 
     value: JSON
     assigned: dict[str, JSON]
 
 
 def input_of(view: View) -> JSON:
-    """What the state works on: of its input, by InputPath and Parameters, or Arguments.
+    """The effective input of a state: its input after InputPath and Parameters, or Arguments.
 
     Raises:
-        StatesError: when that cannot be worked out.
+        StatesError: an expression or a path fails.
     """
     state = view.state
     if not state.jsonata:
@@ -42,12 +44,12 @@ def input_of(view: View) -> JSON:
 
 
 def result_to_output(view: View, result: JSON) -> Output:
-    """By ResultSelector, ResultPath and OutputPath, or Output; and by Assign.
+    """The output for a result: by ResultSelector, ResultPath and OutputPath, or Output; and by Assign.
 
-    Variables are assigned when all is worked out, so everything here sees them as they were.
+    Variables are assigned after everything is evaluated, so all of it sees their old values.
 
     Raises:
-        StatesError: when that cannot be worked out, or is too large.
+        StatesError: an expression or a path fails, or the output is too large.
     """
     state = view.state
     if state.jsonata:
@@ -63,7 +65,7 @@ def result_to_output(view: View, result: JSON) -> Output:
 
 
 def input_to_output(view: View, value: JSON) -> Output:
-    """Of a state that has no result: a Wait, a Choice by default, a Succeed."""
+    """The output of a state without a result: a Wait, a Choice by default, a Succeed."""
     state = view.state
     if state.jsonata:
         made = _field(view, state.doc, "Output", "Output", value)
@@ -74,7 +76,7 @@ def input_to_output(view: View, value: JSON) -> Output:
 
 
 def rule_to_output(view: View, rule: int, value: JSON) -> Output:
-    """Of a Choice, by the rule that holds."""
+    """The output of a Choice, by the rule that holds."""
     state, doc = view.state, view.state.doc["Choices"][rule]
     if state.jsonata:
         made = _field(view, doc, "Output", f"Choices[{rule}]/Output", value)
@@ -87,8 +89,8 @@ def rule_to_output(view: View, rule: int, value: JSON) -> Output:
     )
 
 
-def error_to_output(view: View, catcher: Catcher, at: int, error: dict[str, JSON]) -> Output:
-    """Of a state whose error is caught, by what its catcher says; the state's OutputPath is not for it."""
+def error_to_output(view: View, catcher: Catcher, at: int, error: Details) -> Output:
+    """The output of a state whose error is caught, by its catcher; the state's OutputPath does not apply."""
     if view.state.jsonata:
         field = f"Catch[{at}]"
         made = _field(view, catcher.doc, "Output", f"{field}/Output", error, errorOutput=error)
@@ -99,12 +101,12 @@ def error_to_output(view: View, catcher: Catcher, at: int, error: dict[str, JSON
 
 
 def _field(
-    view: View, doc: dict[str, JSON], name: str, field: str, otherwise: JSON, **more: JSON
+    view: View, doc: StatePart, name: str, field: str, otherwise: JSON, **more: JSON
 ) -> JSON:
     return view.evaluated(doc[name], field, **more) if name in doc else otherwise
 
 
-def _assigned(view: View, doc: dict[str, JSON], field: str, **more: JSON) -> dict[str, JSON]:
+def _assigned(view: View, doc: StatePart, field: str, **more: JSON) -> dict[str, JSON]:
     made: dict[str, JSON] = view.evaluated(doc.get("Assign") or {}, field, **more)
     return made
 
@@ -112,7 +114,8 @@ def _assigned(view: View, doc: dict[str, JSON], field: str, **more: JSON) -> dic
 def _filled(view: View, template: Template | None, input: JSON) -> dict[str, JSON]:
     if template is None:
         return {}
-    made: dict[str, JSON] = template.fill(view.scope(input), view.chance)
+    made = template.fill(view.scope(input), view.chance)
+    assert isinstance(made, dict)  # noqa: S101  an Assign is an object
     return made
 
 
@@ -124,7 +127,7 @@ def _bounded(view: View, output: Output) -> Output:
 
 
 def limited(value: JSON, what: str) -> None:
-    """Checks that a value is not too large to be handed on by the state or task `what`.
+    """Checks that a value is not too large for the output of the state or task `what`.
 
     Raises:
         StatesError: States.DataLimitExceeded.
@@ -139,7 +142,7 @@ def limited(value: JSON, what: str) -> None:
 
 
 def too_large(what: str) -> StatesError:
-    """The error of the state or task `what`, whose value is too large to be handed on."""
+    """The error of the state or task `what`, whose value is too large."""
     text = (
         f"The state/task '{what}' returned a result with a size exceeding the maximum number of bytes service "
         "limit."

@@ -9,7 +9,7 @@ from ....machine.instructions import OwnInstruction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginMachine(OwnInstruction):
-    """Pushes what a machine's fiber stands on: its variables, and a deadline if it has one."""
+    """Pushes the frames of a machine: its variables, and its deadline if it has one."""
 
     timeout_ms: int | None = None
 
@@ -39,16 +39,16 @@ class EnterState(OwnInstruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrepareState(OwnInstruction):
-    """value := what the state works on. Here its retries begin again. A Wait waits."""
+    """value := the effective input of the state. Its retries begin again here. A Wait waits."""
 
     state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvokeState(OwnInstruction):
-    """Runs what a Task's resource names on the value; its result is the value.
+    """Invokes a Task's resource on the value; the result becomes the value.
 
-    Of a distributed Map it is what reads its items, or writes its results.
+    For a distributed Map it reads the items, or writes the results.
     """
 
     state: str
@@ -57,7 +57,7 @@ class InvokeState(OwnInstruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemsState(OwnInstruction):
-    """Prepares the items of a distributed Map, which have been read: the value has them."""
+    """Prepares the items of a distributed Map that were read: the value has them."""
 
     state: str
 

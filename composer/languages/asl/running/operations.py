@@ -1,6 +1,6 @@
-"""What the instructions of states do: from the entry of a state to its exit.
+"""The operations of the instructions of states: from the entry of a state to its exit.
 
-An operation runs with the program counter already on the next instruction, and answers why to unwind, or None.
+An operation runs with the program counter already on the next instruction, and returns why to unwind, or None.
 """
 
 from __future__ import annotations
@@ -10,41 +10,43 @@ from typing import TYPE_CHECKING, Any
 from ....freezing import changed
 from ....machine import history
 from ....machine.commands import Fork, Invoke
-from ....machine.fiber import Deadline, Joining, Sleeping, Variables, parent_of
+from ....machine.fiber import parent_of
+from ....machine.frames import Deadline, Variables
+from ....machine.waits import Joining, Sleeping
 from ....values import Failure, Success
 from ..jsonpath.choices import first_match
 from ..jsonpath.templates import Expression
+from ..maps.work import READ, MapWork, ServerRequest, read_values
 from ..state_errors import RUNTIME, StatesError, failed
 from . import entries, instructions
-from .children import READ, put_together, reading
-from .compiled import state_of
+from .children import batched_inputs, read_request
+from .compiled import END, state_of
+from .durations import task_seconds, wait_until_ms
+from .exits import leave_to
 from .flow import input_of, input_to_output, limited, result_to_output, rule_to_output
 from .frames import InState, Machine
 from .history import entered, fault, scheduled
-from .leaving import leave_to
-from .mapping import (
+from .iterations import (
     begin_item,
     concurrency_of,
     item_input,
     items_of,
     map_run_arn,
-    run_of,
+    run_details,
     tolerance_of,
 )
 from .tasks import resource_of, tails, target
-from .timing import task_seconds, wait_until_ms
-from .view import View, machine_in, machine_of
+from .view import View, entry_of, machine_in, machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ....machine.cursor import Cursor, Reaction, Told
+    from ....machine.cursor import Cursor, NarratedEvent, Reaction
     from ....values import JSON
     from .compiled import State
     from .flow import Output
 
 NO_CHOICE = "Failed to transition out of the state. The state does not point to a next state."
-END = ""  # where a state leads that has no next one
 
 
 # --- machines and branches ---------------------------------------------------------------------
@@ -60,14 +62,14 @@ def _begin_machine(cursor: Cursor, i: instructions.BeginMachine) -> Reaction:
 
 
 def _begin_branch(cursor: Cursor, i: instructions.BeginBranch) -> Reaction:
-    """The frame of the state that it is a branch of is above what is inherited."""
+    """Begins a branch: the frame of its Parallel or Map is the innermost of the inherited frames."""
     frame = cursor.pop()
     assert isinstance(frame, InState)  # noqa: S101  so the parent's frames are handed down
     if i.state is not None:
         state, (_, _, index) = state_of(i.state), parent_of(cursor.id)
         item, view = cursor.value, View(cursor, state, frame)
         if not state.distributed:
-            event: Told = ("MapIterationStarted", {"name": state.name, "index": index})
+            event: NarratedEvent = ("MapIterationStarted", {"name": state.name, "index": index})
             cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
         try:
             if "ItemBatcher" not in state.doc:
@@ -83,10 +85,11 @@ def _end_branch(cursor: Cursor, i: instructions.EndBranch) -> Reaction:
     if i.state is not None:
         state = state_of(i.state)
         if not state.distributed:
-            about = {"name": state.name, "index": parent_of(cursor.id)[2]}
-            event: Told = ("MapIterationSucceeded", about)
+            about: dict[str, JSON] = {"name": state.name, "index": parent_of(cursor.id)[2]}
+            event: NarratedEvent = ("MapIterationSucceeded", about)
             cursor.note(entries.STATE_EXITED, {"state": state.name}, events=[event])
-    cursor.outcome = Success(cursor.value)
+    output: Any = cursor.value  # any JSON value, where those of the DSL are objects
+    cursor.outcome = Success(output)
     return None
 
 
@@ -114,7 +117,7 @@ def _pass(view: View) -> tuple[str, Output | Failure]:
     if not state.jsonata and "Result" in state.doc:
         result = state.doc["Result"]
         view.shows("result", result)
-    return state.doc.get("Next", END), result_to_output(view, result)
+    return state.next, result_to_output(view, result)
 
 
 def _succeed(view: View) -> tuple[str, Output | Failure]:
@@ -141,20 +144,20 @@ def _choose(view: View) -> tuple[str, Output | Failure]:
 
 def _fail(view: View) -> tuple[str, Output | Failure]:
     value = input_of(view)
-    return END, failed(_said(view, "Error", value), _said(view, "Cause", value))
+    return END, failed(_text_of(view, "Error", value), _text_of(view, "Cause", value))
 
 
-def _said(view: View, field: str, input: JSON) -> str | None:
+def _text_of(view: View, field: str, input: JSON) -> str | None:
     state = view.state
     path = state.doc.get(f"{field}Path")
     if path is not None:
         value = Expression(path, f"{field}Path").value(view.scope(input), view.chance)
         if type(value) is not str:
-            text = f"The {field}Path field refers to a value that is no string."
-            raise StatesError(RUNTIME, text)
+            why = "refers to a value that is not a string."
+            raise StatesError(RUNTIME, f"The {field}Path field {why}")
         return value
-    value = state.doc.get(field)
-    return view.evaluated(value, field) if view.is_expression(value) else value
+    text: str | None = state.doc.get(field)
+    return view.evaluated(text, field) if view.is_expression(text) else text
 
 
 PLAIN: dict[str, Callable[[View], tuple[str, Output | Failure]]] = {
@@ -225,11 +228,11 @@ def _prepare_parallel(cursor: Cursor, view: View, value: JSON) -> Reaction:
 def _prepare_map(cursor: Cursor, view: View, value: JSON) -> Reaction:
     frame = cursor.frames[-1]
     if "ItemReader" in view.state.doc:
-        asked = reading(view, value)
+        request = ServerRequest(READ, read_request(view, value).to_json())
         cursor.replace(frame, changed(frame, prepared=value))
         _started(cursor, view.state, 0)
         _run_started(cursor, view.state)
-        cursor.value = {"action": READ, "params": asked}
+        cursor.value = request.to_json()
         return None
     items = items_of(view, value)
     concurrency = concurrency_of(view, value)
@@ -245,18 +248,18 @@ def _prepare_items(
     cursor: Cursor, view: View, input: JSON, items: list[JSON], concurrency: int
 ) -> None:
     if "ItemBatcher" in view.state.doc:
-        items = put_together(view, input, items)
+        items = batched_inputs(view, input, items)
     tolerated = tolerance_of(view, input, len(items))
-    cursor.value = {"items": items, "concurrency": concurrency, "tolerated": tolerated}
+    cursor.value = MapWork(items, concurrency, tolerated).to_json()
 
 
 def _started(cursor: Cursor, state: State, length: int) -> None:
-    event = ("MapStateStarted", {"length": length})
+    event: NarratedEvent = ("MapStateStarted", {"length": length})
     cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
 
 
 def _run_started(cursor: Cursor, state: State) -> None:
-    event = ("MapRunStarted", {"mapRunArn": map_run_arn(cursor, state)})
+    event: NarratedEvent = ("MapRunStarted", {"mapRunArn": map_run_arn(cursor, state)})
     cursor.note(entries.STATE_STARTED, {"state": state.name}, events=[event])
 
 
@@ -266,7 +269,7 @@ def _take_items(cursor: Cursor, i: instructions.ItemsState) -> Reaction:
     view = View(cursor, state, frame)
     try:
         concurrency = concurrency_of(view, frame.prepared)
-        _prepare_items(cursor, view, frame.prepared, cursor.value["items"], concurrency)
+        _prepare_items(cursor, view, frame.prepared, read_values(cursor.value), concurrency)
     except StatesError as error:
         return fault(cursor, state, frame.event, error)
     return None
@@ -281,14 +284,13 @@ _PREPARED: dict[str, Callable[[Cursor, View, Any], Reaction]] = {
 
 
 def invocation(cursor: Cursor, i: instructions.InvokeState, turn: int) -> Invoke | Failure:
-    """The command that a Task is, of the parameters that the value is."""
+    """The command of a Task, whose parameters are the fiber's value; or of a Map, whose request is."""
     state = state_of(i.state)
     if state.type == "Map":
-        asked = cursor.value
-        return Invoke(turn, cursor.activation_of(turn), asked["params"], action=asked["action"])
+        request = ServerRequest.from_json(cursor.value)
+        return Invoke(turn, cursor.activation_of(turn), request.params, action=request.action)
     resource = resource_of(state.doc["Resource"])
-    about = machine_of(cursor).context.get("Execution", {})
-    aimed = target(resource, cursor.value, about.get("Id", ""))
+    aimed = target(resource, cursor.value, machine_of(cursor).arn)
     if isinstance(aimed, Failure):
         return aimed
     name, params = aimed
@@ -301,21 +303,21 @@ def _invoke(cursor: Cursor, i: instructions.InvokeState) -> Reaction:
     value = cursor.value
     if isinstance(command, Failure):
         return command
-    told = scheduled(cursor)
-    cursor.await_action(i.path, command, value if told else history.NOTHING, told)
+    events = scheduled(cursor)
+    cursor.await_action(i.path, command, value if events else history.NOTHING, events)
     return None
 
 
 def _map(cursor: Cursor, i: instructions.MapState) -> Reaction:
-    items = cursor.value["items"]
-    width = len(items)
+    work = MapWork.from_json(cursor.value)
+    width = len(work.items)
     if width > cursor.limits.fork_width:
         text = f"the Map has {width} items; {cursor.limits.fork_width} are allowed"
         return failed(RUNTIME, text)
     cursor.turn += 1
     cursor.wait = Joining()
-    cursor.commands.append(Fork(cursor.turn, items))
-    cursor.note(history.FORKED, {"path": i.path, "width": width, **run_of(i, cursor.value)})
+    cursor.commands.append(Fork(cursor.turn, work.items))
+    cursor.note(history.FORKED, {"path": i.path, "width": width, **run_details(i, work)})
     return None
 
 
@@ -329,8 +331,7 @@ def _leave(cursor: Cursor, i: instructions.LeaveState) -> Reaction:
     except StatesError as error:
         return fault(cursor, state, frame.event, error)
     cursor.pop()
-    targets = cursor.instructions[frame.at].targets  # type: ignore[union-attr]
-    return leave_to(cursor, state, output, targets[state.doc.get("Next", END)])
+    return leave_to(cursor, state, output, entry_of(cursor, frame).targets[state.next])
 
 
 RUNNING: dict[type[Any], Callable[[Cursor, Any], Reaction]] = {

@@ -1,4 +1,4 @@
-"""What a Task's resource is to the machine: an action to invoke, and what comes of it."""
+"""The resource of a Task: the action that it invokes, and the meaning of that action's result or failure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from ....names import Name
 from ....values import TIMEOUT as TIMED_OUT
 from ....values import Failure
 from ..resources import integration, is_activity, is_function
-from ..state_errors import RUNTIME, TASK_FAILED, TIMEOUT, failed
-from .invoking import TAIL, PayloadError, event_of, invoked
+from ..state_errors import RUNTIME, TASK_FAILED, TIMEOUT, details_of, failed
+from .lambda_invoke import TAIL, PayloadError, event_of, invocation_result
 
 if TYPE_CHECKING:
     from ....values import JSON
-    from .invoking import Answered
+    from ..state_errors import Details
+    from .lambda_invoke import Response
 
 OWN: Final = "/whisk.system/states/"
 ACTIVITY: Final = f"{OWN}activity"
@@ -27,8 +28,8 @@ NO_FUNCTION: Final = "Lambda.ResourceNotFoundException"
 AWAITED: Final = "RequestResponse"
 UNAWAITED: Final = ("Event", "DryRun")
 UNREADABLE: Final = "Lambda.InvalidRequestContentException"
-TOO_LARGE: Final = "PayloadTooLarge"  # the code of a result that its runner does not hand on
-LAMBDA_ERRORS: Final = {  # of ours, what Lambda calls them
+TOO_LARGE: Final = "PayloadTooLarge"  # the code of a result that is too large for its runner
+LAMBDA_ERRORS: Final = {  # Lambda's names for our codes
     "NotFound": NO_FUNCTION,
     "Throttled": "Lambda.TooManyRequestsException",
     "Permission": "Lambda.AccessDeniedException",
@@ -40,7 +41,7 @@ LAMBDA_ERRORS: Final = {  # of ours, what Lambda calls them
 @final
 @frozen
 class Resource:
-    """A resource: how its events are called, and what they tell of it.
+    """A Task's resource, with the names and the details of its events.
 
     `kind` is `LambdaFunction`, `Activity` or `Task`.
     """
@@ -52,44 +53,44 @@ class Resource:
 
     @property
     def later(self) -> bool:
-        """Whether it answers by its token."""
+        """True if its result comes later, by its task token."""
         return self.kind == "Activity" or self.operation.endswith(CALLBACK)
 
     @property
     def named(self) -> str:
-        """What AWS calls it where its result is too large: the service, or the ARN."""
+        """Its name in AWS' error about a result that is too large: the service, or the ARN."""
         return self.service or self.text
 
     @property
     def invokes(self) -> bool:
-        """Whether it is `lambda:invoke`, in one of its patterns."""
+        """True for `lambda:invoke`, in any of its patterns."""
         return self.service == "lambda" and self.operation in ("invoke", f"invoke{CALLBACK}")
 
     @property
     def waited_for(self) -> bool:
-        """Whether the end of what it asks for is waited for, and not only the answer."""
+        """True if the task waits for the end of the work, and not only for the response."""
         return self.operation.endswith((".sync", ".sync:2"))
 
     @property
-    def about(self) -> dict[str, JSON]:
-        """What each event of it tells."""
+    def details(self) -> dict[str, JSON]:
+        """The details of each of its events."""
         if self.kind == "Task":
             return {"resourceType": self.service, "resource": self.operation}
         return {}
 
 
 def resource_of(text: str) -> Resource:
-    """What a Task's Resource names; a plain name is an action's, which is called as a function is."""
-    asked = integration(text)
-    if asked is not None:
-        return Resource("Task", asked.service, asked.operation + asked.pattern, text)
+    """Parses a Task's Resource; a plain name is an action's, which is invoked like a function."""
+    service = integration(text)
+    if service is not None:
+        return Resource("Task", service.service, service.operation + service.pattern, text)
     if is_activity(text):
         return Resource("Activity", "", "", text)
     return Resource("LambdaFunction", "", "", text)
 
 
 def target(resource: Resource, parameters: JSON, execution: str) -> tuple[str, JSON] | Failure:
-    """The action that a resource is, and what it is given; `execution` is the ARN that it belongs to."""
+    """The action of a resource, and its parameters; `execution` is the ARN of the execution."""
     if resource.kind == "Activity":
         return ACTIVITY, {"arn": resource.text, "input": parameters}
     if resource.kind == "LambdaFunction":
@@ -107,18 +108,18 @@ def target(resource: Resource, parameters: JSON, execution: str) -> tuple[str, J
 
 
 def tails(resource: Resource, parameters: JSON) -> bool:
-    """Whether the end of the function's log is asked for."""
+    """True if the task asks for the end of the function's log."""
     return resource.invokes and isinstance(parameters, dict) and parameters.get("LogType") == TAIL
 
 
 def unawaited(resource: Resource, parameters: JSON) -> bool:
-    """Whether a function is not waited for, or not run at all: its answer then tells of the request alone."""
+    """True if a function is not waited for, or not run at all: the response then is about the request alone."""
     given = parameters if isinstance(parameters, dict) else {}
     return resource.invokes and given.get("InvocationType") in UNAWAITED
 
 
 def _invocation(given: dict[str, JSON], execution: str) -> tuple[str, JSON] | Failure:
-    """The function that `lambda:invoke` names, and its event; or what begins it without waiting for it."""
+    """The function of `lambda:invoke`, and its event; or the integration that starts it without waiting for it."""
     how = given.get("InvocationType") or AWAITED
     if how not in (AWAITED, *UNAWAITED):
         text = f"InvocationType must be one of Event, RequestResponse and DryRun, not {_text(how)}."
@@ -134,14 +135,14 @@ def _invocation(given: dict[str, JSON], execution: str) -> tuple[str, JSON] | Fa
     if how == AWAITED or isinstance(aimed, Failure):
         return aimed
     action, event = aimed
-    asked = {"FunctionName": action, "Payload": event, "InvocationType": how}
+    request: dict[str, JSON] = {"FunctionName": action, "Payload": event, "InvocationType": how}
     return INTEGRATION, {
-        "service": "lambda", "operation": "invoke", "pattern": "", "parameters": asked, "execution": execution,
+        "service": "lambda", "operation": "invoke", "pattern": "", "parameters": request, "execution": execution,
     }  # fmt: skip
 
 
 def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:
-    """The action of a function's name or ARN. A name in an ARN, or by itself, is in no package."""
+    """The action of a function's name or ARN. A name in an ARN, or by itself, has no package."""
     name = (
         text.rsplit(":function:", maxsplit=1)[-1].partition(":")[0] if is_function(text) else text
     )
@@ -149,50 +150,49 @@ def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:
         parsed = str(Name.parse(name))
     except InvalidNameError:
         parsed = OWN
-    if parsed.startswith(
-        OWN
-    ):  # what a machine is made of is no function: it is asked as its states say
+    if parsed.startswith(OWN):  # the server's own actions are not functions
         return failed(NO_FUNCTION, f"Function not found: {text}")
     return parsed, payload
 
 
-def result_of(resource: Resource, value: JSON, answered: Answered) -> JSON:
-    """A task's result, of what its action has given."""
+def result_of(resource: Resource, value: JSON, response: Response) -> JSON:
+    """A task's result, from the result of its action."""
     return (
-        invoked(value, answered) if resource.operation == "invoke" and resource.invokes else value
+        invocation_result(value, response)
+        if resource.operation == "invoke" and resource.invokes
+        else value
     )
 
 
-def submitted(resource: Resource, value: JSON, answered: Answered) -> JSON:
-    """What has come of asking for a task that answers later."""
-    return invoked(value, answered) if resource.invokes else value
+def submitted(resource: Resource, value: JSON, response: Response) -> JSON:
+    """The response to the request for a task whose result comes later."""
+    return invocation_result(value, response) if resource.invokes else value
 
 
 def failure_of(resource: Resource, failure: Failure) -> Failure:
     """A task's failure, by the States Language's names.
 
-    What an integration or a worker says of itself, `{"Error", "Cause"}`, stays; of a function its `errorType` is
-    the name, and of an action what its error calls itself; else it is States.TaskFailed, or what Lambda calls it.
+    The `{"Error", "Cause"}` of an integration or a worker stays. The name is a function's `errorType`, or the name
+    in the error of an action; else it is States.TaskFailed, or Lambda's name for it.
     """
-    error = failure.error
-    if error == {} and failure.code in ("", TASK_FAILED):  # who answers a task need not say why
+    error, details = failure.error, details_of(failure)
+    if error == {} and failure.code in ("", TASK_FAILED):  # a worker need not give a reason
         return failed(None, None)
-    if _names_itself(error):
+    if _names_itself(details):
         return failed_as(failure)
-    if isinstance(error, dict) and isinstance(error.get("errorType"), str):
-        return failed(error["errorType"], _text(error))
+    if isinstance(details.get("errorType"), str):
+        return failed(details["errorType"], _text(error))
     if failure.code == TIMED_OUT:
         return failed(TIMEOUT, None)
     if resource.kind == "LambdaFunction" or resource.service == "lambda":
         known = LAMBDA_ERRORS.get(failure.code)
         if known is not None:
             return failed(known, _message(error))
-    return _called(error)
+    return _called(error, details)
 
 
-def _called(error: JSON) -> Failure:
+def _called(error: JSON, own: Details) -> Failure:
     """A failure that has its own name, with all of it as the cause if it is more than a message."""
-    own = error if isinstance(error, dict) else {}
     name = next((own[key] for key in NAMES if isinstance(own.get(key), str)), None)
     if name is None:
         return failed(TASK_FAILED, _message(error))
@@ -202,21 +202,21 @@ def _called(error: JSON) -> Failure:
 
 
 def failed_as(failure: Failure) -> Failure:
-    """A failure as it names itself; States.TaskFailed if it does not."""
-    error = failure.error
-    if _names_itself(error):
-        return failed(error.get("Error"), error.get("Cause"))
-    return failed(TASK_FAILED, _message(error))
+    """A failure under its own name; States.TaskFailed if it has none."""
+    details = details_of(failure)
+    if _names_itself(details):
+        return failed(details.get("Error"), details.get("Cause"))
+    return failed(TASK_FAILED, _message(failure.error))
 
 
-def _names_itself(error: JSON) -> bool:
-    return isinstance(error, dict) and bool(error) and error.keys() <= {"Error", "Cause"}
+def _names_itself(details: Details) -> bool:
+    return bool(details) and details.keys() <= {"Error", "Cause"}
 
 
 def _message(error: JSON) -> str:
-    if isinstance(error, dict) and isinstance(error.get("message"), str):
-        text: str = error["message"]
-        return text
+    match error:
+        case {"message": str(text)}:
+            return text
     return error if isinstance(error, str) else _text(error)
 
 

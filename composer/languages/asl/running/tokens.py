@@ -1,4 +1,4 @@
-"""Task tokens: which wait of which fiber an answer is for, signed so that nobody can guess one."""
+"""Task tokens: each names a wait of a fiber, and is signed so that it cannot be guessed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def task_token(execution: str, fiber: str, turn: int, key: bytes = b"") -> str:
 
 
 def token_place(token: str, key: bytes = b"") -> tuple[str, str, int] | None:
-    """The execution, fiber and turn of a token that was signed with a key, or without one of one that was not.
+    """The execution, fiber and turn of a token; None for any other text.
 
-    None for any other text.
+    With a key the token must be signed with it; without a key it must not be signed.
     """
     try:
         text = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()

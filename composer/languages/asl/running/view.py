@@ -1,4 +1,4 @@
-"""What the expressions of a state see: its input, the context object, variables, and chance."""
+"""The data that the expressions of a state see: its input, the context object, variables, and chance."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from ....expressions.bounds import Budget
 from ..jsonpath.fields import unseen
 from ..jsonpath.functions import Chance
 from ..jsonpath.paths import MAX_VISITS, Scope
+from .compiled import state_of
 from .evaluation import engine, evaluate_field, expression_in
 from .frames import Machine
+from .instructions import EnterState
 from .tokens import task_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ....machine.cursor import Cursor
-    from ....machine.fiber import Frame
+    from ....machine.frames import Frame
     from ....values import JSON
     from ...jsonata import Bindings
     from ..jsonpath.fields import Shows
     from .compiled import State
-    from .frames import InState
+    from .frames import ContextObject, InState
 
 RETRIED = ("Task", "Parallel", "Map")
 
 
 @final
 class _Visits(Budget):
-    """What the paths of a state visit: they have a bound together, and are the instruction's work."""
+    """Counts the nodes that the paths of a state visit, against one bound, as work of the instruction."""
 
     __slots__ = ("_cursor",)
 
@@ -50,10 +52,10 @@ class _Visits(Budget):
 
 @final
 class View:
-    """The state as it stands; its raw input, and since when, are the frame's if it has one.
+    """A state under way; its raw input and the time of its entry are those of its frame, if it has one.
 
-    Chance is drawn from the place that the fiber has come to, so that the same place draws the same.
-    `shows` is told the stages that values go through, by the names that TestState has for them.
+    Chance is drawn from the place that the fiber has reached, so that the same place draws the same.
+    `shows` receives the stages of values, by the names that TestState has for them.
     """
 
     def __init__(
@@ -78,8 +80,8 @@ class View:
         return self._cursor.variables()
 
     @cached_property
-    def context(self) -> JSON:
-        """The context object; nothing for a state that does not refer to it."""
+    def context(self) -> ContextObject:
+        """The context object; empty for a state that does not refer to it."""
         if not self.state.sees_context:
             return {}
         cursor = self._cursor
@@ -89,7 +91,7 @@ class View:
         }
         if self.state.type in RETRIED:
             about["RetryCount"] = self._retries
-        context = {**machine_of(cursor).context, "State": about}
+        context: ContextObject = {**machine_of(cursor).context, "State": about}
         if self.state.doc.get("Resource", "").endswith(".waitForTaskToken"):
             key = cursor.limits.signing
             token = task_token(cursor.execution, cursor.id, cursor.turn + 1, key)
@@ -97,11 +99,13 @@ class View:
         return context
 
     def scope(self, input: JSON) -> Scope:
-        """What JSONPath sees of an input."""
+        """The scope of JSONPath for an input."""
         return Scope(input, self.context, self.variables, self._visits)
 
-    def evaluated(self, value: JSON, field: str, **more: JSON) -> JSON:
-        """A field of a JSONata state; `more` are members of `$states` beside input and context.
+    def evaluated(self, value: JSON, field: str, **more: JSON) -> Any:
+        """The value of a field of a JSONata state, of the type that `EXPECTED` has for the field.
+
+        `more` are members of `$states` beside input and context.
 
         Raises:
             EvaluationError: see `evaluate_field`.
@@ -142,21 +146,33 @@ class View:
         return sha256(place.encode()).digest()
 
 
-def machine_frames(context: dict[str, JSON]) -> tuple[Frame, ...]:
-    """What a machine's execution begins with: its `Execution` and `StateMachine`, as `$$` shows them."""
+def machine_frames(context: ContextObject) -> tuple[Frame, ...]:
+    """The frames that an execution begins with; `context` has its `Execution` and `StateMachine`."""
     return (Machine(context),)
 
 
 def machine_in(frames: Iterable[Frame]) -> Machine | None:
-    """The run that these frames are of; None when it is no state machine's."""
+    """The execution that these frames belong to; None if it is not a state machine's."""
     return next((frame for frame in frames if type(frame) is Machine), None)
 
 
 def machine_of(cursor: Cursor) -> Machine:
-    """The run that a fiber of a state machine is of."""
+    """The execution that a fiber of a state machine belongs to."""
     machine = machine_in(cursor.frames)
     assert machine is not None  # noqa: S101  its first instruction has pushed it
     return machine
+
+
+def entry_of(cursor: Cursor, frame: InState) -> EnterState:
+    """The instruction by which a fiber has entered a state."""
+    entry = cursor.instructions[frame.at]
+    assert isinstance(entry, EnterState)  # noqa: S101  it has pushed the frame
+    return entry
+
+
+def state_in(cursor: Cursor, frame: InState) -> State:
+    """The state of a frame."""
+    return state_of(entry_of(cursor, frame).state)
 
 
 def instant(ms: int) -> str:

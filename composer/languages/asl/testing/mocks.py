@@ -1,12 +1,12 @@
-"""What stands for a state's work in a test: whether it may, and whether it is such as the work would give.
+"""Mocks: the results that stand for a state's work in a test, and the rules for them.
 
-The texts are AWS', recorded or as those who have seen them tell; where neither is known they are our own,
-and marked so.
+The texts are AWS', recorded or reported by others; where neither is known they are our own,
+and marked as such.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from ....errors import Error
 from ....values import Success
@@ -15,18 +15,20 @@ from ..resources import integration, is_activity
 from ..state_errors import failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ....values import JSON, Outcome
+    from ..documents import StateDoc
     from ..resources import Integration
 
     Fits = Callable[[Integration, JSON, bool], str | None]
-    """Whether a result has the shape that an integration's has; with `strict` it must be whole.
+    """Checks the shape of an integration's result; with `strict` it must be complete.
 
-    Returns what AWS says of it if it has not.
+    Returns AWS' message if the shape is wrong.
     """
 
-Object: TypeAlias = "dict[str, JSON]"
+Request: TypeAlias = "Mapping[str, Any]"
+"""A request of TestState or a part of it, with the types of AWS' model."""
 
 MOCKED: Final = ("Task", "Map", "Parallel")
 ENCLOSING: Final = ("Map", "Parallel")
@@ -45,27 +47,27 @@ class RefusedTestError(Error):
 
 
 def invalid(message: str) -> RefusedTestError:
-    """The refusal of what does not go together."""
+    """The refusal of parameters that do not go together."""
     return RefusedTestError("ValidationException", message)
 
 
-def check_unmocked(state: Object, *, role: bool) -> None:
-    """A state that is to do its work can be run by itself; `role` is whether one is given.
+def check_unmocked(state: StateDoc, *, role: bool) -> None:
+    """Checks that a state without a mock can be tested; `role` is True if the request has one.
 
     Raises:
-        RefusedTestError: when it cannot.
+        RefusedTestError: it cannot.
     """
     if state["Type"] in ENCLOSING:
         raise RefusedTestError("InvalidDefinition", ALONE)
     if state["Type"] != "Task":
         return
     resource: str = state["Resource"]
-    asked = integration(resource)
+    service = integration(resource)
     if is_activity(resource):  # our words
         raise RefusedTestError(
             "InvalidDefinition", "TestState API does not support Activity tasks."
         )
-    if asked is not None and asked.pattern:
+    if service is not None and service.pattern:
         text = "TestState API does not support '.sync' or '.waitForTaskToken' integration patterns."
         raise RefusedTestError("InvalidDefinition", text)
     if not role:
@@ -73,7 +75,7 @@ def check_unmocked(state: Object, *, role: bool) -> None:
 
 
 _TEXT, _COUNT = "a string", "a number"
-CONTEXT: Final[dict[str, dict[str, str | None]]] = {  # members, with what they must be
+CONTEXT: Final[dict[str, dict[str, str | None]]] = {  # members, and their types
     "Execution": {
         "Id": _TEXT, "Input": None, "Name": _TEXT, "RedriveCount": _COUNT, "RedriveTime": _TEXT, "RoleArn": _TEXT,
         "StartTime": _TEXT,
@@ -84,11 +86,11 @@ CONTEXT: Final[dict[str, dict[str, str | None]]] = {  # members, with what they 
 }  # fmt: skip
 
 
-def check_context(context: Object, state: Object) -> None:
-    """A context object that is given has the members of one, and those that the state would see.
+def check_context(context: Mapping[str, JSON], state: StateDoc) -> None:
+    """Checks that a given context object has known members only, of those that the state would see.
 
     Raises:
-        RefusedTestError: when it has not.
+        RefusedTestError: it has others.
     """
     for name, part in context.items():
         if name == "Map":
@@ -115,20 +117,20 @@ def _check_member(name: str, field: str, value: JSON) -> None:
         _no_context(f"{name}.{field} must be {kind}")
 
 
-def _waits(state: Object) -> bool:
-    asked = integration(state["Resource"]) if state["Type"] == "Task" else None
-    return asked is not None and asked.pattern != ""
+def _waits(state: StateDoc) -> bool:
+    service = integration(state["Resource"]) if state["Type"] == "Task" else None
+    return service is not None and service.pattern != ""
 
 
 def _no_context(why: str) -> NoReturn:
     raise invalid(f"Invalid Context object provided: {why}")
 
 
-def mocked(state: Object, mock: Object, fits: Fits, *, reveals: bool) -> Outcome:
-    """What a mock says that a state's work comes to; `reveals` is whether secrets are asked for.
+def mocked(state: StateDoc, mock: Request, fits: Fits, *, reveals: bool) -> Outcome:
+    """The outcome in a mock of a state's work; `reveals` is True if the request asks for secrets.
 
     Raises:
-        RefusedTestError: when it cannot.
+        RefusedTestError: the mock does not fit the state.
     """
     if state["Type"] not in MOCKED:
         kind = state["Type"]
@@ -148,7 +150,8 @@ def mocked(state: Object, mock: Object, fits: Fits, *, reveals: bool) -> Outcome
     why = _flaw(state, result, mock.get("fieldValidationMode", "STRICT"), fits)
     if why is not None:
         raise invalid(why)
-    return Success(result)
+    output: Any = result  # any JSON value, where those of the DSL are objects
+    return Success(output)
 
 
 def _read(text: str) -> JSON:
@@ -158,8 +161,8 @@ def _read(text: str) -> JSON:
         raise invalid("Mocked result must be valid JSON") from None
 
 
-def _flaw(state: Object, result: JSON, mode: str, fits: Fits) -> str | None:
-    """Why the work of a state could not give such a result."""
+def _flaw(state: StateDoc, result: JSON, mode: str, fits: Fits) -> str | None:
+    """The reason why the work of a state could not have such a result."""
     if state["Type"] == "Map" and "ResultWriter" in state:
         return None if isinstance(result, dict) else "Mocked result must be a JSON object."
     if state["Type"] in ENCLOSING:
@@ -168,5 +171,5 @@ def _flaw(state: Object, result: JSON, mode: str, fits: Fits) -> str | None:
         if state["Type"] == "Parallel" and len(result) != len(state["Branches"]):
             return "Mocked result must contain the same number of items as number of Parallel branches."
         return None
-    asked = integration(state["Resource"])
-    return None if asked is None or mode == "NONE" else fits(asked, result, mode == "STRICT")
+    service = integration(state["Resource"])
+    return None if service is None or mode == "NONE" else fits(service, result, mode == "STRICT")

@@ -1,7 +1,7 @@
 """One state by itself, as TestState runs it: the machine's own functions, without a machine around them.
 
-What its work comes to is given, as a mock, or asked for: then whoever tries it performs the task, and
-hands in what came of it.
+The outcome of its work is a mock, or is asked for: then the caller performs the task and passes its
+outcome to `finish`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final, final
 from ....errors import Error
 from ....freezing import frozen
 from ....machine.cursor import Context, Cursor, Limits
-from ....machine.fiber import ROOT, Fiber, Variables
+from ....machine.fiber import ROOT, Fiber
+from ....machine.frames import Variables
 from ....values import Failure
 from ..maps.items import read_items
-from ..running.children import put_together, reading
-from ..running.compiled import first_covering
+from ..running.children import batched_inputs, read_request
+from ..running.compiled import END
+from ..running.durations import task_seconds, wait_until_ms
 from ..running.flow import (
     Output,
     error_to_output,
@@ -25,16 +27,25 @@ from ..running.flow import (
     result_to_output,
 )
 from ..running.frames import InState, Machine
-from ..running.mapping import concurrency_of, inputs_of, items_of, selects, tolerance_of, tolerates
-from ..running.operations import END, PLAIN
+from ..running.iterations import (
+    concurrency_of,
+    inputs_of,
+    items_of,
+    selects,
+    tolerance_of,
+    tolerates,
+)
+from ..running.operations import PLAIN
+from ..running.retriers import first_covering
 from ..running.tasks import resource_of
-from ..running.timing import task_seconds, wait_until_ms
 from ..running.view import View
-from ..state_errors import TIMEOUT, StatesError, exceeded, failed
+from ..state_errors import TIMEOUT, StatesError, details_of, exceeded, failed
 
 if TYPE_CHECKING:
     from ....values import JSON, Outcome
     from ..running.compiled import State
+    from ..running.frames import ContextObject
+    from ..state_errors import Details
 
 SUCCEEDED: Final = "SUCCEEDED"
 FAILED: Final = "FAILED"
@@ -45,7 +56,7 @@ MAX_ITEMS: Final = 1_000  # of a Map that are worked out one after another, in o
 
 _INPUT = ("afterInputPath", "afterParameters", "afterArguments")
 _RESULT = ("afterResultSelector", "afterResultPath")
-# What AWS was recorded to show of a state, by its type; of any other it is InputPath only.
+# The stages that AWS was recorded to show of a state, by its type; of any other type only InputPath.
 SHOWN: Final = {
     "Pass": (*_INPUT[:2], "result", *_RESULT),
     "Task": (*_INPUT, "result", *_RESULT),
@@ -58,33 +69,33 @@ SHOWN: Final = {
 
 
 class MismatchError(Error):
-    """What is given to a test does not go together with the state; the text is AWS' where it is known."""
+    """The parameters of a test do not fit the state; the text is AWS' where it is known."""
 
 
 @final
 @frozen
 class Given:
-    """What a state is tried with.
+    """The parameters of a test.
 
     Args:
         raw: its input.
-        id: that chance is drawn from.
+        id: the seed of chance.
         now_ms: the time.
         run: the context object's `Execution` and `StateMachine`, and `Map` for a state in one.
         variables: by name.
-        context: all of the context object, in place of what `run` and the state make.
-        mock: what its work comes to, if it is not to be asked for.
-        retried: how often the retrier that covers its error has had it tried again.
-        failures: iterations of a Map that have failed.
-        read: what its ItemReader reads: the text of a file.
+        context: the whole context object, instead of one with `run`.
+        mock: the outcome of its work; None if the task is to be performed.
+        retried: the retries so far of the retrier that covers its error.
+        failures: the iterations of a Map that have failed.
+        read: the text of the file that its ItemReader reads.
     """
 
     raw: JSON
     id: str
     now_ms: int
-    run: dict[str, JSON]
+    run: ContextObject
     variables: dict[str, JSON]
-    context: dict[str, JSON] | None = None
+    context: ContextObject | None = None
     mock: Outcome | None = None
     retried: int = 0
     failures: int = 0
@@ -93,8 +104,8 @@ class Given:
 
 @final
 @frozen
-class Asked:
-    """What a Task asks for; `timeout_s` is how long it may take, if the state says so."""
+class TaskRequest:
+    """The task of a Task state, to be performed; `timeout_s` is its timeout, if the state has one."""
 
     resource: str
     parameters: JSON
@@ -103,10 +114,10 @@ class Asked:
 
 @final
 @frozen
-class Verdict:
-    """What has come of a trial.
+class StateResult:
+    """The result of a test.
 
-    `next` is where the state leads, if anywhere; `handled` the indexes of its retrier and catcher.
+    `next` is the next state, if there is one; `handled` has the indexes of its retrier and catcher.
     """
 
     status: str
@@ -117,8 +128,8 @@ class Verdict:
 
 
 @final
-class Trial:
-    """A state that is tried: `begin` it, and where it asks for a task, `finish` with what it comes to."""
+class SingleState:
+    """A state under test: `begin` it; if that returns a task, `finish` it with the outcome."""
 
     def __init__(self, state: State, given: Given) -> None:
         self._state, self._given = state, given
@@ -126,17 +137,17 @@ class Trial:
 
     @property
     def stages(self) -> dict[str, JSON]:
-        """What the state's values were on their way, by AWS' names, as far as AWS shows them."""
+        """The stages of the state's values, by AWS' names, as far as AWS shows them."""
         shown = SHOWN.get(self._state.type, _INPUT[:1])
         if "result" in self._stages and self._state.type == "Pass":
-            shown = shown[2:]  # its result does not come of its input
+            shown = shown[2:]  # its result does not come from its input
         return {name: self._stages[name] for name in shown if name in self._stages}
 
-    def begin(self) -> Verdict | Asked:
-        """Runs it up to its end, or to what it asks for.
+    def begin(self) -> StateResult | TaskRequest:
+        """Runs it up to its end, or up to its task.
 
         Raises:
-            MismatchError: what is given does not go together with a Map's items.
+            MismatchError: the parameters do not fit a Map's items.
         """
         try:
             match self._state.type:
@@ -153,8 +164,8 @@ class Trial:
         except StatesError as error:
             return self._failed(failed(error.name, error.cause))
 
-    def finish(self, outcome: Outcome) -> Verdict:
-        """Ends it with what its work has come to: a result, or an error with its cause."""
+    def finish(self, outcome: Outcome) -> StateResult:
+        """Ends it with the outcome of its work: a result, or an error with its cause."""
         if isinstance(outcome, Failure):
             return self._failed(outcome)
         state, view, result = self._state, self._view(), outcome.value
@@ -162,27 +173,27 @@ class Trial:
         try:
             limited(result, what)
             view.shows("result", result)
-            return Verdict(SUCCEEDED, result_to_output(view, result), None, self._next)
+            return StateResult(SUCCEEDED, result_to_output(view, result), None, self._state.next)
         except StatesError as error:
             return self._failed(failed(error.name, error.cause))
 
     # --- by type -----------------------------------------------------------------------------
 
-    def _plain(self) -> Verdict:
+    def _plain(self) -> StateResult:
         next, output = PLAIN[self._state.type](self._view())
         if isinstance(output, Failure):
             return self._failed(output)
-        return Verdict(SUCCEEDED, output, None, next)
+        return StateResult(SUCCEEDED, output, None, next)
 
-    def _wait(self) -> Verdict:
-        """It is not waited for."""
+    def _wait(self) -> StateResult:
+        """Ends a Wait at once."""
         view, now_ms = self._view(), self._given.now_ms
         value = input_of(view)
         if wait_until_ms(view, value, now_ms) - now_ms > LONGEST_MS:
             return self._failed(failed(TIMEOUT, None))
-        return Verdict(SUCCEEDED, input_to_output(view, value), None, self._next)
+        return StateResult(SUCCEEDED, input_to_output(view, value), None, self._state.next)
 
-    def _task(self) -> Verdict | Asked:
+    def _task(self) -> StateResult | TaskRequest:
         view = self._view()
         value = input_of(view)
         limited(value, self._state.name)
@@ -190,13 +201,13 @@ class Trial:
         task_seconds(view, "HeartbeatSeconds", value)
         if self._given.mock is not None:
             return self.finish(self._given.mock)
-        return Asked(self._state.doc["Resource"], value, seconds)
+        return TaskRequest(self._state.doc["Resource"], value, seconds)
 
-    def _parallel(self) -> Verdict:
+    def _parallel(self) -> StateResult:
         limited(input_of(self._view()), self._state.name)
         return self._mocked()
 
-    def _map(self) -> Verdict:
+    def _map(self) -> StateResult:
         view = self._view()
         value = input_of(view)
         items = self._items(view, value)
@@ -206,30 +217,30 @@ class Trial:
                 f"The Map state has {len(items)} items, and a test works out at most {MAX_ITEMS}."
             )
         if "ItemBatcher" in self._state.doc:
-            items = put_together(self._view(), value, items)
+            items = batched_inputs(self._view(), value, items)
         tolerated = tolerance_of(view, value, len(items))
         if "ItemBatcher" not in self._state.doc:
             items = inputs_of(self._view(), value, items)
         return self._iterated(len(items), tolerated)
 
     def _items(self, view: View, value: JSON) -> list[JSON]:
-        """The items, of the state's input or of what its reader has read."""
+        """The items, from the state's input or from the file of its reader."""
         if "ItemReader" not in self._state.doc:
             return items_of(view, value)
         if self._given.read is None:
             raise MismatchError(
                 "ItemReader data must be specified when testing a Map state with ItemReader specified."
             )
-        asked = reading(view, value)
-        config = asked["config"]
-        read = read_items(self._given.read.encode(), config, max_items=asked["maxItems"]).values
+        request = read_request(view, value)
+        body, config = self._given.read.encode(), request.config
+        read = read_items(body, config, max_items=request.max_items).values
         view.shows("afterItemsPointer" if "ItemsPointer" in config else "afterItemsPath", read)
         return read
 
-    def _iterated(self, length: int, tolerated: int) -> Verdict:
-        """Ends it with what so many iterations come to, of which some may have failed.
+    def _iterated(self, length: int, tolerated: int) -> StateResult:
+        """Ends a Map with so many iterations, of which some may have failed.
 
-        As recorded on AWS: failures count where the definition says how many are tolerated, and a mock may have a
+        As recorded on AWS: failures count if the definition has a tolerance, and a mock may have a
         result for each item, or for each that has not failed.
         """
         failures = self._given.failures
@@ -239,7 +250,7 @@ class Trial:
                 "iterations."
             )
         mock = self._given.mock
-        if isinstance(mock, Failure):  # it is what the Map has failed with, whatever was tolerated
+        if isinstance(mock, Failure):  # the Map has failed with it, whatever was tolerated
             return self._failed(mock)
         if failures > tolerated and self._state.distributed and tolerates(self._state):
             return self._failed(exceeded())
@@ -250,16 +261,16 @@ class Trial:
 
     # --- the end -----------------------------------------------------------------------------
 
-    def _mocked(self) -> Verdict:
-        """Ends it as given, since branches and iterations are not run."""
+    def _mocked(self) -> StateResult:
+        """Ends it with the mock, since branches and iterations are not run."""
         mock = self._given.mock
-        assert mock is not None  # noqa: S101  a Map or Parallel is tried with one only
+        assert mock is not None  # noqa: S101  a Map or Parallel is tested with a mock only
         return self.finish(mock)
 
-    def _failed(self, failure: Failure) -> Verdict:
+    def _failed(self, failure: Failure) -> StateResult:
         """Ends it with an error, for which it may have a retrier or a catcher."""
         state = self._state
-        name = failure.error.get("Error") or ""
+        name: str = details_of(failure).get("Error") or ""
         handled: dict[str, int] = {}
         at = first_covering(state.retriers, name)
         if at is not None:
@@ -268,25 +279,21 @@ class Trial:
             if tried < retrier.attempts:
                 wait_ms = retrier.delay_ms(tried, self._view().chance.number)
                 handled["retryBackoffIntervalSeconds"] = wait_ms // 1000
-                return Verdict(RETRIABLE, None, failure, handled=handled)
+                return StateResult(RETRIABLE, None, failure, handled=handled)
         at = first_covering(state.catchers, name)
         if at is None:
-            return Verdict(FAILED, None, failure, handled=handled)
-        catcher, error = state.catchers[at], {"Error": "", "Cause": "", **failure.error}
+            return StateResult(FAILED, None, failure, handled=handled)
+        catcher = state.catchers[at]
+        error: Details = {"Error": "", "Cause": "", **details_of(failure)}
         try:
             output = error_to_output(self._view(), catcher, at, error)
         except StatesError as flaw:
-            return Verdict(FAILED, None, failed(flaw.name, flaw.cause), handled=handled)
+            return StateResult(FAILED, None, failed(flaw.name, flaw.cause), handled=handled)
         handled["catchIndex"] = at
-        return Verdict(CAUGHT, output, failure, catcher.next, handled)
-
-    @property
-    def _next(self) -> str:
-        next: str = self._state.doc.get("Next", END)
-        return next
+        return StateResult(CAUGHT, output, failure, catcher.next, handled)
 
     def _view(self) -> View:
-        """The state as it stands at each of its stages: as when it was entered."""
+        """The view of the state, as when it was entered."""
         given = self._given
         frames = (Machine(given.run), Variables(given.variables))
         fiber = Fiber(id=ROOT, pc=0, value=given.raw, frames=frames)

@@ -1,4 +1,4 @@
-"""TestState: one state of a definition, run by itself; what AWS' API of that name takes and gives.
+"""TestState: one state of a definition, run by itself, by the request of AWS' API of that name.
 
 https://docs.aws.amazon.com/step-functions/latest/apireference/API_TestState.html
 """
@@ -11,27 +11,30 @@ from ....freezing import frozen
 from ....values import Failure, measured
 from ..checking.diagnostics import diagnose, diagnose_state, errors, refusal
 from ..checking.graph import nested
-from ..checking.jsontext import DepthError, TextError, read_json
+from ..checking.jsontext import DepthError, TextError, read_checked, read_json
 from ..checking.structures import language_of
 from ..jsonpath.texts import json_text
 from ..lowering import state_text
 from ..running.compiled import state_of
+from ..running.history import error_details
 from ..running.view import instant
-from ..state_errors import failed
+from ..state_errors import details_of, failed
 from .mocks import RefusedTestError, check_context, check_unmocked, invalid, mocked
-from .single_state import Asked, Given, MismatchError, Trial
+from .single_state import Given, MismatchError, SingleState, TaskRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ....values import JSON, Outcome
     from ..checking.diagnostic import Hooks, Language
-    from .mocks import Fits
-    from .single_state import Verdict
+    from ..documents import Definition, StateDoc
+    from ..running.frames import ContextObject
+    from .mocks import Fits, Request
+    from .single_state import StateResult
 
-Object: TypeAlias = "dict[str, JSON]"
+Answer: TypeAlias = "dict[str, JSON]"
 
-ALONE = "StateName"  # the name of a state that is given by itself
+ALONE = "StateName"  # the name of a state without a definition around it
 MAX_SHOWN = (
     262_144  # bytes of a member of inspectionData, about: of more, AWS' clients would not take it
 )
@@ -41,19 +44,19 @@ _NUMBERS = ("maxConcurrency", "toleratedFailureCount", "toleratedFailurePercenta
 @final
 @frozen
 class Surroundings:
-    """Where a state is tested.
+    """The surroundings of a test: its server, its time, and the names in its context object.
 
     Args:
-        hooks: what a definition's checks ask.
-        fits: whether a mocked result has the shape of the integration's.
-        run: the context object's `Execution`, but for its input and its time, and `StateMachine`.
-        id: that chance is drawn from.
+        hooks: the questions of a definition's checks.
+        fits: checks the shape of a mocked result.
+        run: the context object's `Execution`, without its input and its time, and `StateMachine`.
+        id: the seed of chance.
         now_ms: the time.
     """
 
     hooks: Hooks
     fits: Fits
-    run: Object
+    run: ContextObject
     id: str
     now_ms: int
 
@@ -61,35 +64,35 @@ class Surroundings:
 @final
 @frozen
 class StateTest:
-    """A test that waits for its Task to be performed: `finish` it with what that comes to."""
+    """A test that waits for its Task to be performed: `finish` it with the outcome."""
 
-    asked: Asked
-    trial: Trial
-    request: Object
+    task: TaskRequest
+    single: SingleState
+    request: Request
     given: Given
 
-    def finish(self, outcome: Outcome) -> Object:
-        """The answer; of a failure's error `{"Error", "Cause"}` count, as far as there are any."""
+    def finish(self, outcome: Outcome) -> Answer:
+        """The answer; a failure has the `Error` and `Cause` of its error, if there are any."""
         if isinstance(outcome, Failure):
-            error = outcome.error if isinstance(outcome.error, dict) else {}
+            error = details_of(outcome)
             outcome = failed(error.get("Error", outcome.code), error.get("Cause"))
-        return _answer(self.request, self.given, self.trial, self.trial.finish(outcome))
+        return _answer(self.request, self.given, self.single, self.single.finish(outcome))
 
 
-def begin_test(request: Object, input: JSON, around: Surroundings) -> Object | StateTest:
-    """What TestState answers, or what it waits for before it does.
+def begin_test(request: Request, input: JSON, around: Surroundings) -> Answer | StateTest:
+    """Begins a test. Returns the answer of TestState, or a test that waits for a task.
 
     Args:
-        request: TestState's, of the types that its model has.
-        input: the state's, which the request has as text.
-        around: where it is tested.
+        request: the request of TestState, with the types of AWS' model.
+        input: the state's input, which the request has as text.
+        around: the surroundings of the test.
 
     Raises:
-        RefusedTestError: AWS would refuse it.
+        RefusedTestError: AWS would refuse the request.
     """
     state, name, language, in_map = _tested(request, around.hooks)
-    execution = {"Input": input, "StartTime": instant(around.now_ms)}
-    run = {**around.run, "Execution": {**around.run["Execution"], **execution}}
+    execution: ContextObject = {"Input": input, "StartTime": instant(around.now_ms)}
+    run: ContextObject = {**around.run, "Execution": {**around.run["Execution"], **execution}}
     if in_map:
         run["Map"] = {"Item": {"Index": 0, "Value": input}}
     configured = request.get("stateConfiguration", {})
@@ -110,27 +113,27 @@ def begin_test(request: Object, input: JSON, around: Surroundings) -> Object | S
         failures=configured.get("mapIterationFailureCount", 0),
         read=configured.get("mapItemReaderData"),
     )
-    trial = Trial(state_of(state_text(name, state, language)), given)
+    single = SingleState(state_of(state_text(name, state, language)), given)
     try:
-        begun = trial.begin()
+        begun = single.begin()
     except MismatchError as error:
         raise invalid(str(error)) from error
-    if isinstance(begun, Asked):
-        return StateTest(begun, trial, request, given)
-    return _answer(request, given, trial, begun)
+    if isinstance(begun, TaskRequest):
+        return StateTest(begun, single, request, given)
+    return _answer(request, given, single, begun)
 
 
-# --- what is asked -------------------------------------------------------------------------------
+# --- the request ---------------------------------------------------------------------------------
 
 
-def _tested(request: Object, hooks: Hooks) -> tuple[Object, str, Language, bool]:
-    """The state, its name, its query language, and whether it is in a Map."""
+def _tested(request: Request, hooks: Hooks) -> tuple[StateDoc, str, Language, bool]:
+    """The state, its name, its query language, and True if it is in a Map."""
     definition, name = request["definition"], request.get("stateName")
     check = diagnose_state if name is None else diagnose
     found = check(definition, type="STANDARD", hooks=hooks)
     if errors(found):
         raise RefusedTestError("InvalidDefinition", refusal(definition, found))
-    doc = read_json(definition)
+    doc = read_checked(definition)
     if name is None:
         return doc, ALONE, language_of(doc, "JSONPath"), False
     states = {each: (state, in_map) for each, state, in_map in _states(doc, in_map=False)}
@@ -140,16 +143,16 @@ def _tested(request: Object, hooks: Hooks) -> tuple[Object, str, Language, bool]
     return state, name, language_of(state, language_of(doc, "JSONPath")), in_map
 
 
-def _states(doc: Object, *, in_map: bool) -> Iterator[tuple[str, Object, bool]]:
-    """All states of a machine, and those nested in them, each with whether it is in a Map."""
+def _states(doc: Definition, *, in_map: bool) -> Iterator[tuple[str, StateDoc, bool]]:
+    """All states of a machine, and those nested in them, each with True if it is in a Map."""
     for name, state in doc["States"].items():
         yield name, state, in_map
         for inner, _ in nested(state, ""):
             yield from _states(inner, in_map=in_map or state["Type"] == "Map")
 
 
-def _check_configuration(configured: Object, name: str, state: Object, *, mocked: bool) -> None:
-    """What is configured goes with the state and its mock. The words are ours."""
+def _check_configuration(configured: Request, name: str, state: StateDoc, *, mocked: bool) -> None:
+    """Checks that the configuration goes with the state and its mock. The texts are our own."""
     for field in ("mapIterationFailureCount", "mapItemReaderData"):
         if field in configured and state["Type"] != "Map":
             raise invalid(f"stateConfiguration.{field} can be specified only for a Map state.")
@@ -165,11 +168,11 @@ def _check_configuration(configured: Object, name: str, state: Object, *, mocked
         raise invalid(text)
 
 
-def _outcome(request: Object, state: Object, fits: Fits) -> Outcome | None:
-    """What the state's work comes to, if the request says so; None if it is to be done.
+def _outcome(request: Request, state: StateDoc, fits: Fits) -> Outcome | None:
+    """The outcome of the state's work, if the request has a mock; None if the work is to be done.
 
     Raises:
-        RefusedTestError: when it cannot.
+        RefusedTestError: the mock does not fit, or the state cannot be tested without one.
     """
     mock = request.get("mock")
     if mock is not None:
@@ -180,8 +183,8 @@ def _outcome(request: Object, state: Object, fits: Fits) -> Outcome | None:
     return None
 
 
-def _object(request: Object, field: str) -> Object | None:
-    """An object that a request has as text. The words of refusals are ours."""
+def _object(request: Request, field: str) -> ContextObject | None:
+    """The object in a text of a request. The texts of refusals are our own."""
     if field not in request:
         return None
     try:
@@ -193,38 +196,36 @@ def _object(request: Object, field: str) -> Object | None:
     else:
         if isinstance(value, dict):
             return value
-        why = "it is no JSON object"
+        why = "it is not a JSON object"
     raise invalid(f"Invalid {field}: {why}")
 
 
-# --- what is answered ----------------------------------------------------------------------------
+# --- the answer ----------------------------------------------------------------------------------
 
 
-def _answer(request: Object, given: Given, trial: Trial, verdict: Verdict) -> Object:
-    answer: Object = {"status": verdict.status}
-    if verdict.output is not None:
-        answer["output"] = json_text(verdict.output.value)
-    if verdict.failure is not None:
-        error: Object = verdict.failure.error
-        told = {"error": error.get("Error"), "cause": error.get("Cause")}
-        answer |= {name: text for name, text in told.items() if text is not None}
-    if verdict.next:
-        answer["nextState"] = verdict.next
+def _answer(request: Request, given: Given, single: SingleState, result: StateResult) -> Answer:
+    answer: Answer = {"status": result.status}
+    if result.output is not None:
+        answer["output"] = json_text(result.output.value)
+    if result.failure is not None:
+        answer |= error_details(result.failure)
+    if result.next:
+        answer["nextState"] = result.next
     if request.get("inspectionLevel", "INFO") != "INFO":
-        answer["inspectionData"] = _inspected(given, trial, verdict)
+        answer["inspectionData"] = _inspected(given, single, result)
     return answer
 
 
-def _inspected(given: Given, trial: Trial, verdict: Verdict) -> Object:
-    """The values on their way, as texts; those that are too large are left out."""
-    stages = {"input": given.raw, **trial.stages}
-    assigned = {} if verdict.output is None else verdict.output.assigned
+def _inspected(given: Given, single: SingleState, result: StateResult) -> Answer:
+    """The stages of values, as texts; those that are too large are left out."""
+    stages = {"input": given.raw, **single.stages}
+    assigned = {} if result.output is None else result.output.assigned
     variables = {**given.variables, **assigned}
     if variables:
         stages["variables"] = variables
-    told = {
+    shown: Answer = {
         name: value if name in _NUMBERS else json_text(value)
         for name, value in stages.items()
         if measured(value, MAX_SHOWN) <= MAX_SHOWN
     }
-    return {**told, "errorDetails": verdict.handled} if verdict.handled else told
+    return {**shown, "errorDetails": dict(result.handled)} if result.handled else shown

@@ -20,7 +20,8 @@ from xingqiao.infra.aws.errors import AwsError
 from xingqiao.infra.stepfunctions.api.aliases import chosen
 from xingqiao.infra.stepfunctions.api.protocol import Caller
 from xingqiao.infra.stepfunctions.api.starts import start_of
-from xingqiao.infra.stepfunctions.machines import Alias, Machines
+from xingqiao.infra.stepfunctions.machines import Machines
+from xingqiao.infra.stepfunctions.records import Alias, Records
 
 M = PREFIX + "m"
 
@@ -397,7 +398,7 @@ def test_executions_are_shared_out_by_weight(weight):
 
 async def test_a_change_from_elsewhere_in_between_is_a_conflict(world, aws):
     await made(aws)
-    other = Machines(world.store, world.engine, "111111111111")
+    other = Machines(Records(world.store, "111111111111"), world.engine)
     await other.load()
     await aws("TagResource", resourceArn=M, tags=[{"key": "k", "value": "v"}])
     world.api.machines = other

@@ -171,7 +171,7 @@ async def test_a_field_that_is_wrong_is_named(world, host):
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (Response("{", mimetype="application/problem+json"), "is no JSON"),
+        (Response("{", mimetype="application/problem+json"), "is not JSON"),
         (Response(b"\xff", mimetype="image/png"), "must be JSON or text"),
     ],
 )  # fmt: skip

@@ -222,9 +222,9 @@ async def test_events_name_where_they_come_from(world, cloud):
     await world.outcome(execution)
 
     (put,) = sent(cloud)["Entries"]
-    machine = execution.arn.replace(":execution:", ":stateMachine:").rpartition(":")[0]
+    machine = execution.address.replace(":execution:", ":stateMachine:").rpartition(":")[0]
     assert put["Detail"] == '{"n":1}'
-    assert put["Resources"] == ["r", machine, execution.arn]
+    assert put["Resources"] == ["r", machine, execution.address]
 
 
 async def test_an_event_that_is_not_taken_fails(world, cloud):
@@ -573,7 +573,7 @@ async def test_a_machine_of_others_is_given_nobodys_secrets(cloud, tmp_path, nam
             await world.engine.wait("guest", execution.id, 30)
     async with opened(tmp_path, ambient_namespaces="*", ambient_services="*") as world:
         await world.engine.wait("guest", execution.id, 30)
-        found = await world.engine.executions.found("guest", execution.machine, execution.name)
+        found = await world.engine.executions.found("guest", execution.path, execution.name)
         outcome = (await world.engine.executions.data(found))[1]
 
     assert outcome.error == {"Error": "States.Permissions", "Cause": REFUSED}
@@ -640,7 +640,7 @@ async def test_what_needs_more_than_one_request_is_refused(world, cloud):
     told = await world.error(f"{SDK}ec2:copySnapshot", asked)
 
     assert told["Error"] == "States.Runtime"
-    assert "from one region to another" in told["Cause"]
+    assert "between two regions" in told["Cause"]
     assert cloud.seen == []
 
 

@@ -77,8 +77,8 @@ def test_what_is_wrong_is_said_and_where(text, message, column):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"a":1e999}', "inf at $.a is no JSON number"),
-        ('["\\ud800"]', "the string at $[0] is no Unicode text"),
+        ('{"a":1e999}', "inf at $.a is not a JSON number"),
+        ('["\\ud800"]', "the string at $[0] is not Unicode text"),
         (f"[{1 << 70}]", "the integer at $[0] takes more than 64 bits"),
         ("[" + "9" * 5000 + "]", "Numeric value has too many digits"),
         ('{"a":[{"b":1.5e3,"c":[]}, true],"n":' + "-9" * 1 + "9" * 5000 + "}",

@@ -204,16 +204,16 @@ NO_COUNTERPART = {
     "there is no one name for all errors": c.do("a", "b", errors=["ApplicationError"]),
     "only one Task, or the whole machine": c.sequence("a", c.timeout(5, "a", "b")),
     "only one Task, or the whole machine, has": c.timeout(5.5, "a", "b"),
-    "timeouts are of whole seconds, not of 0.5": c.timeout(0.5, "a"),
+    "a timeout must be a whole number of seconds, not 0.5": c.timeout(0.5, "a"),
     "several places has no counterpart": c.select(path("$.l[*].n")),
     "no enclosing let declares 'x'": c.assign(x=1),
     "no enclosing let declares 'y'": c.let({"x": 1}, c.select(var("y", default=1))),
-    "what it is mapped over is no list": c.map("a", items={"n": 1}),
-    "'soon' is no number of seconds": c.wait(c.Template.of("soon").to_json()),
+    "the items to map over are not a list": c.map("a", items={"n": 1}),
+    "'soon' is not a number of seconds": c.wait(c.Template.of("soon").to_json()),
     "'soon' is neither an ISO 8601 instant": c.wait(until="soon"),
     "neither an ISO 8601 instant nor epoch seconds": c.wait(until=1e12),
     "/_/p/a and /_/a would both be": c.sequence("a", "p/a"),
-    "is no name of a Lambda function": "my action",
+    "is not a name of a Lambda function": "my action",
 }
 
 

@@ -79,7 +79,7 @@ def test_flags():
         (r"\1", r"the escape \1 is not supported"),
         (r"\p{L}", r"the escape \p is not supported"),
         ("(?=a)", "only groups such as (...) and (?:...)"),
-        ("(" * 40 + ")" * 40, "groups stand more than 30 deep"),
+        ("(" * 40 + ")" * 40, "groups nest more than 30 deep"),
         ("a{12345}", "a repetition must be"),
         ("a{12}3{1,2", "a repetition must be"),
     ],

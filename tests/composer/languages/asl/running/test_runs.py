@@ -186,7 +186,7 @@ def test_what_is_no_run_has_no_bounds(turn, fiber):
 
 def test_a_run_that_is_decided_stays_so():
     execution, _ = begun([1, 2], MaxConcurrency=2)
-    join = execution._joins["0"]
+    join = execution._forks.joins["0"]
     join.cancel()
 
     rebound(execution, concurrency=5)

@@ -136,7 +136,7 @@ ONE_OF = "This object should have only one of the following fields: [Next, End] 
         (task(START, Parameters={"StateMachineArn": "arn:m"}, End=True), {"result": {}}, "states is missing"),
         (CALL, {"roleArn": None}, "RoleArn must be specified when testing a Task state"),
         (PASS, {"context": {}}, "A context object can be specified only when a mock is specified."),
-        (CALL, {"result": 1, "context": "[]"}, "Invalid context: it is no JSON object"),
+        (CALL, {"result": 1, "context": "[]"}, "Invalid context: it is not a JSON object"),
         (CALL, {"result": 1, "context": "{"}, 'Invalid context: Unexpected end-of-input: expected close marker for Object (start marker at [Source: (String)"{"; line: 1, column: 1])'),
         (PASS, {"variables": "[" * 300 + "]" * 300}, "Invalid variables: it nests deeper than 200 levels"),
         (MAP, {"result": [1], "stateConfiguration": {"mapIterationFailureCount": 2}, "input": [1]}, "Map iteration failure count must be less than or equal to the number of Map iterations."),
@@ -392,7 +392,7 @@ def test_a_task_without_a_mock_is_asked_for():
         task(FN, Parameters={"p.$": "$.x"}, TimeoutSeconds=7, ResultPath="$.r", Next="B"), {"x": 1}
     )
 
-    assert test.asked == asl.Asked(FN, {"p": 1}, 7)
+    assert test.task == asl.TaskRequest(FN, {"p": 1}, 7)
     answer = read(test.finish(Success({"y": 2})))
     assert (answer["output"], answer["nextState"]) == ({"x": 1, "r": {"y": 2}}, "B")
 

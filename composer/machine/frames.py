@@ -1,0 +1,211 @@
+"""The frames of a fiber: the stack that says how its code is nested, the innermost frame last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from ..freezing import changed, frozen
+from ..values import JSON, Failure, outcome_from_json, outcome_to_json
+from .sagas.compensations import Compensating, Compensations, SagaStep
+from .stored import Part
+from .transactions.coordinator import Coordinating
+from .unwind_reasons import Exhaustion, Interruption, reason_from_json, reason_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Self
+
+    from .stored import Document
+
+
+@frozen
+class Variables(Part):
+    """The variables of a `let`."""
+
+    variables: dict[str, JSON]
+
+    def values(self) -> Iterable[JSON]:
+        return self.variables.values()
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        return {"variables": {name: keep(value) for name, value in self.variables.items()}}
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        return cls({name: load(value) for name, value in doc["variables"].items()})
+
+
+@frozen
+class Mask(Part):
+    """Hides the innermost Variables frame below from the code that runs above."""
+
+
+@frozen
+class Saved(Part):
+    """A value to come back to."""
+
+    value: JSON
+
+    def values(self) -> Iterable[JSON]:
+        return (self.value,)
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        return {"value": keep(self.value)}
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        return cls(load(doc["value"]))
+
+
+@frozen
+class Handler(Part):
+    """Takes failures of these names (all when empty)."""
+
+    to: int
+    errors: tuple[str, ...]
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: ARG002
+        return {"to": self.to, "errors": list(self.errors)}
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:  # noqa: ARG003
+        return cls(doc["to"], tuple(doc["errors"]))
+
+
+@frozen
+class Finalizer(Part):
+    """Runs the code at `to` when the code above it ends, however it ends."""
+
+    to: int
+
+
+@frozen
+class Finalizing(Part):
+    """A finalizer is running; afterwards unwinding goes on for `unwind_reason`, if there is one."""
+
+    unwind_reason: Interruption | Exhaustion | None = None
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:  # noqa: ARG002
+        return {"cause": reason_to_json(self.unwind_reason)}
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:  # noqa: ARG003
+        return cls(reason_from_json(doc["cause"]))
+
+
+@frozen
+class Attempts(Part):
+    """The attempt under way, of the Attempt instruction at `at`, and the value it starts from.
+
+    `each` are the values that an attempt differs by; `turn` is where the first one began, `shift` how
+    many turns later this one did.
+    """
+
+    at: int
+    attempt: int
+    value: JSON
+    turn: int = 0
+    shift: int = 0
+    each: list[JSON] | None = None
+
+    def values(self) -> Iterable[JSON]:
+        return (self.value,)
+
+    def refreshed(self, now_ms: int) -> Self:  # noqa: ARG002
+        return changed(self, attempt=1)
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        doc: dict[str, JSON] = {"at": self.at, "attempt": self.attempt, "value": keep(self.value)}
+        if self.turn or self.shift:
+            doc |= {"turn": self.turn, "shift": self.shift}
+        if self.each is not None:
+            doc["each"] = self.each
+        return doc
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        return cls(**{**doc, "value": load(doc["value"])})
+
+
+@frozen
+class Deadline(Part):
+    """The code above must end by `at_ms`; None once the deadline has been handled, or before it counts."""
+
+    at_ms: int | None
+    timeout_ms: int
+    beats: bool = False  # each heartbeat puts it off
+    once_taken: bool = False  # it counts from when a worker takes the task
+
+    def refreshed(self, now_ms: int) -> Self:
+        return changed(self, at_ms=None if self.once_taken else now_ms + self.timeout_ms)
+
+
+@frozen
+class Counter(Part):
+    """So many rounds are left."""
+
+    left: int
+
+
+@frozen
+class TransactionStart(Part):
+    """The start of the first attempt of a transaction: an older transaction goes before a younger one."""
+
+    stored_as = "Stamped"
+
+    at_ms: int
+
+
+@frozen
+class Uncounted(Part):
+    """A branch that tells participants a decision: its steps are not counted."""
+
+    stored_as = "Insisting"
+
+
+class OwnFrame(Part):
+    """A frame that a language adds: `frozen`, and known to its dialect, which says how it is unwound.
+
+    The fibers that a fiber forks see its `inherited` frames. The events of a fiber that stands on a `quiet`
+    frame are not its execution's.
+    """
+
+    __slots__ = ()
+    inherited: ClassVar[bool] = False
+    quiet: bool = False
+
+
+@frozen
+class Failing(Part):
+    """Unwinding has stopped here, before a frame that takes long to unwind; it goes on with this failure."""
+
+    failure: Failure
+
+    def to_json(self, keep: Callable[[JSON], JSON]) -> dict[str, JSON]:
+        return {"failure": outcome_to_json(self.failure, keep)}
+
+    @classmethod
+    def from_json(cls, doc: Document, load: Callable[[JSON], JSON]) -> Self:
+        failure: Any = outcome_from_json(doc["failure"], load)
+        return cls(failure)
+
+
+Frame: TypeAlias = (
+    Variables | Mask | Saved | Handler | Finalizer | Finalizing | Attempts | Deadline | Counter
+    | TransactionStart | Coordinating | Compensations | SagaStep | Compensating
+    | Uncounted | OwnFrame | Failing
+)  # fmt: skip
+
+
+def quiet(frames: Sequence[Frame]) -> bool:
+    """True if the fiber with these frames has events of its own, apart from those of its execution."""
+    return bool(frames) and isinstance(frames[0], OwnFrame) and frames[0].quiet
+
+
+def inherited(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The frames that a new fiber has of its parent: the variables, to read and to change for itself."""
+    return tuple(
+        frame
+        for frame in frames
+        if isinstance(frame, (Variables, Mask)) or (isinstance(frame, OwnFrame) and frame.inherited)
+    )

@@ -1,0 +1,139 @@
+"""The HTTP API of a bundle, for any host.
+
+    POST   /{composition}      begins it with the body, an object       202 {"executionId"}, Location
+    GET    /executions/{id}    its state, or its result                 200
+    DELETE /executions/{id}    cancels it                               202
+
+No request waits for an execution to end: the wait would cost money. A POST with an `Idempotency-Key` that was used
+before returns the id of the execution that it began then, under way or ended; with other parameters it is refused
+with 422.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ....composer import flaw
+from .conductor import OtherParametersError
+from .user_code import VALUE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ....composer import JSON
+    from .conductor import Conductor
+    from .ports import Clock, Deployed
+
+EXECUTIONS = "executions"
+MAX_KEY = 255
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request: the path without a stage or a prefix, header names in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A response, its body to be written as JSON."""
+
+    status: int
+    body: dict[str, JSON]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.answer = Answer(status=status, body={"error": text})
+
+
+def serve(conductor: Conductor, deployed: Deployed, clock: Clock, request: Request) -> Answer:
+    """Answers a request."""
+    try:
+        return _served(conductor, deployed, clock, request)
+    except _RefusedError as refused:
+        return refused.answer
+
+
+def _served(conductor: Conductor, deployed: Deployed, clock: Clock, request: Request) -> Answer:
+    first, *rest = request.path.strip("/").split("/")
+    if first == EXECUTIONS and len(rest) == 1:
+        return _execution(conductor, request.method, rest[0])
+    if rest or f"/_/{first}" not in deployed.programs:
+        raise _RefusedError(404, f"composition {request.path!r} does not exist")
+    if request.method != "POST":
+        raise _RefusedError(
+            405, f"method {request.method} is not allowed: invoke a composition with POST"
+        )
+    return _begin(conductor, clock, first, request)
+
+
+def _begin(conductor: Conductor, clock: Clock, name: str, request: Request) -> Answer:
+    params = _object(request.body)
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        id = _drawn(clock)
+        conductor.begin(id, f"/_/{name}", params)
+    else:
+        if not 0 < len(key) <= MAX_KEY:
+            text = f"the Idempotency-Key must have 1 to {MAX_KEY} characters, not {len(key)}"
+            raise _RefusedError(400, text)
+        id = sha256(f"{name}\n{key}".encode()).hexdigest()[:32]
+        try:
+            conductor.join(id, f"/_/{name}", params)
+        except OtherParametersError as error:
+            text = (
+                f"this Idempotency-Key began the execution {id} with other parameters: send the same body again, "
+                "or use another key to begin another execution"
+            )
+            raise _RefusedError(422, text) from error
+    return Answer(status=202, body={"executionId": id}, headers={"Location": f"/{EXECUTIONS}/{id}"})
+
+
+def _drawn(clock: Clock) -> str:
+    return f"{clock.now_ms():012x}{secrets.token_hex(10)}"
+
+
+def _object(body: bytes) -> dict[str, JSON]:
+    if len(body) > VALUE_BYTES:
+        raise _RefusedError(
+            413, f"the body has {len(body)} bytes: at most {VALUE_BYTES} are allowed"
+        )
+    try:
+        params = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise _RefusedError(400, f"the body is not valid JSON: {error}") from error
+    why = flaw(params) if isinstance(params, dict) else f"it is {params!r:.80}"
+    if why:
+        raise _RefusedError(400, f"the body must be a JSON object, but {why}")
+    made: dict[str, JSON] = params
+    return made
+
+
+def _execution(conductor: Conductor, method: str, id: str) -> Answer:
+    if method not in ("GET", "DELETE"):
+        raise _RefusedError(
+            405,
+            f"method {method} is not allowed: read an execution with GET, cancel it with DELETE",
+        )
+    status, body = 404, None
+    if _ID.fullmatch(id):
+        if method == "GET":
+            status, body = 200, conductor.look(id)
+        elif conductor.cancel(id):
+            status, body = 202, {"executionId": id}
+    if body is None:
+        raise _RefusedError(404, f"execution {id!r} does not exist; it may have ended long ago")
+    return Answer(status=status, body=body)

@@ -1,0 +1,41 @@
+"""The parts of an engine that most of its modules work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from ...composer import Entry
+    from .bounds import Bounds
+    from .functions import Functions
+    from .letters import Letters
+    from .live import LiveExecution
+    from .ports import Starter
+    from .shared import Parts
+    from .tick import Tick
+    from .timers import Timer, Timers
+    from .waiters import Waiters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """The parts of an engine that most of its modules work with.
+
+    `timers` follow the elapsed time, `alarms` the clock. `stuck` is called with a saga that cannot go on.
+    """
+
+    parts: Parts
+    tick: Tick
+    bounds: Bounds
+    timers: Timers[Timer]
+    alarms: Timers[str]
+    waiters: Waiters
+    starter: Starter
+    letters: Letters
+    functions: Functions
+    tasks: asyncio.TaskGroup
+    stuck: Callable[[LiveExecution, list[Entry]], None]

@@ -1,0 +1,112 @@
+"""The dead letters of a namespace: listed, retried and removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...composer import Name
+from .inbox.pending import called
+
+if TYPE_CHECKING:
+    from ...composer import JSON
+    from .inbox.inbox import Inbox
+    from .letters import Letter, Letters
+    from .redrives import Redrives
+    from .shared import Parts
+    from .tick import Tick
+
+
+class DeadLetters:
+    """Lists, shows, retries and removes the dead letters of a namespace."""
+
+    def __init__(
+        self, parts: Parts, tick: Tick, inbox: Inbox, letters: Letters, redrives: Redrives
+    ) -> None:
+        self._parts, self._tick = parts, tick
+        self._inbox, self._letters, self._redrives = inbox, letters, redrives
+
+    def __len__(self) -> int:
+        return len(self._letters)
+
+    def list(self, namespace: str) -> list[dict[str, JSON]]:
+        """The letters of a namespace, the newest first."""
+        return [letter.shown() for letter in self._letters.listed(namespace)]
+
+    def called(self, namespace: str, id: str) -> tuple[str, str]:
+        """The full name of the action that one called, and the namespace whose action that was.
+
+        The namespace is "" when the call was refused before it began: then its parameters are the caller's own.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+        """
+        letter = self._letters.found(namespace, id)
+        return letter.target, letter.owner
+
+    async def get(self, namespace: str, id: str) -> dict[str, JSON]:
+        """A letter, with the parameters of its call.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+        """
+        letter = self._letters.found(namespace, id)
+        params, error = await self._letters.content(letter)
+        shown = {**letter.shown(), "error": error}
+        return shown if letter.execution else {**shown, "params": params}
+
+    async def retry(self, namespace: str, id: str) -> str:
+        """Retries the call of a letter and removes the letter. Returns the activation, which is durable.
+
+        An execution is redriven from where it failed. Anything else is invoked anew, in the commit
+        that removes the letter.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace, or its action is gone.
+            RefusedError: when it may not run now; then it stays.
+        """
+        self._tick.ensure()
+        letter = self._letters.found(namespace, id)
+        if letter.execution and letter.activation is not None:
+            await self._redrives.redrive(namespace, letter.activation, None)
+            self._gone(letter)
+            await self._tick.committed()
+            return letter.activation
+        params, _ = await self._letters.content(letter)
+        self._tick.ensure()  # reading may have taken long
+        letter = self._letters.found(namespace, id)  # nobody has sent it again meanwhile
+        action = self._parts.catalog.resolve(Name.parse(letter.target), namespace)
+        now_ms = self._parts.clock.now_ms()
+        self._parts.used(namespace).admit(self._parts.settings.quotas(namespace), now_ms)
+        activation = self._parts.ids.execution_id(now_ms)
+        accepted = self._tick.durable()
+        self._letters.remove(namespace, id)
+        self._inbox.begin(activation, called(action, params, namespace, unwaited=letter.unwaited))
+        await accepted
+        return activation
+
+    async def remove(self, namespace: str, id: str) -> dict[str, JSON]:
+        """Removes a letter; that is durable when this returns. Returns the letter.
+
+        Raises:
+            NotFoundError: when there is none of this id in the namespace.
+            UnavailableError: when the store does not commit.
+        """
+        letter = self._letters.found(namespace, id)
+        accepted = self._tick.durable()
+        self._letters.remove(namespace, id)
+        await accepted
+        return letter.shown()
+
+    async def clear(self, namespace: str) -> None:
+        """Removes all letters of a namespace that is being removed."""
+        letters = self._letters.listed(namespace)
+        if letters:
+            accepted = self._tick.durable()
+            for letter in letters:
+                self._letters.remove(namespace, letter.id)
+            await accepted
+
+    def _gone(self, letter: Letter) -> None:
+        """Removes a letter, unless somebody else has."""
+        if any(other.id == letter.id for other in self._letters.listed(letter.namespace)):
+            self._letters.remove(letter.namespace, letter.id)

@@ -1,0 +1,81 @@
+"""Steps begin: an invoker runs them, an entity, or an execution of their own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ....composer import Failed, Failure
+from ..live import ActiveInvocation
+from ..origins import Parent
+from ..outcomes import in_doubt
+from ..targets import counted, opened
+
+if TYPE_CHECKING:
+    from ....actions import Action
+    from ....composer import Invoke
+    from ..core import Core
+    from ..live import LiveExecution
+    from ..ports import Receiver
+    from .beginning import Starts, Work
+    from .entity_calls import EntityCalls
+
+
+class Steps:
+    """Begins steps.
+
+    Args:
+        core: the parts of the engine.
+        starts: begins executions.
+        calls: the calls of entities.
+        completed: receives the completions of steps.
+    """
+
+    def __init__(self, core: Core, starts: Starts, calls: EntityCalls, completed: Receiver) -> None:
+        self._tick, self._bounds, self._starter = core.tick, core.bounds, core.starter
+        self._clock, self._counters = core.parts.clock, core.parts.counters
+        self._functions = core.functions
+        self._starts, self._calls, self._completed = starts, calls, completed
+
+    def invoke(
+        self, run: LiveExecution, fiber: str, command: Invoke, action: Action | Failure
+    ) -> list[Work]:
+        """Begins a step that an invoker or an entity runs, or fails it if there is nothing to run."""
+        action = counted(run, action, command)
+        if isinstance(action, Failure):
+            return [self._failed(run, fiber, command, action)]
+        step = opened(run, action, command, self._clock.now_ms())
+        self._counters.steps += 1
+        if action.asked_once:  # it must be known after a crash that it may have run
+            run.write(run.execution.release(fiber), self._tick.gathering.write)
+        active = run.invocations[fiber, command.turn] = ActiveInvocation(
+            step, action.invoker_kind(command.function), later=command.later
+        )
+        if action.is_unregistered and command.function is None:
+            self._functions.park(run, fiber, active, command)
+            return []
+        start = partial(self._starter.start, run, fiber, active, command, self._completed)
+        if action.entity is not None and command.function is None:
+            self._calls.add(start)
+        else:
+            self._tick.gathering.effects.append(start)
+        return []
+
+    def nest(self, run: LiveExecution, fiber: str, command: Invoke, action: Action) -> list[Work]:
+        """Begins a step that is an execution of its own, or fails it if that may not begin."""
+        checked = counted(run, self._bounds.refused(run) or action, command)
+        if isinstance(checked, Failure):
+            return [self._failed(run, fiber, command, checked)]
+        step = opened(run, checked, command, self._clock.now_ms())
+        self._counters.steps += 1
+        # The child is stored, and must not begin again after a crash, though its fiber has only just begun.
+        run.write(run.execution.release(fiber), self._tick.gathering.write)
+        run.invocations[fiber, command.turn] = ActiveInvocation(
+            step, checked.kind, command.activation, later=command.later
+        )
+        parent = Parent(run.id, fiber, command.turn)
+        return [self._starts.nested(run, parent, checked, command)]
+
+    def _failed(self, run: LiveExecution, fiber: str, command: Invoke, failure: Failure) -> Work:
+        event = Failed(command.turn, in_doubt(run, fiber, command.turn, failure))
+        return run, run.execution.deliver(fiber, event, run.now_ms(self._clock))

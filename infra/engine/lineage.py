@@ -1,0 +1,38 @@
+"""The lineage of an execution under way: it must be known while the execution is not in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+if TYPE_CHECKING:
+    from ...actions import ExecutionRow
+
+
+class Lineage(NamedTuple):
+    """An execution that is under way, out of its row.
+
+    `root` is the execution at the top of those that have started it, its own id if nothing has; `depth` how
+    far below that it is.
+    """
+
+    execution: str
+    namespace: str
+    root: str
+    depth: int
+
+
+def lineage_of(row: ExecutionRow) -> Lineage:
+    """Reads a row's body. In rows of earlier versions the parent stands for the root.
+
+    A damaged row counts as a root: loading it will say what is wrong.
+    """
+    try:
+        about = orjson.loads(row.body)
+    except orjson.JSONDecodeError:
+        about = None
+    if not isinstance(about, dict):
+        return Lineage(row.id, row.namespace, row.id, 0)
+    root = about.get("root") or (about.get("parent") or [row.id])[0]
+    return Lineage(row.id, row.namespace, root, about.get("depth", 0))
