@@ -99,14 +99,9 @@ class Engine:
         self._paused = paused
         self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
         self._tokens = Tokens(secret)
-        limits = replace(settings.limits, signing=self._tokens.tasks)
-        if limits.at_once is None:
-            limits = replace(limits, at_once=AT_ONCE)
-        settings = replace(settings, limits=limits)
-        hooks = NoHooks() if hooks is None else hooks
         self._parts = Parts(
-            clock=clock, ids=ids, catalog=self._catalog, store=store, settings=settings,
-            hooks=hooks,
+            clock=clock, ids=ids, catalog=self._catalog, store=store,
+            settings=_settings(settings, self._tokens), hooks=hooks or NoHooks(),
         )  # fmt: skip
         self._tasks = asyncio.TaskGroup()
         self._closing = AsyncExitStack()
@@ -428,3 +423,11 @@ class Engine:
             change = partial(ended, self._inbox) if active.ending else self._inbox.cancel
             visit = partial(self._recovery.visit, active.child, change)
             self._tick.later(active.opened.namespace, visit)
+
+
+def _settings(settings: EngineSettings, tokens: Tokens) -> EngineSettings:
+    """The settings, with the key that signs tasks' tokens and the length of an expression for a thread."""
+    limits = replace(settings.limits, signing=tokens.tasks)
+    if limits.at_once is None:
+        limits = replace(limits, at_once=AT_ONCE)
+    return replace(settings, limits=limits)

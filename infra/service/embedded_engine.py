@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,12 @@ from .app import open_service
 from .handles import FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from starlette.types import ASGIApp
 
     from ...composer import JSON, Composition, Outcome
+    from ..engine import Engine
     from ..stepfunctions import Call as Operations
     from .app import Service
 
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 class Embedded:
     """An engine and its actions, in the namespace `guest`."""
 
-    def __init__(self, service: Service, settings: Settings) -> None:
-        self._service, self._settings = service, settings
-        self.engine = service.engine
+    def __init__(
+        self, engine: Engine, serve: Callable[[str], Awaitable[ASGIApp]] | None = None
+    ) -> None:
+        self.engine, self._serve = engine, serve
 
     # --- definitions -------------------------------------------------------------------------
 
@@ -132,7 +134,7 @@ class Embedded:
 
     def execution(self, id: str) -> ExecutionHandle:
         """The execution with this id, or the run of an action that was invoked by itself."""
-        return ExecutionHandle(self, id)
+        return ExecutionHandle(self.engine, id, self.define)
 
     async def executions(
         self, *, name: str | None = None, status: str | None = None, limit: int = 30, skip: int = 0
@@ -156,18 +158,23 @@ class Embedded:
         Raises:
             InvalidError: the credentials are malformed.
         """
-        from ..access import AuthError, first_namespaces  # noqa: PLC0415  only who mounts loads the web framework
-        from ..http import create_app  # noqa: PLC0415
-        from .api import WINGS, api_of  # noqa: PLC0415
-        from .telemetry import metrics_of  # noqa: PLC0415
+        assert self._serve is not None  # noqa: S101  `embedded` gives it
+        return await self._serve(auth)
 
-        try:
-            await first_namespaces(self._service.namespaces, auth, None)
-        except AuthError as error:
-            raise InvalidError(f"auth: {error}") from None
-        service = self._service
-        metrics = metrics_of(service.engine, service.pool, service.clouds.invoker)
-        return create_app(api_of(service, self._settings, metrics), WINGS)
+
+async def _served(service: Service, settings: Settings, auth: str) -> ASGIApp:
+    """See `Embedded.mount`. Only a program that mounts the API loads the web framework."""
+    from ..access import AuthError, first_namespaces  # noqa: PLC0415
+    from ..http import create_app  # noqa: PLC0415
+    from .api import WINGS, api_of  # noqa: PLC0415
+    from .telemetry import metrics_of  # noqa: PLC0415
+
+    try:
+        await first_namespaces(service.namespaces, auth, None)
+    except AuthError as error:
+        raise InvalidError(f"auth: {error}") from None
+    metrics = metrics_of(service.engine, service.pool, service.clouds.invoker)
+    return create_app(api_of(service, settings, metrics), WINGS)
 
 
 def _call(name: str, params: dict[str, JSON] | None, token: str) -> Call:
@@ -214,7 +221,7 @@ async def embedded(
     )
     async with open_service(settings) as service:
         service.step_functions.serve(service.engine, _operations(service, settings))
-        opened = Embedded(service, settings)
+        opened = Embedded(service.engine, partial(_served, service, settings))
         for action in actions:
             opened.register(action)
         for name, composition in (compositions or {}).items():

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ...composer import APPLICATION_ERROR, Error, Failure, Success, boxed
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from ...composer import JSON, Composition
-    from .embedded_engine import Embedded
+    from ..engine import Engine
 
 NAMESPACE = "guest"
 PAGE = 1000
@@ -26,8 +28,10 @@ class ActionError(Error):
 class ExecutionHandle:
     """An execution of an embedded engine. It need not exist: each method says so if it does not."""
 
-    def __init__(self, embedded: Embedded, id: str) -> None:
-        self._embedded, self._engine, self.id = embedded, embedded.engine, id
+    def __init__(
+        self, engine: Engine, id: str, define: Callable[[Composition], Awaitable[None]]
+    ) -> None:
+        self._engine, self.id, self._define = engine, id, define
 
     async def wait(self, seconds: float | None = None) -> JSON:
         """Waits for an execution to end. Returns its result.
@@ -105,7 +109,7 @@ class ExecutionHandle:
             ConflictError: it cannot be redriven; the text says why.
         """
         if composition is not None:
-            await self._embedded.define(composition)
+            await self._define(composition)
         tree = None if composition is None else composition.to_json()
         await self._engine.redrive(NAMESPACE, self.id, tree)
 
