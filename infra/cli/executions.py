@@ -242,8 +242,24 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
 @click.argument("id")
 @as_json
 @connected
+def pause(client: Client, id: str, *, as_json: bool) -> None:
+    """Pause the execution ID: begin no further step.
+
+    Running steps end, and timers run on. `xingqiao execution resume` continues the execution. Compositions
+    that run as steps of it are not paused: pause them by their own ids.
+    """
+    _told(client.ask("POST", f"executions/{id}/pause"), as_json=as_json)
+
+
+@execution.command()
+@click.argument("id")
+@as_json
+@connected
 def resume(client: Client, id: str, *, as_json: bool) -> None:
-    """Resume the paused execution ID: retry the failed step."""
+    """Resume the paused execution ID.
+
+    If a failed step paused it, the step is retried.
+    """
     _told(client.ask("POST", f"executions/{id}/resume"), as_json=as_json)
 
 

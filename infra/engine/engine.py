@@ -13,9 +13,7 @@ from ...actions import (
     KINDS,
     Action,
     Catalog,
-    ConflictError,
     Inline,
-    NotFoundError,
     RefusedError,
 )
 from ...actions import Limits as ActionLimits
@@ -37,6 +35,7 @@ from .hooks import NoHooks
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .letters import Letters
+from .pauses import Pauses
 from .records import Records
 from .recovery import Recovery
 from .redrives import Redrives
@@ -137,6 +136,7 @@ class Engine:
         self.records = Records(self._parts, restoring)
         self.calls = Calls(core, self._inbox, self.records)
         self.registry = Registry(self._parts, self._tick, (self._functions.beside, *companions))
+        self.pauses = Pauses(core, self._inbox, self._recovery)
         self.executions = Executions(core, self._inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
 
@@ -326,7 +326,7 @@ class Engine:
         if terminate:
             await self.endings.terminate(namespace, id)
             return
-        self._inbox.cancel(await self._standing(namespace, id))
+        self._inbox.cancel(await self._recovery.standing(namespace, id))
         await self._tick.committed()
 
     async def resume(
@@ -348,26 +348,7 @@ class Engine:
             NotFoundError: when there is none in this namespace.
             ConflictError: when it is not paused, or not stuck there.
         """
-        self._tick.ensure()
-        run = await self._standing(namespace, id)
-        stuck = run.execution.stuck_fibers
-        if not run.paused:
-            raise ConflictError(f"Execution {id} is not paused.")
-        if event is not None and (not stuck or (fiber is not None and fiber not in stuck)):
-            where = "" if fiber is None else f" in fiber {fiber}"
-            raise ConflictError(f"Execution {id} is not stuck{where}.")
-        self._inbox.resume(run, event, fiber)
-        await self._tick.committed()
-
-    async def _standing(self, namespace: str, id: str) -> LiveExecution:
-        """An execution under way. To be used before anything else is awaited."""
-        run = await self._recovery.found(id)
-        if run is None:
-            row = await self.records.row(namespace, id)
-            raise ConflictError(f"Execution {id} has ended: it has {row.status}.")
-        if run.origin.namespace != namespace:
-            raise NotFoundError
-        return run
+        await self.pauses.resume(namespace, id, event, fiber)
 
     async def redrive(self, namespace: str, id: str, composition: JSON = None) -> None:
         """Continues a failed or cancelled execution from the steps that failed.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...actions import Clock, Completion, Conducted, Opened, Write
-    from ...composer import JSON, Changes, Entry, Execution, Fiber
+    from ...composer import JSON, Changes, Entry, Execution, Fiber, Invoke
     from .origins import Origin
     from .stored_values import Stored
 
@@ -90,6 +90,7 @@ class LiveExecution:
         "invocations",
         "memory_mb",
         "offset_ms",
+        "on_hold",
         "origin",
         "paused",
         "put_off",
@@ -97,6 +98,7 @@ class LiveExecution:
         "resent",
         "steps_ms",
         "stuck_ms",
+        "suspended",
         "terminated",
         "unsettled",
         "width",
@@ -112,6 +114,8 @@ class LiveExecution:
         self.memory_mb = 0  # of the largest of its parts
         self.conducted_us = 0.0  # the conductor's own time
         self.paused = False
+        self.suspended = False  # an operator has paused it: no further step begins
+        self.on_hold: list[tuple[str, Invoke]] = []  # its steps that wait for the operator
         self.put_off: set[tuple[str, int]] = (
             set()
         )  # steps that begin when others have had their turn
@@ -150,7 +154,9 @@ class LiveExecution:
     @property
     def standing(self) -> str:
         """Its status while it is under way."""
-        return STUCK if self.execution.stuck else PAUSED if self.paused else RUNNING
+        if self.execution.stuck:
+            return STUCK
+        return PAUSED if self.paused or self.suspended else RUNNING
 
     # --- its time ----------------------------------------------------------------------------
 
@@ -250,6 +256,8 @@ class LiveExecution:
             body["stuck"] = self.stuck_ms
         if self.adopted:
             body["adopted"] = self.adopted
+        if self.suspended:
+            body["suspended"] = True
         if self.held:
             body["held"] = sorted(self.held)
         if self.doubtful:

@@ -15,7 +15,9 @@ from ...actions import (
     LOST,
     Action,
     Completion,
+    ConflictError,
     ExecutionRow,
+    NotFoundError,
     Opened,
     Query,
     UnavailableError,
@@ -276,6 +278,24 @@ class Recovery:
                 self._tick.later(run.origin.namespace, again)
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         self._visitors -= 1
+
+    async def standing(self, namespace: str, id: str) -> LiveExecution:
+        """An execution under way. The caller must use it before it awaits anything.
+
+        Raises:
+            NotFoundError: the namespace has no such execution.
+            ConflictError: it has ended.
+            UnavailableError: the store cannot be read.
+        """
+        run = await self.found(id)
+        if run is None:
+            saved = await self._parts.store.load(id)
+            if saved is None or saved.execution.namespace != namespace:
+                raise NotFoundError
+            raise ConflictError(f"Execution {id} has ended: it has {saved.execution.status}.")
+        if run.origin.namespace != namespace:
+            raise NotFoundError
+        return run
 
     async def found(self, execution: str) -> LiveExecution | None:
         """An execution under way, in memory; None when it has ended.

@@ -50,7 +50,7 @@ class Restoring:
         )
         entries = None if seen is None else seen + len(since)
         run = await self.run(saved.execution, restored, entries)
-        run.paused = saved.execution.status in HELD
+        run.paused = saved.execution.status in HELD and restored.paused
         return run
 
     async def run(
@@ -82,6 +82,7 @@ class Restoring:
             run.given = next((fiber.value for fiber in execution.fibers.values()), None)
         run.adopted = body.get("adopted", {})
         run.doubtful = body.get("doubtful", False)
+        run.suspended = body.get("suspended", False)
         run.held = set(body.get("held", ()))
         run.redriven_ms = body.get("redriven", 0)
         return run

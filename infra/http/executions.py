@@ -81,6 +81,12 @@ async def cancel_execution(request: Request, api: Api) -> Json:
     return await _state(namespace, id, api)
 
 
+async def pause_execution(request: Request, api: Api) -> Json:
+    namespace, id = api.auth.own(request), request.path_params["id"]
+    await api.engine.pauses.pause(namespace, id)
+    return await _state(namespace, id, api)
+
+
 async def resume_execution(request: Request, api: Api) -> Json:
     namespace, id = api.auth.own(request), request.path_params["id"]
     await api.engine.resume(namespace, id)

@@ -78,6 +78,7 @@ ROUTES: list[Route] = [
     ("GET", _EXECUTION + "/history", executions.get_history),
     ("GET", _EXECUTION + "/cost", executions.get_cost),
     ("POST", _EXECUTION + "/cancel", executions.cancel_execution),
+    ("POST", _EXECUTION + "/pause", executions.pause_execution),
     ("POST", _EXECUTION + "/resume", executions.resume_execution),
     ("POST", _EXECUTION + "/redrive", executions.redrive_execution),
     ("POST", _EXECUTION + "/answer", executions.answer_step),

@@ -90,6 +90,15 @@ class ExecutionHandle:
         """
         await self._engine.cancel(NAMESPACE, self.id, terminate=True)
 
+    async def pause(self) -> None:
+        """Begins no further step. Running steps end, and timers run on, until `resume`.
+
+        Raises:
+            NotFoundError: there is no such execution.
+            ConflictError: it has ended, or is express, or is an action that was invoked by itself.
+        """
+        await self._engine.pauses.pause(NAMESPACE, self.id)
+
     async def resume(self) -> None:
         """Lets a paused execution retry its failed step.
 

@@ -117,6 +117,9 @@ class Following:
         return work
 
     def _invoke(self, run: LiveExecution, fiber: str, command: Invoke) -> list[Work]:
+        if run.suspended:
+            self._hold(run, fiber, command)
+            return []
         action = target(self._parts, run, command)
         nested = (
             command.action is not None and isinstance(action, Action) and action.program is not None
@@ -128,6 +131,13 @@ class Following:
         if isinstance(action, Action) and nested:
             return self._steps.nest(run, fiber, command, action)
         return self._steps.invoke(run, fiber, command, action)
+
+    def _hold(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
+        """Keeps a step until an operator resumes its execution. After a crash it is known not to have run."""
+        run.put_off.add((fiber, command.turn))
+        run.on_hold.append((fiber, command))
+        run.held.add(f"{fiber}:{command.turn}")
+        self._tick.gathering.write.executions.append(run.row(run.standing, None))
 
     def _stretched(
         self, run: LiveExecution, stretch: Stretch, made: Transition | Exception

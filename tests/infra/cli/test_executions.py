@@ -145,6 +145,19 @@ def test_a_paused_one_is_shown_with_its_error_and_resumed(xingqiao, action, comp
     stands(xingqiao, id, "succeeded")
 
 
+def test_a_running_one_is_paused_and_resumed(xingqiao, composition, started):
+    id = started(
+        composition("ex_paused", composer.sequence(composer.wait(3600))), "running", "timer"
+    )
+
+    paused = xingqiao("execution", "pause", id)
+    resumed = xingqiao("execution", "resume", id)
+
+    assert paused.out == f"✓ {id} is paused\n"
+    assert resumed.out == f"✓ {id} is running\n"
+    xingqiao("execution", "cancel", id)
+
+
 def test_a_failed_one_is_redriven_once_what_it_needs_is_there(
     xingqiao, action, composition, started
 ):

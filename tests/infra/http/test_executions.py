@@ -305,6 +305,20 @@ async def test_an_express_one_that_has_failed_is_redriven_as_any_other(deployed,
     await deployed.standing(id, status="succeeded")
 
 
+async def test_one_is_paused_and_resumed(deployed, client):
+    id = await deployed.start("long")
+    held = await deployed.hands.held.get()
+
+    paused = await client.post(f"/executions/{id}/pause")
+    deployed.hands.answer(held.activation, Success({"n": 2}))
+    await deployed.standing(id, status="paused")
+    resumed = await client.post(f"/executions/{id}/resume")
+
+    assert (paused.status_code, paused.json()["status"]) == (202, "paused")
+    assert resumed.status_code == 202
+    assert (await deployed.record(id))["response"]["result"] == {"n": 2}
+
+
 # --- answers by token --------------------------------------------------------------------------
 
 

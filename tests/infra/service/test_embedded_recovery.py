@@ -155,6 +155,10 @@ async def test_an_execution_is_seen_stopped_and_taken_up_again():
             await engine.execution(id).wait(0.01)
         assert [doc["executionId"] for doc in await engine.executions(name="waits")] == [id]
 
+        await engine.execution(id).pause()
+        assert (await engine.execution(id).status())["status"] == "paused"
+        await engine.execution(id).resume()
+        assert (await engine.execution(id).status())["status"] == "running"
         await engine.execution(id).cancel()
 
         with pytest.raises(ActionError):
