@@ -441,7 +441,7 @@ async def test_a_commit_that_is_done_late_is_found_out():
         faulty.fault = fault
         with pytest.raises(Crash):
             await store.commit([Write(documents=[document(expected=0)])])
-        with pytest.raises(StoreError, match="an earlier commit was done meanwhile"):
+        with pytest.raises(StoreError, match="an earlier commit was made in the meantime"):
             await store.commit([Write(documents=[document(expected=0)])])
 
         assert await store.commit([Write(documents=[document(expected=0)])]) == []
