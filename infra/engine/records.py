@@ -303,8 +303,10 @@ def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -
             doc["waits"] = "action" if ticket is None else "cloud" if polled else "answer"
             if (fiber.id, fiber.turn) in parked:
                 doc["waits"] = "registration"
-            if polled and (accepted := read_ticket(ticket)) is not None:
-                doc |= {"kind": accepted.kind, "since": accepted.started_ms}
+            if (accepted := read_ticket(ticket)) is not None:
+                doc |= {"activation": accepted.activation, "since": accepted.started_ms}
+                if polled:
+                    doc["kind"] = accepted.kind
             for name in ("action", "function", "path"):
                 if hasattr(instruction, name):
                     doc[name] = getattr(instruction, name)

@@ -84,6 +84,15 @@ async def test_those_that_wait_are_listed_and_no_others(asking, client):
     assert "statusCode" not in found[0]
 
 
+async def test_its_execution_says_since_when_it_waits_and_for_which_activation(asking, client):
+    id, record = await waits(asking)
+
+    [fiber] = (await client.get(f"/executions/{id}")).json()["fibers"]
+
+    assert (fiber["waits"], fiber["action"]) == ("answer", "/guest/ask")
+    assert (fiber["activation"], fiber["since"]) == (record["activationId"], record["start"])
+
+
 async def test_it_is_answered_by_its_execution(asking, client):
     id, record = await waits(asking)
 
