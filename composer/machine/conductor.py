@@ -169,6 +169,7 @@ def _stop(dialect: Dialect, cursor: Cursor) -> None:
 
 
 def _fiber(cursor: Cursor) -> Fiber:
+    told = cursor.events if cursor.stopped else cursor.told
     ended = cursor.outcome is not None
     if ended and cursor.frames:  # a branch that has succeeded hands over its log
         kept = next((frame for frame in cursor.frames if isinstance(frame, Compensations)), None)
@@ -185,7 +186,7 @@ def _fiber(cursor: Cursor) -> Fiber:
         outcome=cursor.outcome,
         log=cursor.log,
         event=cursor.event,
-        told=cursor.events if cursor.stopped else 0,
+        told=told if told > cursor.event else 0,
     )
 
 

@@ -66,7 +66,7 @@ class Cursor:
 
     __slots__ = (
         "commands", "entries", "event", "events", "execution", "exhausted", "frames", "generation", "id", "instructions", "limits", "log", "now_ms",
-        "origin", "outcome", "pc", "places", "spent", "steps", "stop", "stopped", "turn", "value", "wait", "work",
+        "origin", "outcome", "pc", "places", "spent", "steps", "stop", "stopped", "told", "turn", "value", "wait", "work",
     )  # fmt: skip
 
     def __init__(self, fiber: Fiber, instructions: Sequence[Instruction], context: Context) -> None:
@@ -90,7 +90,7 @@ class Cursor:
         self.stop: int | None = None  # the place where it stops, counted from 1
         self.stopped = False
         self.log: Log = ()
-        self.event, self.events = fiber.event, context.events
+        self.event, self.events, self.told = fiber.event, context.events, fiber.told
         self.commands: list[Command] = []
         self.entries: list[Entry] = []
 
@@ -141,7 +141,7 @@ class Cursor:
             number += 1
             made.append([number, before, type, about])
             before = number
-        self.events = self.event = number
+        self.events = self.event = self.told = number
         return made
 
     def variables(self) -> dict[str, JSON]:

@@ -32,8 +32,9 @@ class Fiber:
     """The continuation. Without a wait and an outcome it is ready to run.
 
     `steps` counts its steps and those of its forks; `origin` is the turn whose failure is being handled; `pc` is
-    the instruction that runs next. `log` is the log of a branch of a saga that has ended. `event` is the number of its last event, where events are
-    numbered; `told` the number of the execution's last event, if the fiber stands before a `Stretch`.
+    the instruction that runs next. `log` is the log of a branch of a saga that has ended. Where events are
+    numbered, `event` is the number of the one that its next event follows. `told` is a later number that was
+    given: to an event that nothing follows, or, before a `Stretch`, to the execution's last.
     """
 
     id: str

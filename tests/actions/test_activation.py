@@ -8,7 +8,9 @@ import pytest
 
 from tests.kit.actions.things import named, python
 from xingqiao.actions import (
+    WAITING,
     ActivationRow,
+    Closed,
     Completion,
     Conducted,
     Opened,
@@ -155,6 +157,17 @@ def test_a_sequence_is_no_conductors_and_what_ran_says_its_own_kind():
     assert notes(shown)["kind"] == "sequence"
     inline = closed(opened(kind="nodejs:20"), completion())
     assert notes(inline)["kind"] == "nodejs:20"
+
+
+def test_one_that_waits_has_a_state_and_no_response():
+    row = ActivationRow("a", "guest", "ask", 10, WAITING, None, b"", "python:3")
+    about = {"version": "0.0.1", "annotations": []}
+
+    waiting = record(row, about, Closed(None, None, 0, False, None, None, ["a line"]))
+
+    assert (waiting["state"], waiting["logs"]) == ("waiting", ["a line"])
+    assert waiting.keys().isdisjoint({"response", "end"})
+    assert summary(waiting).keys().isdisjoint({"statusCode", "logs"})
 
 
 def test_what_ran_elsewhere_says_where():

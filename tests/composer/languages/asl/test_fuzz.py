@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.kit.asl.machines import HOOKS, events, lowered
@@ -56,6 +56,14 @@ def test_a_machine_ends_and_its_events_are_numbered(definition, input, answer):
     assert (told[0][2], told[-1][2][:9]) == ("ExecutionStarted", "Execution")
 
 
+BRANCH = {"StartAt": "B", "States": {"B": {"Type": "Pass", "End": True}}}
+SUCCEEDS_AND_IS_RETRIED = {  # the event of its success has no event after it
+    "Type": "Parallel", "End": True, "Branches": [BRANCH], "ResultPath": "$.r",
+    "Retry": [{"ErrorEquals": ["States.TaskFailed"]}],
+}  # fmt: skip
+
+
+@example({"StartAt": "P", "States": {"P": SUCCEEDS_AND_IS_RETRIED}}, None, Fail("X"))
 @settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
 @given(machines(), VALUES, ANSWERS)
 def test_a_machine_that_is_killed_at_each_commit_ends_the_same(definition, input, answer):
