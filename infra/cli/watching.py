@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from .options import as_json, connected
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...composer import Line
     from .client import Client
 
 LOOK_S = 0.3  # seconds between two requests
@@ -76,13 +78,13 @@ def _live(client: Client, id: str) -> str:
 
 def _lines(client: Client, id: str) -> str:
     """Prints each line once, when what it tells of is over."""
-    status, shown = "", set()
+    status = ""
+    shown: Counter[Line] = Counter()  # parallel steps may have lines that are equal
     for status, entries in _followed(client, id):
-        for line in timeline(entries):
-            key = (line.at_ms, line.depth, line.label)
-            if key not in shown and (line.tone != "wait" or status not in RUNNING):
-                shown.add(key)
-                output.timeline_line(line)
+        over = [line for line in timeline(entries) if line.tone != "wait" or status not in RUNNING]
+        for line in (Counter(over) - shown).elements():
+            output.timeline_line(line)
+        shown = Counter(over)
     return status
 
 

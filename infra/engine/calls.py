@@ -70,8 +70,7 @@ class Calls:
             return await self._begin(call, wait_s, None)
         begun = await self.keys.begun(call)
         if isinstance(begun, Claim):
-            with self.keys.using(begun):
-                return await self._begin(call, wait_s, begun)
+            return await self._begin(call, wait_s, begun)
         outcome = None if wait_s is None else await self.outcome(call.namespace, begun, wait_s)
         return Invoked(begun, None if outcome is None else Ended(outcome), replayed=True)
 
@@ -80,10 +79,7 @@ class Calls:
         if action.is_unregistered:
             raise UnavailableError(UNREGISTERED.format(name=action.name))
         quotas = self._parts.settings.quotas(call.namespace)
-        try:
-            check_call(action, call.params, len(orjson.dumps(call.params)), quotas)
-        except TypeError as error:
-            raise InvalidError(f"The request content was malformed:\n{error}") from error
+        check_call(action, call.params, _size(call.params), quotas)
         now_ms = self._parts.clock.now_ms()
         self._tick.ensure()
         self._parts.used(call.namespace).admit(quotas, now_ms)
@@ -118,7 +114,7 @@ class Calls:
         action = Action(name, Composed(COMPOSITION, composition.to_json(), program))
         now_ms = self._parts.clock.now_ms()
         quotas = self._parts.settings.quotas(namespace)
-        check_call(action, params, len(orjson.dumps(params)), quotas)
+        check_call(action, params, _size(params), quotas)
         self._tick.ensure()
         self._parts.used(namespace).admit(quotas, now_ms)
         id = self._parts.ids.execution_id(now_ms)
@@ -135,9 +131,7 @@ class Calls:
         Raises:
             NotFoundError: the namespace has none with this id.
         """
-        with suppress(
-            NotFoundError
-        ):  # an action that was invoked by itself leaves only its activation
+        with suppress(NotFoundError):  # a single action leaves only its activation
             if not await self.wait(namespace, id, seconds):
                 return None
         return await self._records.outcome(namespace, id)
@@ -149,8 +143,18 @@ class Calls:
         try:
             if run is not None and run.origin.namespace != namespace:
                 raise NotFoundError
-            if run is None and (await self._records.row(namespace, id)).ended_ms is not None:
-                return True
+            ending = id in self._parts.ended  # and that is not durable yet
+            if run is None and not ending:
+                row = await self._records.row(namespace, id)
+                if row.ended_ms is not None:
+                    return True
             return await self._waiters.within(id, ended, seconds) is not None
         finally:
             self._waiters.forget(id, ended)
+
+
+def _size(params: dict[str, JSON]) -> int:
+    try:
+        return len(orjson.dumps(params))
+    except TypeError as error:
+        raise InvalidError(f"The request content was malformed:\n{error}") from error

@@ -31,7 +31,7 @@ from .entities.mailboxes import Mailboxes
 from .executions import Executions
 from .firing import Firing
 from .functions import Functions
-from .hooks import NoHooks
+from .hooks import Attachment, NoHooks
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .letters import Letters
@@ -51,7 +51,7 @@ from .waiters import Waiters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ...actions import Call, Clock, Ids, Invoker, Quotas, Store, Write
+    from ...actions import Call, Change, Clock, Ids, Invoker, Quotas, Store, Write
     from ...composer import JSON, Composition, Entry, Outcome, Resolved, Resumed
     from .calls import Invoked
     from .hooks import Companion, Hooks
@@ -135,7 +135,7 @@ class Engine:
         )
         self.records = Records(self._parts, restoring)
         self.calls = Calls(core, self._inbox, self.records)
-        self.registry = Registry(self._parts, self._tick, (self._functions.beside, *companions))
+        self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
         self.executions = Executions(core, self._inbox, self._recovery, self.answering)
         self.firing = Firing(self._parts, self._tick, self._inbox, self._letters)
@@ -383,8 +383,18 @@ class Engine:
     async def _found(self, execution: str) -> LiveExecution | None:
         return await self._recovery.found(execution)
 
+    def _unregister(self, change: Change) -> Attachment:
+        """A companion of changes: see `Functions.replaced`."""
+        names = [str(definition.name) for definition in (*change.put, *change.gone)]
+        return Attachment(self._functions.documents(names), partial(self._replaced, names))
+
+    def _replaced(self, names: list[str]) -> None:
+        for step in self._functions.replaced(names):
+            self._inbox.resend(step.run, step.fiber, step.command)
+
     def _withdraw(self, begun: list[LiveExecution]) -> None:
         withdraw(begun, self._parts, self._bounds, self._dispatch)
+        self.calls.keys.withdrawn({run.id for run in begun})
 
     def _alarm(self, run: LiveExecution, entries: list[Entry]) -> None:
         """A saga cannot go on: the log says so, and the trigger `saga-stuck` of its namespace fires."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
 
 from ...actions import Action, Change, Document, Inline, Limits
 from ...composer import Name
-from .hooks import Attachment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...composer import Invoke
     from .live import ActiveInvocation, LiveExecution
     from .shared import Parts
@@ -83,18 +83,18 @@ class Functions:
         self._parts.catalog.apply(Change(action, (action,)))
         return [step for step in self._parked.pop(key, ()) if step.stands]
 
-    def beside(self, change: Change) -> Attachment:
-        """A companion of changes: a stored action that takes a function's name is no function any more."""
-        names = [str(definition.name) for definition in (*change.put, *change.gone)]
+    def documents(self, names: Iterable[str]) -> list[Document]:
+        """The documents to commit when stored actions take functions' names, or the names are deleted."""
         known = [name for name in names if name in self._stored]
-        return Attachment(
-            [Document(kind=FUNCTION, key=name, body=None) for name in known],
-            partial(self._forget, known),
-        )
+        return [Document(kind=FUNCTION, key=name, body=None) for name in known]
 
-    def _forget(self, names: list[str]) -> None:
+    def replaced(self, names: Iterable[str]) -> list[ParkedStep]:
+        """Names that are no functions any more. Returns the steps that have waited for them."""
+        released: list[ParkedStep] = []
         for name in names:
             self._stored.pop(name, None)
+            released += [step for step in self._parked.pop(name, ()) if step.stands]
+        return released
 
     def park(
         self, run: LiveExecution, fiber: str, active: ActiveInvocation, command: Invoke
@@ -106,6 +106,8 @@ class Functions:
                 "execution %s waits: the program has not registered its function %s. Register it, or pass it "
                 "to embedded(actions=[...])", run.id, key,
             )  # fmt: skip
-        self._parked.setdefault(key, []).append(ParkedStep(run, fiber, active, command))
+        waiting = [step for step in self._parked.get(key, ()) if step.stands]
+        self._parked[key] = [*waiting, ParkedStep(run, fiber, active, command)]
         run.held.add(f"{fiber}:{command.turn}")
-        self._tick.gathering.write.executions.append(run.row(run.standing, None))
+        if run.origin.solo or not run.origin.express:
+            self._tick.gathering.write.executions.append(run.row(run.standing, None))

@@ -9,18 +9,17 @@ https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 from __future__ import annotations
 
 from collections import OrderedDict
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import orjson
 
-from ...actions import Document, InDoubtError, ReusedKeyError, UnavailableError
+from ...actions import Document, InvalidError, ReusedKeyError
 from .units import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container
 
     from ...actions import Call
     from .shared import Parts
@@ -56,22 +55,31 @@ class IdempotencyKeys:
 
         Raises:
             ReusedKeyError: the key was used for another call.
+            InvalidError: the parameters are not JSON.
             UnavailableError: the store does not commit just now.
         """
         key = f"{call.namespace}/{sha256(call.idempotency_key.encode()).hexdigest()}"
-        asked = orjson.dumps([str(call.name), call.params], option=orjson.OPT_SORT_KEYS)
+        try:
+            asked = orjson.dumps([str(call.name), call.params], option=orjson.OPT_SORT_KEYS)
+        except TypeError as error:
+            raise InvalidError(f"The request content was malformed:\n{error}") from error
         digest = sha256(asked).hexdigest()
         while True:
-            known = self._recent.get(key) or await self._stored(key)
-            if known is None and key not in self._recent:
-                return Claim(key, digest)
+            known = self._recent.get(key)
             if known is None:
-                continue  # another call with the key has begun meanwhile
+                stored = await self._stored(key)
+                if key in self._recent:
+                    continue  # another call with the key has begun meanwhile
+                if stored is None:
+                    return Claim(key, digest)
+                known = stored
+            else:
+                await self._tick.committed()
+                if self._recent.get(key) != known:
+                    continue  # it was withdrawn: the store has not taken it
             if known[1] != digest:
                 raise ReusedKeyError(REUSED)
-            await self._tick.committed()
-            if self._recent.get(key, known) == known:
-                return known[0]
+            return known[0]
 
     async def _stored(self, key: str) -> tuple[str, str] | None:
         async for document in self._parts.store.documents(START, key, limit=1):
@@ -88,16 +96,11 @@ class IdempotencyKeys:
         body = orjson.dumps([id, self._parts.clock.now_ms(), claim.digest])
         return Document(kind=START, key=claim.key, body=body)
 
-    @contextmanager
-    def using(self, claim: Claim) -> Iterator[None]:
-        """Frees the key if the store does not take the execution that was to use it."""
-        try:
-            yield
-        except InDoubtError:
-            raise
-        except UnavailableError:
-            self._recent.pop(claim.key, None)
-            raise
+    def withdrawn(self, ids: Container[str]) -> None:
+        """Frees the keys of executions that the store has not taken."""
+        for key, (id, _) in [*self._recent.items()]:
+            if id in ids:
+                del self._recent[key]
 
     async def forget(self, after: str, count: int, before_ms: int) -> str:
         """Drops keys behind one, of `count` at most, that were used before an instant.

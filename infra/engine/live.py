@@ -24,7 +24,7 @@ from ...actions import (
     closed,
     status_of,
 )
-from ...composer import CONDUCTING
+from ...composer import CONDUCTING, Failure
 from .stored_values import SEEN
 
 if TYPE_CHECKING:
@@ -310,6 +310,8 @@ class LiveExecution:
             "size": kept.size,
             "result": kept.doc,
         }
+        if isinstance(outcome, Failure):
+            body["code"] = outcome.code
         write.activations.append(_activation_row(opened, completion, status_of(outcome), body))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -71,15 +71,15 @@ class Records:
         Raises:
             NotFoundError: when there is none in this namespace.
         """
-        made = await self.activation(namespace, id)
-        if "response" not in made:
+        rows = await self._store.find(ActivationRow, Query(namespace=namespace, id=id, limit=1))
+        if not rows or rows[0].status == WAITING:
             raise NotFoundError
-        result = made["response"]["result"]
-        if made["response"]["success"]:
+        body = orjson.loads(rows[0].body)
+        result: Any = await stored_values.result(self._store, body)
+        if rows[0].status == 0:
             return Success(result)
         error = result.get("error") if isinstance(result, dict) else result
-        code = error.get("code") if isinstance(error, dict) else None
-        return Failure(code if isinstance(code, str) else APPLICATION_ERROR, error)
+        return Failure(body.get("code", APPLICATION_ERROR), error)
 
     async def activations(self, query: Query, *, whole: bool) -> list[Stored]:
         """Records that fit, the newest first; without results and logs unless they are to be whole."""
@@ -294,22 +294,30 @@ def _stuck_at(fiber: Fiber) -> Stored:
     return {}
 
 
+def _step(instruction: Any, wait: Invoking, *, parked: bool) -> Stored:
+    """The wait for a step: its action, and since when it waits for an answer."""
+    doc: Stored = {
+        "waits": "action" if wait.ticket is None else "cloud" if wait.polled else "answer"
+    }
+    if parked:
+        doc["waits"] = "registration"
+    if (accepted := read_ticket(wait.ticket)) is not None:
+        doc |= {"activation": accepted.activation, "since": accepted.started_ms}
+        if wait.polled:
+            doc["kind"] = accepted.kind
+    for name in ("action", "function", "path"):
+        if hasattr(instruction, name):
+            doc[name] = getattr(instruction, name)
+    return doc
+
+
 def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -> Stored:
     """The wait of a fiber, and the part of the composition that waits."""
     doc: Stored = {"fiber": fiber.id, "turn": fiber.turn}
     instruction = program.instructions[max(0, fiber.pc - 1)]
     match fiber.wait:
-        case Invoking(ticket=ticket, polled=polled):
-            doc["waits"] = "action" if ticket is None else "cloud" if polled else "answer"
-            if (fiber.id, fiber.turn) in parked:
-                doc["waits"] = "registration"
-            if (accepted := read_ticket(ticket)) is not None:
-                doc |= {"activation": accepted.activation, "since": accepted.started_ms}
-                if polled:
-                    doc["kind"] = accepted.kind
-            for name in ("action", "function", "path"):
-                if hasattr(instruction, name):
-                    doc[name] = getattr(instruction, name)
+        case Invoking() as wait:
+            doc |= _step(instruction, wait, parked=(fiber.id, fiber.turn) in parked)
         case Sleeping(until_ms=until_ms):
             doc |= {"waits": "timer", "until": until_ms}
         case Joining():

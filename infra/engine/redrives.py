@@ -36,22 +36,21 @@ class Redrives:
         """See `Engine.redrive`."""
         if id in self._under_way:
             raise ConflictError(f"Execution {id} is being redriven.")
+        taken = {id}
         self._under_way.add(id)
         try:
-            redriven, program = await self._found(namespace, id, composition)
+            redriven, program = await self._found(namespace, id, composition, taken)
             self._tick.ensure()  # reading may have taken long
-            self._check_alone(id, redriven)
+            self._check_alone(redriven)
         except BaseException:
-            self._under_way.discard(id)
+            self._under_way -= taken
             raise
-        taken = {run.id for run, _ in redriven}
-        self._under_way |= taken
         known = partial(self._under_way.difference_update, taken)
         self._tick.gathering.effects.append(known)
         self._inbox.redrive(redriven, None if program is None else program_document(program))
 
     async def _found(
-        self, namespace: str, id: str, composition: JSON
+        self, namespace: str, id: str, composition: JSON, taken: set[str]
     ) -> tuple[list[Work], Program | None]:
         """The executions that are to be redriven together, and the new program, if there is one."""
         saved = await self._parts.store.load(id)
@@ -62,17 +61,19 @@ class Redrives:
             compiled = partial(_compiled, composition, namespace)
             program = await self._parts.threads.weigh(composition, compiled)
         try:
-            return await self._redriven(saved.execution, program), program
+            return await self._redriven(saved.execution, program, taken), program
         except RedriveError as error:
             raise ConflictError(str(error)) from error
 
-    def _check_alone(self, id: str, redriven: list[Work]) -> None:
+    def _check_alone(self, redriven: list[Work]) -> None:
         """Raises if an execution that was read as ended goes on again: the store may not know it yet."""
         for run, _ in redriven:
-            if run.id in self._parts.runs or (run.id != id and run.id in self._under_way):
+            if run.id in self._parts.runs:
                 raise ConflictError(f"Execution {run.id} is under way again.")
 
-    async def _redriven(self, row: ExecutionRow, program: Program | None) -> list[Work]:
+    async def _redriven(
+        self, row: ExecutionRow, program: Program | None, taken: set[str]
+    ) -> list[Work]:
         """The execution, and after it the executions that are its failed steps."""
         if row.ended_ms is None:
             raise RedriveError(f"execution {row.id} is still under way")
@@ -89,7 +90,7 @@ class Redrives:
         work = [(run, changes)]
         commands, changes.commands = changes.commands, []
         for fiber, command in commands:
-            child = await self._failed_child(run, fiber, command.turn)  # type: ignore[union-attr]
+            child = await self._failed_child(run, fiber, command.turn, taken)  # type: ignore[union-attr]
             if child is None:
                 changes.commands.append((fiber, command))
                 continue
@@ -108,16 +109,25 @@ class Redrives:
             run.invocations[fiber, command.turn] = active  # type: ignore[union-attr]
         return work
 
-    async def _failed_child(self, run: LiveExecution, fiber: str, turn: int) -> list[Work] | None:
-        """The execution that a failed step was, redriven as well; None if it was not one."""
+    async def _failed_child(
+        self, run: LiveExecution, fiber: str, turn: int, taken: set[str]
+    ) -> list[Work] | None:
+        """The execution that a failed step was, redriven as well; None if it was not one.
+
+        It is taken before it is read: nobody else can redrive it meanwhile.
+        """
         for generation in range(run.execution.generation - 1, -1, -1):
             id = run.adopted.get(f"{fiber}:{turn}") or activation_id(
                 run.id, fiber, turn, generation
             )
+            if id in self._under_way:
+                raise ConflictError(f"Execution {id} is being redriven.")
+            taken.add(id)
+            self._under_way.add(id)
             saved = await self._parts.store.load(id)
             if saved is not None:
                 try:
-                    return await self._redriven(saved.execution, None)
+                    return await self._redriven(saved.execution, None, taken)
                 except RedriveError:
                     return None  # its own program decided the failure: it begins anew
         return None

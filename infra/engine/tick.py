@@ -45,6 +45,7 @@ NAMED_BY_CONTENT = (PROGRAM, DEFINITION)  # documents that others may rely on by
 NOT_NOW = (
     "The server cannot store anything just now. Nothing of this call is kept: send it again later."
 )
+CLOSED = "The engine is closed: open it again."
 IN_DOUBT = (
     "The server cannot store anything just now. It keeps the change of this call in memory; the change "
     "takes effect when the store works again, unless the server stops before."
@@ -147,6 +148,8 @@ class Tick:
         Raises:
             UnavailableError: when it does not.
         """
+        if self._ending:
+            raise UnavailableError(CLOSED)
         if not self.healthy:
             self.turned_away += 1
             raise UnavailableError(NOT_NOW)

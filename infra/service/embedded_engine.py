@@ -16,11 +16,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...actions import Action, Call, InvalidError, Query
+from ...actions import Action, Call, InvalidError, Query, UnavailableError
 from ...composer import ActionFunction, Failure, Name
 from ..settings import Settings
 from .app import open_service
-from .handles import FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
+from .handles import CLOSED, FOREVER_S, NAMESPACE, ActionError, ExecutionHandle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -117,7 +117,8 @@ class Embedded:
             RefusedError: no action has this name, or a limit refuses the call.
         """
         invoked = await self.engine.invoke(_call(name, params, token), wait_s=FOREVER_S)
-        assert invoked.ended is not None  # noqa: S101  we would have waited forever
+        if invoked.ended is None:
+            raise UnavailableError(CLOSED.format(id=invoked.activation))
         return invoked.activation, invoked.ended.outcome
 
     async def start(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...actions import UnavailableError
 from ...composer import APPLICATION_ERROR, Error, Failure, Success, boxed
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "guest"
 PAGE = 1000
+CLOSED = "The engine was closed before execution {id} had ended. It goes on when the engine is opened again."
 FOREVER_S = 366 * 24 * 3600.0
 
 
@@ -40,10 +42,13 @@ class ExecutionHandle:
             NotFoundError: there is no such execution.
             ActionError: it has failed, or was cancelled.
             TimeoutError: it has not ended within `seconds`. It goes on.
+            UnavailableError: the engine was closed meanwhile.
         """
         outcome = await self._engine.calls.outcome(
             NAMESPACE, self.id, FOREVER_S if seconds is None else seconds
         )
+        if outcome is None and seconds is None:
+            raise UnavailableError(CLOSED.format(id=self.id))
         if outcome is None:
             raise TimeoutError(f"execution {self.id} has not ended within {seconds} s; it goes on")
         if isinstance(outcome, Failure):

@@ -50,6 +50,16 @@ def test_one_that_fails_ends_the_command_with_1(xingqiao, action, composition, s
     assert "no luck" in watched.out
 
 
+def test_parallel_steps_of_one_action_have_a_line_each(xingqiao, action, composition, started):
+    action("wa_says", SAYS)
+    steps = composer.parallel("wa_says", "wa_says", "wa_says")
+    id = started(composition("wa_wide", steps))
+
+    watched = xingqiao("execution", "watch", id)
+
+    assert watched.out.count("✓ wa_says") == 3
+
+
 def test_programs_get_entries_as_they_arrive(xingqiao, action, composition, started):
     action("wa_says", SAYS)
     id = started(composition("wa_told", composer.sequence("wa_says", composer.wait(0.5))))

@@ -11,6 +11,7 @@ from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import Failure, Limits, path
 from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.engine.redrives import Redrives
 from xingqiao.infra.stores import MemoryStore
 
 EXPRESS = [{"key": "durability", "value": "express"}]
@@ -181,6 +182,34 @@ async def test_what_is_redriven_is_not_redriven_again_before_the_store_knows(als
         await made.settle()
         assert made.hands.names == ["a", "a"]
         assert made.engine.gauges()["live"] == 0
+
+
+async def test_a_child_that_a_redrive_has_read_is_not_redriven_by_another(monkeypatch):
+    """The first still reads other parts of the execution when the second asks."""
+    async with world(answers={"a": Failure("Broken", "once")}) as made:
+        await made.put(a=None, inner=composer.sequence("a"), main=composer.sequence("inner"))
+        id = await made.start("main")
+        await made.result(id)
+        await made.settle()
+        child = next(row.id for row in await made.executions() if row.id != id)
+        made.hands.answers["a"] = {"n": 1}
+        redriven, refused = Redrives._redriven, []
+
+        async def read_slowly(self, row, *rest):
+            work = await redriven(self, row, *rest)
+            if row.id == child and not refused:
+                refused.append(True)
+                with pytest.raises(ConflictError, match="is being redriven"):
+                    await made.engine.redrive("guest", child)
+            return work
+
+        monkeypatch.setattr(Redrives, "_redriven", read_slowly)
+
+        await made.engine.redrive("guest", id)
+
+        assert await made.engine.wait("guest", id, 20)
+        assert refused
+        assert made.hands.names == ["a", "a"]
 
 
 async def test_a_redrive_with_another_program_that_needs_no_step_ends_at_once():

@@ -7,9 +7,11 @@ import asyncio
 import pytest
 
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
+from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer
-from xingqiao.actions import Call, ReusedKeyError, UnavailableError
-from xingqiao.composer import Name, Success
+from xingqiao.actions import Call, InvalidError, ReusedKeyError, UnavailableError
+from xingqiao.composer import Failure, Name, Success
+from xingqiao.infra.engine import tick
 from xingqiao.infra.stores import MemoryStore
 
 
@@ -145,3 +147,46 @@ async def test_keys_are_forgotten_with_what_they_began(made):
 
     assert not (await made.engine.invoke(call("a", key="old"))).replayed
     assert (await made.engine.invoke(call("long", key="running"))).replayed
+
+
+async def test_a_withdrawn_call_leaves_its_key_free(monkeypatch):
+    """Also when nobody is there any more to hear that the store has not taken it."""
+    monkeypatch.setattr(tick, "DEADLINE_S", 0.05)
+    monkeypatch.setattr(tick, "RETRY_S", 0.01)
+    store = FaultyStore(MemoryStore(), 0, times=None)
+    async with world(store, {"a": {}}) as made:
+        await made.put(a=None, main=composer.sequence("a"))
+        store.armed = True
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await made.engine.invoke(call())
+        await made.until(lambda: made.engine.counters.withdrawn)
+        store.room = True
+        await made.until(lambda: made.engine.healthy)
+
+        again = await made.engine.invoke(call(), wait_s=60)
+
+    assert not again.replayed
+    assert again.ended.outcome == Success({})
+
+
+async def test_a_repeated_call_gets_the_same_failure_with_its_code(made):
+    made.hands.answers["a"] = Failure("Timeout", "too slow")
+
+    first = await made.engine.invoke(call("a"), wait_s=60)
+    second = await made.engine.invoke(call("a"), wait_s=60)
+
+    assert first.ended.outcome == second.ended.outcome == Failure("Timeout", "too slow")
+
+
+async def test_parameters_that_are_not_json_are_refused(made):
+    with pytest.raises(InvalidError, match="was malformed"):
+        await made.engine.invoke(call(n=object()))
+
+
+async def test_a_closed_engine_refuses_calls(made):
+    async with world(answers={"a": {}}) as closed:
+        await closed.put(a=None)
+
+    with pytest.raises(UnavailableError, match="The engine is closed"):
+        await closed.engine.invoke(call("a"))

@@ -139,6 +139,44 @@ async def test_an_action_that_takes_a_functions_name_runs_in_its_place(tmp_path)
         assert await engine.invoke("double") == {"n": 7}
 
 
+async def test_an_action_that_takes_a_parked_functions_name_runs_the_parked_step(tmp_path):
+    id = died(tmp_path)
+    doc = {"exec": {"kind": "python:3", "code": "def main(params):\n    return {'n': 7}"}}
+
+    async with embedded(tmp_path) as engine:
+        await parked(engine)
+        await engine.put("double", doc)
+
+        assert await engine.execution(id).wait() == {"n": 7}
+
+
+async def test_an_express_execution_that_waits_for_a_function_is_not_stored(tmp_path):
+    express = composer.sequence("later")
+    doc = {
+        "exec": {"kind": "composition", "composition": express.to_json()},
+        "annotations": [{"key": "durability", "value": "express"}],
+    }
+    later = composer.action(lambda params: {}, name="later")
+    async with embedded(tmp_path, actions=[later]) as engine:
+        await engine.put("quick", doc)
+    async with embedded(tmp_path) as engine:
+        await engine.start("quick")
+        await parked(engine)
+
+        assert await engine.executions() == []
+
+
+async def test_an_engine_that_is_closed_under_a_call_says_so():
+    @composer.action
+    async def closes(params):
+        await engine.engine.drain(0)
+        return {}
+
+    async with embedded(actions=[closes]) as engine:
+        with pytest.raises(UnavailableError, match="closed before execution"):
+            await engine.invoke("closes")
+
+
 async def test_deploying_the_same_again_makes_no_new_version(tmp_path):
     for _ in range(2):
         async with embedded(tmp_path, compositions={"p": PIPELINE}) as engine:
