@@ -8,6 +8,7 @@ from __future__ import annotations
 import configparser
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -31,6 +32,9 @@ def name(document):
     return str(document.relative_to(ROOT))
 
 
+ELSEWHERE = {ROOT / "docs" / "cookbook.md"}  # test_cookbook.py follows each recipe
+
+
 def python(document):
     return [
         block for block in blocks(document) if block.language == "python" and not block.fragment
@@ -45,7 +49,9 @@ def program(shown):
     return "\n".join([*lines, ""])
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if python(path)], ids=name)
+@pytest.mark.parametrize(
+    "document", [path for path in DOCUMENTS if path not in ELSEWHERE and python(path)], ids=name
+)
 def test_the_python_of_a_document_runs_and_prints_what_it_promises(document, tmp_path):
     """The blocks of a document run one after another, as one module."""
     module = tmp_path / f"{document.stem.lower().replace('-', '_')}_blocks.py"
@@ -127,6 +133,19 @@ def test_a_command_that_does_not_exist_is_found():
     assert "pause" in refused(["execution", "pause", "ID"])
     assert "NAME" in refused(["invoke"])
     assert "ID" in refused(["execution", "get", "ID", "ID"])
+
+
+def test_a_unit_of_systemd_starts_the_server_with_options_that_exist():
+    starts = [
+        shlex.split(start)[1:]
+        for document in DOCUMENTS
+        for block in blocks(document)
+        if block.language == "ini"
+        for start in re.findall(r"^ExecStart=(.*)$", block.text, flags=re.MULTILINE)
+    ]
+
+    assert starts
+    assert [(start, refused(start)) for start in starts if refused(start)] == []
 
 
 # --- the reader of documents ---------------------------------------------------------------------
