@@ -95,14 +95,14 @@ def refused(words):
             found, command, words = command.resolve_command(context, words)
             context = click.Context(command, parent=context, info_name=found)
         command.make_context(context.info_name, list(words), parent=context.parent)
+    except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):  # shows a help text
+        return None
     except click.MissingParameter as error:
         return error.format_message()
     except click.BadParameter:  # a file that is not there, for example
         return None
     except click.UsageError as error:
         return error.format_message()
-    except click.exceptions.Exit:  # --help, --version
-        return None
     return None
 
 
@@ -125,6 +125,19 @@ def test_the_commands_that_a_document_shows_exist(document):
     wrong = [(line, words, refused(words)) for line, words in shown_commands(document)]
 
     assert [found for found in wrong if found[2]] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_the_commands_in_the_text_of_a_document_exist(document):
+    """Arguments may be left out there, unlike in a block."""
+    text = re.sub(
+        r"^ *```.*?^ *```", "", document.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    spans = re.findall(r"(?<!`)`xingqiao ([a-z][^`]*)`", " ".join(text.split()))
+    called = [shlex.split(span.partition("...")[0]) for span in spans]
+    wrong = [(words, refused(words)) for words in called]
+
+    assert [found for found in wrong if found[1] and not found[1].startswith("Missing")] == []
 
 
 def test_a_command_that_does_not_exist_is_found():
