@@ -84,6 +84,16 @@ def test_the_data_that_a_document_shows_can_be_read(document):
                 pytest.fail(f"{name(document)}, line {block.line}: {error}")
 
 
+@pytest.mark.parametrize(
+    "document", [path for path in DOCUMENTS if path not in ELSEWHERE], ids=name
+)
+def test_a_block_in_another_language_is_marked(document):
+    read = {"", "text", "sh", "python", "yaml", *READERS}
+    unread = [(block.line, block.language) for block in blocks(document) if not block.fragment]
+
+    assert [found for found in unread if found[1] not in read] == []
+
+
 # --- commands ------------------------------------------------------------------------------------
 
 

@@ -123,6 +123,18 @@ def test_a_recipe_works_as_it_is_written(recipe, shell, meant, tmp_path):
             (tmp_path / block.file).write_text(block.text, "utf-8")
 
 
+def test_the_commands_of_the_readme_work_in_a_checkout(shell, monkeypatch):
+    usage = next(block for block in blocks(ROOT / "README.md") if block.heading == "Usage")
+    shown = [words for words, _ in commands(usage.text)]
+    monkeypatch.chdir(ROOT / next(words[1] for words in shown if words[0] == "cd"))
+
+    ran = [words for words in shown if words[1] in {"deploy", "invoke", "run"}]
+    ended = [shell(words) for words in ran]
+
+    assert [words[1] for words in ran] == ["deploy", "invoke", "run"]
+    assert [failed for _, failed in ended] == [False, False, False], ended
+
+
 def test_the_cookbook_has_the_thirteen_recipes():
     assert len(RECIPES) == 13
 
