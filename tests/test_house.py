@@ -168,7 +168,7 @@ def test_links_between_documents_lead_somewhere():
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
-FOLDERS = "|".join((*PACKAGES, "tests", "examples", "benchmarks", "docs", "src"))
+FOLDERS = "|".join((*PACKAGES, "tests", "examples", "benchmarks", "docs", "packaging", "src"))
 PATHS = re.compile(rf"(?<![\w/.])((?:{FOLDERS})/[\w./-]*\w)")
 DOTTED = re.compile(rf"(?<![\w/.$-])(?:xingqiao\.)?((?:{'|'.join(PACKAGES)})\.[a-z_][\w.]*\w)(?!/)")
 

@@ -62,7 +62,9 @@ class Home:
 
 def users_homes() -> tuple[Path, ...]:
     """The home directories of this server's user, by the environment and by the system."""
-    said = {Path.home()}
+    said = set()
+    with contextlib.suppress(RuntimeError):  # neither HOME nor a name, as in some containers
+        said.add(Path.home())
     with contextlib.suppress(KeyError):  # a user id without a name
         said.add(Path(pwd.getpwuid(os.geteuid()).pw_dir))
     return tuple(sorted(home.resolve() for home in said if home.is_dir() and home != Path("/")))

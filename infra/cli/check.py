@@ -45,7 +45,7 @@ def check(data: Path | None, *, accept_loss: bool, as_json: bool) -> int:
     settings = Settings.from_environment(os.environ, data=data)
     directory = settings.data or Path()
     files, found = asyncio.run(_checked(directory, settings, accept_loss=accept_loss))
-    faults = [*files.faults, *found.faults]
+    faults = _faults(files, found)
     if as_json:
         output.write_json(
             {
@@ -79,10 +79,14 @@ async def _checked(
         return store.files, found
 
 
+def _faults(files: Files, found: Findings) -> list[str]:
+    return [*files.faults, *([files.older] if files.older else []), *found.faults]
+
+
 def _show(directory: Path, files: Files, found: Findings) -> None:
     rows = [("commits", files.commits), *sorted(found.counts.items())]
     output.table(("", ""), rows, "")
-    faults = [*files.faults, *found.faults]
+    faults = _faults(files, found)
     for fault in faults[:SHOWN]:
         output.failed(fault)
     if len(faults) > SHOWN:

@@ -19,6 +19,8 @@ DISTRIBUTION = "xingqiao"
 COMMANDS = {  # command: the module that defines it
     "serve": "serve",
     "check": "check",
+    "backup": "backups",
+    "restore": "backups",
     "doctor": "doctor",
     "deploy": "actions",
     "invoke": "actions",

@@ -63,6 +63,11 @@ def done(text: str) -> None:
     console().print(Text("✓ ", style="green") + Text(text))
 
 
+def warned(text: str) -> None:
+    """Writes one line that the user should heed."""
+    console().print(Text("! ", style="yellow") + Text(text))
+
+
 def failed(text: str) -> None:
     """Writes one line that reports a failure."""
     console().print(Text("✗ ", style="red") + Text(text))

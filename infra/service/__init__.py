@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .app import open_at_rest, open_service
+    from .backups import Backup, back_up, restore
     from .doctor import Finding, examine
     from .embedded_engine import Embedded, embedded
     from .handles import NAMESPACE, ActionError, ExecutionHandle
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
 __all__ = [
     "NAMESPACE",
     "ActionError",
+    "Backup",
     "Embedded",
     "ExecutionHandle",
     "Finding",
+    "back_up",
     "embedded",
     "examine",
     "open_at_rest",
     "open_service",
     "readable",
+    "restore",
     "rotate",
     "serve",
     "set_up_logs",
@@ -36,14 +40,17 @@ __all__ = [
 _MODULES = {
     "NAMESPACE": "handles",
     "ActionError": "handles",
+    "Backup": "backups",
     "Embedded": "embedded_engine",
     "ExecutionHandle": "handles",
     "Finding": "doctor",
+    "back_up": "backups",
     "embedded": "embedded_engine",
     "examine": "doctor",
     "open_at_rest": "app",
     "open_service": "app",
     "readable": "keys",
+    "restore": "backups",
     "rotate": "keys",
     "serve": "server",
     "set_up_logs": "logs",

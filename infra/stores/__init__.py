@@ -1,7 +1,10 @@
 """Systems of record: SQLite in a directory, a DynamoDB table, and this process's memory; all can be sealed."""
 
+from .copies import Label, copy_store, label_of, settle
 from .dynamodb import DynamoStore
 from .errors import StoreError
+from .locking import lock
+from .marker import FILE as MARKER
 from .memory import MemoryStore
 from .offline import Files, OfflineStore
 from .places import document_place
@@ -12,9 +15,11 @@ from .sqlite import FILE, SqliteStore
 
 __all__ = [
     "FILE",
+    "MARKER",
     "Change",
     "DynamoStore",
     "Files",
+    "Label",
     "MemoryStore",
     "OfflineStore",
     "Rewritable",
@@ -23,9 +28,13 @@ __all__ = [
     "SealedStore",
     "SqliteStore",
     "StoreError",
+    "copy_store",
     "document_place",
     "is_sealed",
     "key_bytes",
+    "label_of",
+    "lock",
     "make_private",
     "new_key",
+    "settle",
 ]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from .marker import Mark
+
 log = logging.getLogger(__name__)
 
 KIND = "commits"  # of one document: its version counts commits, its body is the database's id
@@ -87,7 +89,12 @@ def check_count(db: sqlite3.Connection, path: Path) -> None:
 
 def missing(db: sqlite3.Connection, directory: Path) -> tuple[int, int]:
     """Returns the number of commits in a database, and the number that it lacks by its marker."""
-    found, (number, database) = marker.read(directory), _count(db)
+    return lacking(db, marker.read(directory))
+
+
+def lacking(db: sqlite3.Connection, found: Mark | None) -> tuple[int, int]:
+    """Returns the number of commits in a database, and the number that it lacks by a marker."""
+    number, database = _count(db)
     if found is None or (database and database != found.database):
         return number, 0
     return number, max(0, found.number - number)

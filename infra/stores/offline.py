@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from . import marker
 from .commit_count import accept, missing
 from .errors import StoreError
+from .locking import lock
 from .sqlite import FILE, SqliteStore, schemas
 
 if TYPE_CHECKING:
@@ -20,11 +21,19 @@ FAULTS_SHOWN = 20  # of a file's pages
 
 @dataclass(slots=True)
 class Files:
-    """The condition of a store's files. `readable`: the rows can be read."""
+    """The condition of a store's files.
+
+    Args:
+        commits, missing: number of commits that the database has, and that it lacks.
+        schema: number of the schema; `older` says what to do if it is not the newest, else it is "".
+        faults: one text for each.
+        readable: the rows can be read.
+    """
 
     commits: int = 0
     missing: int = 0
     schema: int = 0
+    older: str = ""
     faults: list[str] = field(default_factory=list)
     readable: bool = False
 
@@ -47,7 +56,7 @@ class OfflineStore(SqliteStore):
         if not path.exists() and marker.read(self._directory) is None:
             raise StoreError(f"there is no store in {self._directory}: {FILE} is missing")
         with ExitStack() as opening:
-            await self._lock(opening)
+            await lock(self._directory, opening)
             self.files = Files()
             try:
                 self._look(path, opening)
@@ -91,7 +100,7 @@ class OfflineStore(SqliteStore):
                 f"{path} was written by a newer version of this program: use that version"
             )
         elif files.schema < known and (files.schema or not files.missing):
-            files.faults.append(
+            files.older = (
                 f"{path} has schema {files.schema} of {known}, and its rows were not looked at: start "
                 "the server once, which brings it up to date"
             )

@@ -9,7 +9,6 @@ log into the file, beside the commits. A directory belongs to one server at a ti
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
 from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
-from .private import OWNERS, make_private
+from .locking import lock
+from .private import OWNERS
 from .rewriting import rewrite
 from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FILE = "xingqiao.db"
-LOCK_LOOKS, LOCK_LOOK_S = 25, 0.02  # attempts to lock the directory, and the time between them
 INLINE_ROWS = 8  # a commit of up to so many rows is awaited in the event loop
 INLINE_BYTES = 1 << 20  # of documents that are inserted without the thread
 CHECKPOINT_ROWS = 4_000  # inserted before the write-ahead log is copied into the file
@@ -76,7 +75,7 @@ class SqliteStore:
                 lacks commits, or was written by a newer version.
         """
         with ExitStack() as opening:
-            await self._lock(opening)
+            await lock(self._directory, opening)
             path = self._directory / FILE
             try:
                 self._open(path, opening)
@@ -89,25 +88,6 @@ class SqliteStore:
                 raise StoreError(f"{path} is damaged: {error}. Restore it from a copy") from error
             self._opened = opening.pop_all()
         return self
-
-    async def _lock(self, opening: ExitStack) -> None:
-        """Waits a moment: a worker that a killed server was about to start holds the lock until it starts."""
-        try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds keys
-            make_private(self._directory)
-            lock = opening.enter_context((self._directory / "lock").open("w"))
-            (self._directory / "lock").chmod(OWNERS)
-        except OSError as error:
-            raise StoreError(f"{self._directory} cannot be used: {error.strerror}") from error
-        for _ in range(LOCK_LOOKS):
-            with suppress(OSError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            await asyncio.sleep(LOCK_LOOK_S)  # noqa: TID251  there is no event when the lock is released
-        raise StoreError(
-            f"a server is using {self._directory}: stop it first, or give "
-            "another directory with --data"
-        )
 
     def _open(self, path: Path, opening: ExitStack) -> None:
         check_not_emptied(path)

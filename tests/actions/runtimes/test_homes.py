@@ -115,3 +115,10 @@ def test_a_home_that_cannot_be_made_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="missing"):
         make_home(tmp_path / "missing", None, private=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_user_without_a_name_and_a_home_has_no_home_to_hide(monkeypatch):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", dict[int, object]().__getitem__)
+
+    assert users_homes() == ()
