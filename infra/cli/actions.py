@@ -12,6 +12,7 @@ from . import files, output
 from .client import FAILED, TIMED_OUT, ApiError
 from .options import (
     FILE,
+    UNITS,
     annotated,
     as_json,
     connected,
@@ -20,6 +21,7 @@ from .options import (
     pages,
     parameters,
 )
+from .times import Duration
 
 if TYPE_CHECKING:
     from .client import Client
@@ -242,7 +244,11 @@ def _definition(command: Any) -> Any:
             help="Secret that callers must send in X-Require-Whisk-Auth; `true` requires credentials.",
         ),
         click.option(
-            "--timeout", "-t", type=int, help="Time limit in milliseconds [default: 60000]."
+            "--timeout",
+            "-t",
+            type=Duration("ms"),
+            metavar="DURATION",
+            help=f"Time limit in milliseconds, {UNITS} [default: 60000].",
         ),
         click.option("--memory", "-m", type=int, help="Memory limit in megabytes [default: 256]."),
         click.option("--logsize", "-l", "logs", type=int, help="Log limit in MB [default: 10]."),

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, offline, output
-from .options import FILE, as_json, connected, connected_or_offline, pages, parameters, values
+from .options import (
+    FILE,
+    as_json,
+    connected,
+    connected_or_offline,
+    pages,
+    parameters,
+    period,
+    values,
+)
 from .watching import logs, watch
 
 if TYPE_CHECKING:
@@ -47,8 +56,7 @@ execution.add_command(logs)
               help="Maximum number of executions to list.")  # fmt: skip
 @click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
               help="Number of executions to leave out at the start.")  # fmt: skip
-@click.option("--since", type=int, help="Earliest start, in milliseconds since the epoch.")
-@click.option("--upto", type=int, help="Latest start, in milliseconds since the epoch.")
+@period
 @as_json
 @connected_or_offline
 def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> None:
