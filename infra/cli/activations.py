@@ -140,11 +140,12 @@ def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
 
 @activation.command()
 @click.argument("id")
+@as_json
 @connected
-def cancel(client: Client, id: str) -> None:
+def cancel(client: Client, id: str, *, as_json: bool) -> None:
     """Ask the running activation ID to stop."""
-    client.ask("DELETE", f"activations/{id}")
-    output.done(f"{id} is asked to stop")
+    answer = client.ask("DELETE", f"activations/{id}")
+    output.write_json(answer) if as_json else output.done(f"{id} is asked to stop")
 
 
 @activation.command()

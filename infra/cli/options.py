@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
 
+Command = TypeVar("Command", bound="Callable[..., Any]")
 FILE = click.Path(path_type=Path)
 
 UNITS = f"or with a unit, such as {EXAMPLES}"  # for the help of an option that is a duration
@@ -123,6 +124,16 @@ ca_option = click.option(
     metavar="FILE",
     help="PEM file of the certificates to trust for https [default: XINGQIAO_CA, then the system's].",
 )
+
+
+def confirmed(question: str, help: str) -> Callable[[Command], Command]:
+    """Gives a command `--yes`; without it the command asks on standard error before it begins."""
+
+    def ask(ctx: click.Context, _: click.Parameter, sure: bool) -> None:
+        if not (sure or ctx.resilient_parsing):
+            click.confirm(question, abort=True, err=True)
+
+    return click.option("--yes", is_flag=True, expose_value=False, callback=ask, help=help)
 
 
 def parameters(command: Callable[..., Any]) -> Callable[..., Any]:

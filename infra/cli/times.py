@@ -14,6 +14,10 @@ from ..clock import SystemClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Type = click.ParamType[int, object]
+else:
+    Type = click.ParamType  # generic only from click 8.5 on
+
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 NAMES = {"ms": "milliseconds", "s": "seconds"}
 EXAMPLES = "500ms, 90s, 30m, 2h or 1d"
@@ -31,7 +35,7 @@ def duration_ms(text: str) -> Decimal | None:
     return sum((Decimal(count) * UNITS_MS[unit] for count, unit in _PARTS.findall(text)), Decimal())
 
 
-class Duration(click.ParamType):
+class Duration(Type):
     """A duration: a number with a unit, or a plain number of `unit`. Its value is a number of `unit`.
 
     Args:
@@ -73,7 +77,7 @@ class Duration(click.ParamType):
         return whole
 
 
-class Instant(click.ParamType):
+class Instant(Type):
     """An instant: ISO 8601 (local time unless it names a zone), a plain number, or a time ago.
 
     The value is a number of milliseconds since the epoch. A plain number is one, too. A duration such as
