@@ -10,8 +10,10 @@ import click
 
 from . import files, output
 from .client import FAILED, TIMED_OUT, ApiError
+from .completion import action_names
 from .options import (
     FILE,
+    UNITS,
     annotated,
     as_json,
     connected,
@@ -20,6 +22,8 @@ from .options import (
     pages,
     parameters,
 )
+from .standing import error_text
+from .times import Duration
 
 if TYPE_CHECKING:
     from .client import Client
@@ -83,7 +87,7 @@ def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
     epilog="\b\nExamples:\n  xingqiao invoke pipeline -r -p build 7\n"
     "  xingqiao invoke pipeline -b -p build '{\"id\": 7}' -P defaults.json"
 )
-@click.argument("name")
+@click.argument("name", shell_complete=action_names)
 @parameters
 @click.option("--blocking", "-b", is_flag=True, help="Wait until the action has ended.")
 @click.option("--result", "-r", is_flag=True, help="Wait, and show only the result.")
@@ -116,7 +120,18 @@ def invoke(  # noqa: PLR0913  its options
     output.write_json(shown) if as_json else output.document(shown)
     if record["response"]["success"]:
         return 0
+    output.problem(_failure(name, record))
     return TIMED_OUT if output.notes(record).get("timeout") else FAILED
+
+
+def _failure(name: str, record: dict[str, Any]) -> str:
+    """One line for a failed run: the step, the error, and the command that tells more."""
+    notes, result, id = output.notes(record), record["response"]["result"], record["activationId"]
+    error = error_text(result.get("error", result) if isinstance(result, dict) else result)
+    step = f" at the step {notes['failed']['name']}" if "failed" in notes else ""
+    composed = notes.get("conductor") and notes.get("kind") != "sequence"
+    more = f"execution get {id}" if composed else f"activation get {id}"
+    return f"{name} failed{step}: {error}; to see more: xingqiao {more}"
 
 
 def _wait_for_end(
@@ -186,7 +201,7 @@ def _kind(doc: dict[str, Any]) -> str:
     epilog="\b\nExamples:\n  xingqiao action get pipeline limits\n"
     "  xingqiao action get resize --save resize.py"
 )
-@click.argument("name")
+@click.argument("name", shell_complete=action_names)
 @click.argument("field", required=False)
 @click.option("--save", type=FILE, help="File to write the action's code or composition to.")
 @click.option("--url", "show_url", is_flag=True, help="Show the action's URL.")
@@ -230,7 +245,7 @@ def _web_url(client: Client, doc: dict[str, Any]) -> str:
 def _definition(command: Any) -> Any:
     """Gives a command the arguments and options that create and update share."""
     definition = (
-        click.argument("name"),
+        click.argument("name", shell_complete=action_names),
         click.argument("file", required=False),
         click.option("--kind", help="Kind of the code, such as python:3 [default: by file name]."),
         click.option("--main", help="Function to call [default: main]."),
@@ -242,7 +257,11 @@ def _definition(command: Any) -> Any:
             help="Secret that callers must send in X-Require-Whisk-Auth; `true` requires credentials.",
         ),
         click.option(
-            "--timeout", "-t", type=int, help="Time limit in milliseconds [default: 60000]."
+            "--timeout",
+            "-t",
+            type=Duration("ms"),
+            metavar="DURATION",
+            help=f"Time limit in milliseconds, {UNITS} [default: 60000].",
         ),
         click.option("--memory", "-m", type=int, help="Memory limit in megabytes [default: 256]."),
         click.option("--logsize", "-l", "logs", type=int, help="Log limit in MB [default: 10]."),
@@ -356,7 +375,7 @@ def _exec_of(file: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 @action.command()
-@click.argument("name")
+@click.argument("name", shell_complete=action_names)
 @as_json
 @connected
 def delete(client: Client, name: str, *, as_json: bool) -> None:

@@ -9,7 +9,8 @@ import click
 
 from . import output
 from .client import ApiError
-from .options import as_json, connected
+from .options import UNITS, as_json, connected, period
+from .times import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,7 @@ def activation() -> None:
     "--kind", help="Kind of the action: python:3, nodejs:20, sequence, composition or trigger."
 )
 @click.option("--cause", metavar="ID", help="Activation whose steps to list.")
-@click.option("--since", type=int, help="Earliest start, in milliseconds since the epoch.")
-@click.option("--upto", type=int, help="Latest start, in milliseconds since the epoch.")
+@period
 @click.option("--limit", type=click.IntRange(0, 200), default=SHOWN, show_default=True,
               help="Maximum number of activations to list.")  # fmt: skip
 @click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
@@ -140,11 +140,12 @@ def _tree(client: Client, record: dict[str, Any]) -> dict[str, Any]:
 
 @activation.command()
 @click.argument("id")
+@as_json
 @connected
-def cancel(client: Client, id: str) -> None:
+def cancel(client: Client, id: str, *, as_json: bool) -> None:
     """Ask the running activation ID to stop."""
-    client.ask("DELETE", f"activations/{id}")
-    output.done(f"{id} is asked to stop")
+    answer = client.ask("DELETE", f"activations/{id}")
+    output.write_json(answer) if as_json else output.done(f"{id} is asked to stop")
 
 
 @activation.command()
@@ -179,7 +180,11 @@ def result(client: Client, id: str | None, *, last: bool, as_json: bool) -> None
 @activation.command()
 @click.argument("name", required=False)
 @click.option(
-    "--exit", "seconds", type=click.IntRange(1), help="Seconds to poll [default: no end]."
+    "--exit",
+    "seconds",
+    type=Duration("s", 1),
+    metavar="DURATION",
+    help=f"Time to poll, in seconds, {UNITS} [default: no end].",
 )
 @as_json
 @connected

@@ -9,7 +9,7 @@ import click
 from ..deploy import TARGETS, Source
 from ..deploy import bundle as write
 from . import files, output
-from .options import FILE
+from .options import FILE, as_json
 
 
 @click.command(epilog="\b\nExample:\n  xingqiao bundle pipeline.py --target aws --out bundle")
@@ -18,7 +18,8 @@ from .options import FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="Folder to write.")  # fmt: skip
 @click.option("--name", help="Name of the bundle [default: the name of FILE].")
-def bundle(file: Path, target: str, out: Path, name: str | None) -> None:
+@as_json
+def bundle(file: Path, target: str, out: Path, name: str | None, *, as_json: bool) -> None:
     """Write a folder that deploys FILE to a cloud.
 
     The folder contains the compositions in FILE and their actions. Functions of the cloud run the compositions;
@@ -29,5 +30,9 @@ def bundle(file: Path, target: str, out: Path, name: str | None) -> None:
     for composition in contents.compositions:
         del actions[composition]
     source = Source(compositions=contents.compositions, actions=actions)
-    for line in write(name or file.stem, source, target, out):
+    steps = write(name or file.stem, source, target, out)
+    if as_json:
+        output.write_json({"target": target, "out": str(out), "next": steps})
+        return
+    for line in steps:
         output.done(line)

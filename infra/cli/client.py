@@ -33,6 +33,7 @@ _EXIT_CODES: dict[int | None, int] = {
     401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: MISSING, 408: TIMED_OUT, 504: TIMED_OUT,
 }  # fmt: skip
 MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
+DEADLINE_S = WAIT_MS / 1000 + MARGIN_S
 
 
 class ApiError(Error):
@@ -58,18 +59,26 @@ class Client:
         url: URL of the server.
         auth: credentials, `uuid:key`.
         ca: PEM file of the trusted certificates; None for the certificates that this machine trusts.
+        wait_s: seconds to wait for the server.
 
     Raises:
         ApiError: `ca` cannot be read.
     """
 
-    def __init__(self, url: str, auth: str, ca: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        auth: str,
+        ca: str | None = None,
+        *,
+        wait_s: float = DEADLINE_S,
+    ) -> None:
         user, _, key = auth.partition(":")
         self.url, self.auth, self.ca = url, auth, ca
         self._http = httpx.Client(
             base_url=url,
             auth=(user, key),
-            timeout=WAIT_MS / 1000 + MARGIN_S,
+            timeout=wait_s,
             verify=True if ca is None else _tls_context(ca),
         )
 
@@ -213,7 +222,11 @@ def _tls_context(ca: str) -> ssl.SSLContext:
 
 
 def connect(
-    url: str | None, auth: str | None, auth_file: str | None = None, ca: str | None = None
+    url: str | None,
+    auth: str | None,
+    auth_file: str | None = None,
+    ca: str | None = None,
+    wait_s: float = DEADLINE_S,
 ) -> Client:
     """Makes a client from options, the environment, or OpenWhisk's `.wskprops`, in that order.
 
@@ -233,7 +246,7 @@ def connect(
             "(the server prints the credentials at its first start)"
         )
     try:
-        return Client(url.rstrip("/"), auth, ca)
+        return Client(url.rstrip("/"), auth, ca, wait_s=wait_s)
     except httpx.InvalidURL as error:
         raise ApiError(f"{url} is not a valid URL: {error}") from error
 

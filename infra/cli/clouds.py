@@ -103,8 +103,9 @@ def secret() -> None:
 @click.option(
     "--file", type=FILE, help="File with the secret [default: standard input, or a prompt]."
 )
+@as_json
 @connected
-def set_(client: Client, name: str, file: Path | None) -> None:
+def set_(client: Client, name: str, file: Path | None, *, as_json: bool) -> None:
     """Set the secret NAME.
 
     A secret is a text `id:key`, or a JSON object with a `type` (see docs/clouds.md). The command reads
@@ -118,11 +119,11 @@ def set_(client: Client, name: str, file: Path | None) -> None:
             why = getattr(error, "strerror", None) or error
             raise click.UsageError(f"--file: {file} cannot be read: {why}") from error
     elif sys.stdin.isatty():
-        text = click.prompt(f"Secret '{name}'", hide_input=True)
+        text = click.prompt(f"Secret '{name}'", hide_input=True, err=True)
     else:
         text = sys.stdin.read()
-    client.ask("PUT", f"secrets/{name}", body=_secret(text.strip()))
-    output.done(f"secret '{name}' is set")
+    answer = client.ask("PUT", f"secrets/{name}", body=_secret(text.strip()))
+    output.write_json(answer) if as_json else output.done(f"secret '{name}' is set")
 
 
 def _secret(text: str) -> Any:
@@ -153,11 +154,12 @@ def list_secrets(client: Client, *, as_json: bool) -> None:
 
 @secret.command()
 @click.argument("name")
+@as_json
 @connected
-def delete(client: Client, name: str) -> None:
+def delete(client: Client, name: str, *, as_json: bool) -> None:
     """Delete the secret NAME.
 
     Actions that name the secret fail until it is set again.
     """
-    client.ask("DELETE", f"secrets/{name}")
-    output.done(f"secret '{name}' is deleted")
+    answer = client.ask("DELETE", f"secrets/{name}")
+    output.write_json(answer) if as_json else output.done(f"secret '{name}' is deleted")

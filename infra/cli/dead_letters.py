@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,8 @@ from . import output
 from .options import as_json, connected, pages
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .client import Client
 
 
@@ -42,10 +45,12 @@ def list_(client: Client, *, as_json: bool, **query: Any) -> None:
 
 @dead_letter.command()
 @click.argument("id")
+@as_json
 @connected
-def get(client: Client, id: str) -> None:
+def get(client: Client, id: str, *, as_json: bool) -> None:
     """Show the dead letter ID and its parameters as JSON."""
-    output.write_json(client.ask("GET", f"dead-letters/{id}"))
+    found = client.ask("GET", f"dead-letters/{id}")
+    output.write_json(found) if as_json else output.document(found)
 
 
 @dead_letter.command()
@@ -56,14 +61,15 @@ def retry(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
     """Retry each dead letter ID.
 
     A call is made again; an execution continues from the step that failed. Look at `mayHaveRun` first
-    (xingqiao dead-letter get ID): if it is true, side effects can happen twice.
+    (xingqiao dead-letter get ID): if it is true, side effects can happen twice. With --json the
+    command prints a list with one entry per retried dead letter.
     """
-    for id in ids:
-        found = client.ask("POST", f"dead-letters/{id}/retry")
-        if as_json:
-            output.write_json(found)
-        else:
-            output.done(f"dead letter {id} is retried: activation {found['activationId']}")
+    with _listed(as_json=as_json) as answers:
+        for id in ids:
+            found = client.ask("POST", f"dead-letters/{id}/retry")
+            answers.append(found)
+            if not as_json:
+                output.done(f"dead letter {id} is retried: activation {found['activationId']}")
 
 
 @dead_letter.command()
@@ -71,10 +77,23 @@ def retry(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
 @as_json
 @connected
 def delete(client: Client, ids: tuple[str, ...], *, as_json: bool) -> None:
-    """Delete each dead letter ID; deleted calls cannot be retried."""
-    for id in ids:
-        found = client.ask("DELETE", f"dead-letters/{id}")
-        if as_json:
-            output.write_json(found)
-        else:
-            output.done(f"dead letter {id} is deleted")
+    """Delete each dead letter ID; deleted calls cannot be retried.
+
+    With --json the command prints a list with one entry per deleted dead letter.
+    """
+    with _listed(as_json=as_json) as answers:
+        for id in ids:
+            answers.append(client.ask("DELETE", f"dead-letters/{id}"))
+            if not as_json:
+                output.done(f"dead letter {id} is deleted")
+
+
+@contextmanager
+def _listed(*, as_json: bool) -> Iterator[list[Any]]:
+    """Yields a list to fill, and writes it as JSON, also after an error that leaves a part undone."""
+    answers: list[Any] = []
+    try:
+        yield answers
+    finally:
+        if as_json and answers:
+            output.write_json(answers)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from . import output
-from .options import as_json, connected, parameters
+from .options import UNITS, as_json, connected, parameters
+from .times import Duration, zoned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,14 +148,15 @@ def call(client: Client, *, place: Place, body: dict[str, Any], as_json: bool) -
 @_operation
 @click.option(
     "--after",
-    type=click.IntRange(0),
-    metavar="SECONDS",
-    help="Seconds before the signal is sent [default: 0].",
+    type=Duration("s", 0),
+    metavar="DURATION",
+    help=f"Time before the signal is sent, in seconds, {UNITS} [default: 0].",
 )
 @click.option(
     "--until",
     metavar="INSTANT",
-    help="Instant at which the signal is sent: ISO 8601, or seconds since the epoch [default: now].",
+    help="Time at which the signal is sent: local time such as 2026-11-22T21:00, a time with a zone, or "
+    "seconds since the epoch [default: now].",
 )
 @as_json
 @connected
@@ -165,6 +167,8 @@ def signal(
 
     A signal for later is an execution: `xingqiao execution cancel ID` cancels it.
     """
+    if when["until"] is not None:
+        when["until"] = zoned(when["until"])
     _, answer = client.ask_entity("POST", *place, body=body, signal=True, **when)
     text = f"{_shown(place)} is signalled: activation {answer['activationId']}"
     output.write_json(answer) if as_json else output.done(text)

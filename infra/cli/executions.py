@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import files, offline, output
-from .options import FILE, as_json, connected, connected_or_offline, pages, parameters, values
+from .completion import execution_ids
+from .options import (
+    FILE,
+    as_json,
+    connected,
+    connected_or_offline,
+    pages,
+    parameters,
+    period,
+    values,
+)
+from .standing import show
 from .watching import logs, watch
 
 if TYPE_CHECKING:
@@ -47,8 +57,7 @@ execution.add_command(logs)
               help="Maximum number of executions to list.")  # fmt: skip
 @click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
               help="Number of executions to leave out at the start.")  # fmt: skip
-@click.option("--since", type=int, help="Earliest start, in milliseconds since the epoch.")
-@click.option("--upto", type=int, help="Latest start, in milliseconds since the epoch.")
+@period
 @as_json
 @connected_or_offline
 def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> None:
@@ -74,50 +83,23 @@ def list_(client: Client, *, data: Path | None, as_json: bool, **query: Any) -> 
 
 
 @execution.command()
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @as_json
 @connected
 def get(client: Client, id: str, *, as_json: bool) -> None:
     """Show the status of the execution ID and of its fibers.
 
+    The output includes the input, the last error, the start, and the commands that make sense next.
+
     A fiber is one line of control; a fork starts several. The table shows the event that each fiber
     waits for.
     """
     found = client.ask("GET", f"executions/{id}")
-    output.write_json(found) if as_json else _tell(found)
-
-
-def _tell(found: dict[str, Any]) -> None:
-    about = [
-        ("execution", found["executionId"]),
-        ("action", f"{found['action']} {found['version']}"),
-        ("status", output.status(found["status"])),
-        ("start", output.instant(found["start"])),
-    ]
-    if "end" in found:
-        about.append(("end", output.instant(found["end"])))
-    if "parent" in found:
-        about.append(("part of", found["parent"]["executionId"]))
-    output.table(("", ""), about, "")
-    if found["fibers"]:
-        output.console().print()
-        rows = [(f["fiber"], f["waits"], _for(f)) for f in found["fibers"]]
-        output.table(("fiber", "waits for", "details"), rows, "")
-
-
-def _for(fiber: dict[str, Any]) -> str:
-    """Details of the event that a fiber waits for."""
-    parts = [fiber[key] for key in ("action", "function", "path", "kind") if fiber.get(key)]
-    if "code" in fiber:
-        parts.append(f"{fiber['code']}: {json.dumps(fiber['error'], ensure_ascii=False)}")
-    due = fiber.get("until", fiber.get("due"))
-    if due is not None:
-        parts.append(f"until {output.instant(due)}")
-    return "  ".join(parts)
+    output.write_json(found) if as_json else show(client, found)
 
 
 @execution.command()
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @as_json
 @connected
 def history(client: Client, id: str, *, as_json: bool) -> None:
@@ -134,7 +116,7 @@ def history(client: Client, id: str, *, as_json: bool) -> None:
 
 
 @execution.command(epilog="\b\nExample:\n  xingqiao execution cost ID --prices prices.toml")
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @click.option(
     "--prices", type=FILE, help="TOML or JSON file of prices that replace the built-in prices."
 )
@@ -209,7 +191,7 @@ def _unbilled(share: dict[str, Any]) -> str:
 
 
 @execution.command()
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @click.option("--terminate", is_flag=True, help="End the execution at once, without finalizers.")
 @as_json
 @connected
@@ -219,7 +201,7 @@ def cancel(client: Client, id: str, *, terminate: bool, as_json: bool) -> None:
 
 
 @execution.command()
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @as_json
 @connected_or_offline
 def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> None:
@@ -239,7 +221,7 @@ def terminate(client: Client, id: str, *, data: Path | None, as_json: bool) -> N
 
 
 @execution.command()
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @as_json
 @connected
 def pause(client: Client, id: str, *, as_json: bool) -> None:
@@ -288,7 +270,7 @@ def waiting(client: Client, name: str | None, *, as_json: bool, **page: int) -> 
 
 
 @execution.command(epilog="\b\nExample:\n  xingqiao execution complete ID approve -p approved true")
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @click.argument("step", required=False)
 @parameters
 @as_json
@@ -307,7 +289,7 @@ def complete(
 
 
 @execution.command(epilog="\b\nExample:\n  xingqiao execution fail ID approve --error rejected")
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @click.argument("step", required=False)
 @click.option("--error", required=True, help="The error. It is read as JSON, else as plain text.")
 @as_json
@@ -330,7 +312,7 @@ def _answered(
 
 
 @execution.command(epilog="\b\nExample:\n  xingqiao execution redrive ID --file pipeline.py")
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @click.option("--file", type=FILE, help="File with a corrected composition to continue with.")
 @click.option("--name", help="Composition to use, if the file has several [default: the last].")
 @as_json

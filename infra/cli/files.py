@@ -7,6 +7,7 @@ import importlib.util
 import json
 import sys
 import zipfile
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -252,7 +253,8 @@ def _load_module(path: Path) -> ModuleType:
     sys.path.append(str(path.parent.resolve()))
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # standard output is the command's, perhaps a document
+            spec.loader.exec_module(module)
     except Error:
         raise
     except Exception as error:

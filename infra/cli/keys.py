@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output
+from .options import as_json
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -21,21 +22,24 @@ def key() -> None:
 
 
 @key.command()
-def new() -> None:
+@as_json
+def new(*, as_json: bool) -> None:
     """Print a new key.
 
     Use the key in XINGQIAO_PARAMETER_KEYS or in a key management service. Nothing is stored.
     """
     from ..stores import new_key  # noqa: PLC0415  stores are the server's
 
-    print(new_key())
+    made = new_key()
+    output.write_json({"key": made}) if as_json else print(made)
 
 
 @key.command()
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Directory of the store [default: .xingqiao]."
 )
-def rotate(data: Path | None) -> None:
+@as_json
+def rotate(data: Path | None, *, as_json: bool) -> None:
     """Replace the key of a stopped server's store.
 
     The whole store is encrypted again with a new key, which replaces the key in the file `key` of the
@@ -52,7 +56,11 @@ def rotate(data: Path | None) -> None:
     if settings.data is None or not (settings.data / FILE).exists():
         raise StoreError(f"{settings.data} contains no store: name its directory with --data")
     count = asyncio.run(_rotated(settings))
-    output.done(f"encrypted {count} rows with the new key in {settings.data / KEY_FILE}")
+    file = settings.data / KEY_FILE
+    if as_json:
+        output.write_json({"encrypted": count, "file": str(file)})
+    else:
+        output.done(f"encrypted {count} rows with the new key in {file}")
 
 
 async def _rotated(settings: Settings) -> int:

@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     from ...composer import Composition
 
 
-@click.command(epilog="\b\nExample:\n  xingqiao run pipeline.py -p build 7")
+@click.command(
+    epilog="\b\nExamples:\n  xingqiao run pipeline.py -p build 7\n  xingqiao run order.asl.json -P input.json"
+)
 @click.argument("file", type=FILE)
 @parameters
 @click.option("--name", help="Composition to run, if FILE has several [default: the last].")
 @as_json
 def run(file: Path, params: dict[str, Any], name: str | None, *, as_json: bool) -> int:
-    """Run the composition in FILE here, without a server.
+    """Run the composition or state machine in FILE here.
+
+    FILE is a .py, .json or .asl.json (a state machine) file. No server is needed.
 
     The command prints the history and the result. Actions run in worker processes, as on a server. The
-    exit code is 1 if the composition fails.
+    exit code is 1 if the run fails.
     """
     outcome, entries = asyncio.run(_run(file, name, params))
     failed = isinstance(outcome, Failure)
@@ -46,13 +50,22 @@ async def _run(
     from ..service import embedded  # noqa: PLC0415  the other commands need no engine
 
     contents = files.read(file)
-    name, _ = contents.main(file, name)
+    name = _title(file, contents, name)
     async with embedded() as service:
         for title, document in contents.documents().items():
             await service.put(title, document)
         with output.waiting(f"{name} ..."):
             id, outcome = await service.run(name, params)
         return outcome, await service.history(id)
+
+
+def _title(file: Path, contents: files.Contents, name: str | None) -> str:
+    """The name of the composition to run, or of the state machine that is the whole file."""
+    if files.is_machine(file):
+        if name is not None:
+            raise click.UsageError(f"--name: {file} defines one state machine: leave --name out")
+        return next(iter(contents.actions))
+    return contents.main(file, name)[0]
 
 
 @click.command(
@@ -89,7 +102,7 @@ def show(what: str, name: str | None, form: str, **server: str | None) -> None:
         raise files.FileError(f"{what}: {error}") from error
 
 
-def _fetch(name: str, **server: str | None) -> Composition | str:
+def _fetch(name: str, **server: Any) -> Composition | str:
     with connect(**server) as client:
         runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:

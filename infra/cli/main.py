@@ -42,6 +42,7 @@ COMMANDS = {  # command: the module that defines it
     "bundle": "bundles",
     "namespace": "namespaces",
     "property": "properties",
+    "completion": "completion",
     "key": "keys",
     "list": "namespaces",
     "api-host": "service",

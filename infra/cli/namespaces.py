@@ -12,7 +12,7 @@ import click
 from ..settings import OPERATOR_FILE
 from . import output
 from .client import ApiError, connect
-from .options import as_json, ca_option, connected
+from .options import as_json, ca_option, confirmed, connected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -236,10 +236,10 @@ def limit(client: Client, name: str, limits: dict[str, int], *, as_json: bool) -
 
 @namespace.command()
 @click.argument("name")
-@click.confirmation_option(
-    prompt="Its actions, packages, triggers and rules are deleted and its credentials stop working. "
+@confirmed(
+    "Its actions, packages, triggers and rules are deleted and its credentials stop working. "
     "Continue?",
-    help="Delete without asking for confirmation.",
+    "Delete without asking for confirmation.",
 )
 @as_json
 @as_operator

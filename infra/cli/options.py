@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from ...composer import flaw
 from .client import connect
+from .times import EXAMPLES, Instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ...composer import JSON
 
+Command = TypeVar("Command", bound="Callable[..., Any]")
 FILE = click.Path(path_type=Path)
 
+UNITS = f"or with a unit, such as {EXAMPLES}"  # for the help of an option that is a duration
+_TIME = (
+    "a time ago such as 2h or 30m, local time such as 2026-11-22T21:00, or milliseconds since the "
+    "epoch."
+)
 OF_A_SERVER = ("server", "auth", "auth_file", "ca")  # options that name a server and sign in to it
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -31,6 +38,13 @@ def pages(command: Callable[..., Any]) -> Callable[..., Any]:
     skip = click.option("--skip", type=click.IntRange(0), default=0, show_default=True,
                         help="Number of entries to leave out at the start.")  # fmt: skip
     return limit(skip(command))
+
+
+def period(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `--since` and `--upto`, in milliseconds since the epoch."""
+    since = click.option("--since", type=Instant(), metavar="TIME", help=f"Earliest start: {_TIME}")
+    upto = click.option("--upto", type=Instant(), metavar="TIME", help=f"Latest start: {_TIME}")
+    return since(upto(command))
 
 
 def connected(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,6 +124,16 @@ ca_option = click.option(
     metavar="FILE",
     help="PEM file of the certificates to trust for https [default: XINGQIAO_CA, then the system's].",
 )
+
+
+def confirmed(question: str, help: str) -> Callable[[Command], Command]:
+    """Gives a command `--yes`; without it the command asks on standard error before it begins."""
+
+    def ask(ctx: click.Context, _: click.Parameter, sure: bool) -> None:
+        if not (sure or ctx.resilient_parsing):
+            click.confirm(question, abort=True, err=True)
+
+    return click.option("--yes", is_flag=True, expose_value=False, callback=ask, help=help)
 
 
 def parameters(command: Callable[..., Any]) -> Callable[..., Any]:

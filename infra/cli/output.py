@@ -35,6 +35,7 @@ _STATUS = {
 }
 
 
+GAP = 2  # spaces between two columns
 PIPE_WIDTH = 160  # characters in a line when the output is not a terminal
 
 
@@ -76,15 +77,39 @@ def failed(text: str) -> None:
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]], empty: str) -> None:
     """Writes a table, with a header if a column has a name; without rows it writes `empty`."""
     columns = list(columns)
-    made = Table(box=None, pad_edge=False, header_style="dim", show_header=any(columns))
-    for column in columns:
-        made.add_column(column, overflow="fold", no_wrap=column in _IDS)
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    if made.row_count:
-        console(wrap=True).print(made)
-    else:
+    cells = [[c if isinstance(c, Text) else Text(str(c)) for c in row] for row in rows]
+    shown = console(wrap=True)
+    header = [Text(column, style="dim") for column in columns]
+    widths = [max(cell.cell_len for cell in column) for column in zip(header, *cells, strict=True)]
+    if not cells:
         console().print(Text(empty, style="dim"))
+    elif any(columns) and sum(widths) + GAP * (len(widths) - 1) > shown.width:
+        _stacked(shown, [header, *cells], widths)
+    else:
+        made = Table(box=None, pad_edge=False, header_style="dim", show_header=any(columns))
+        for column in columns:
+            made.add_column(column, overflow="fold", no_wrap=column in _IDS)
+        for row in cells:
+            made.add_row(*row)
+        shown.print(made)
+
+
+def _stacked(shown: Console, rows: list[list[Text]], widths: list[int]) -> None:
+    """Writes a table that is wider than the terminal: each row on several lines, with whole cells."""
+    lines: list[list[int]] = [[]]  # columns of each line
+    for column, width in enumerate(widths):
+        left = shown.width - GAP * (len(lines) > 1) - sum(widths[c] + GAP for c in lines[-1])
+        if width > left and lines[-1]:
+            lines.append([])
+        lines[-1].append(column)
+    for row in rows:
+        for number, line in enumerate(lines):
+            made = Text(" " * GAP * (number > 0))
+            for column in line:
+                made.append_text(row[column])
+                made.append(" " * (widths[column] + GAP - row[column].cell_len))
+            made.rstrip()
+            shown.print(made)
 
 
 def status(text: str) -> Text:
@@ -163,7 +188,7 @@ def _timeline_table(lines: Iterable[Line]) -> Table:
     for column in ("at", "took"):
         made.add_column(column, justify="right", style="dim", no_wrap=True, min_width=8)
     made.add_column("what", no_wrap=True, min_width=24)
-    made.add_column("note", overflow="ellipsis", no_wrap=True)
+    made.add_column("note", overflow="fold")  # wraps, so that the others keep their widths
     for line in lines:
         style = _TONES[line.tone]
         label = Text(f"{'  ' * line.depth}{_MARKS[line.tone]} {line.label}", style=style)

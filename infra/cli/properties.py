@@ -40,7 +40,8 @@ def property_() -> None:
 @click.option("--auth-file", metavar="FILE", help="File that holds the credentials.")
 @click.option("--namespace", help="Name of the namespace, for wsk.")
 @click.option("--apiversion", help="Version of the API, for wsk.")
-def set_(auth_file: str | None, **given: str | None) -> None:
+@as_json
+def set_(auth_file: str | None, *, as_json: bool, **given: str | None) -> None:
     """Set properties, the defaults of later commands."""
     given["auth"] = given["auth"] or credentials_in(auth_file)
     changes = {NAMES[name]: value for name, value in given.items() if value is not None}
@@ -52,6 +53,9 @@ def set_(auth_file: str | None, **given: str | None) -> None:
         if "\n" in value:
             raise click.UsageError(f"the value of {name} must be a single line")
     write({**read(), **changes})
+    if as_json:
+        output.write_json({"set": sorted(changes)})
+        return
     for name, value in changes.items():
         output.done(f"{name} is {'set' if name == 'AUTH' else value}")
 
@@ -61,7 +65,8 @@ def set_(auth_file: str | None, **given: str | None) -> None:
 @click.option("--auth", "-u", is_flag=True, help="Remove the credentials.")
 @click.option("--namespace", is_flag=True, help="Remove the name of the namespace.")
 @click.option("--apiversion", is_flag=True, help="Remove the version of the API.")
-def unset(**given: bool) -> None:
+@as_json
+def unset(*, as_json: bool, **given: bool) -> None:
     """Remove properties."""
     gone = {NAMES[name] for name, wanted in given.items() if wanted}
     if not gone:
@@ -69,7 +74,10 @@ def unset(**given: bool) -> None:
             "there is nothing to unset: give --apihost, --auth, --namespace or --apiversion"
         )
     write({name: value for name, value in read().items() if name not in gone})
-    output.done(f"removed {', '.join(sorted(gone))}")
+    if as_json:
+        output.write_json({"removed": sorted(gone)})
+    else:
+        output.done(f"removed {', '.join(sorted(gone))}")
 
 
 @property_.command()

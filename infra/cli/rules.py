@@ -56,33 +56,40 @@ def update(client: Client, name: str, trigger: str, action: str, *, as_json: boo
     _put(client, (name, trigger, action), overwrite=True, as_json=as_json)
 
 
-def _switch(client: Client, name: str, status: str) -> None:
+def _switch(client: Client, name: str, status: str, *, as_json: bool) -> None:
     client.ask_named("POST", RULES, name, body={"status": status})
-    output.done(f"{name} is {status}")
+    if as_json:
+        output.write_json({"name": name, "status": status})
+    else:
+        output.done(f"{name} is {status}")
 
 
 @rule.command()
 @click.argument("name")
+@as_json
 @connected
-def enable(client: Client, name: str) -> None:
+def enable(client: Client, name: str, *, as_json: bool) -> None:
     """Activate the rule NAME."""
-    _switch(client, name, "active")
+    _switch(client, name, "active", as_json=as_json)
 
 
 @rule.command()
 @click.argument("name")
+@as_json
 @connected
-def disable(client: Client, name: str) -> None:
+def disable(client: Client, name: str, *, as_json: bool) -> None:
     """Deactivate the rule NAME."""
-    _switch(client, name, "inactive")
+    _switch(client, name, "inactive", as_json=as_json)
 
 
 @rule.command()
 @click.argument("name")
+@as_json
 @connected
-def status(client: Client, name: str) -> None:
+def status(client: Client, name: str, *, as_json: bool) -> None:
     """Show whether the rule NAME is active."""
-    click.echo(client.ask_named("GET", RULES, name)["status"])
+    found = client.ask_named("GET", RULES, name)["status"]
+    output.write_json({"name": name, "status": found}) if as_json else click.echo(found)
 
 
 @rule.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
-from .options import as_json, connected, pages
+from .options import as_json, confirmed, connected, pages
 
 if TYPE_CHECKING:
     from .client import Client
@@ -64,7 +64,7 @@ _YES = "Decide without asking for confirmation."
 )
 @click.argument("id")
 @click.option("--reason", required=True, help="Reason to record with the decision.")
-@click.confirmation_option(prompt=_WARNING, help=_YES)
+@confirmed(_WARNING, _YES)
 @as_json
 @connected
 def commit(client: Client, id: str, reason: str, *, as_json: bool) -> None:
@@ -80,7 +80,7 @@ def commit(client: Client, id: str, reason: str, *, as_json: bool) -> None:
 )
 @click.argument("id")
 @click.option("--reason", required=True, help="Reason to record with the decision.")
-@click.confirmation_option(prompt=_WARNING, help=_YES)
+@confirmed(_WARNING, _YES)
 @as_json
 @connected
 def abort(client: Client, id: str, reason: str, *, as_json: bool) -> None:

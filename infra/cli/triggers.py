@@ -57,7 +57,9 @@ def create(
             client.ask_named("DELETE", TRIGGERS, name)
             raise
         if "path" in answer:
-            output.done(f"a POST to this URL fires the trigger: {client.url}{answer['path']}")
+            made["url"] = f"{client.url}{answer['path']}"
+            if not as_json:
+                output.done(f"a POST to this URL fires the trigger: {made['url']}")
     output.write_json(made) if as_json else output.done(f"{made['name']} {made['version']}")
 
 

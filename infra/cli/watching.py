@@ -11,6 +11,7 @@ import click
 
 from ...composer import timeline
 from . import output
+from .completion import execution_ids
 from .options import as_json, connected
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SUCCEEDED = "succeeded"
 
 
 @click.command(epilog="\b\nExample:\n  xingqiao execution watch ID")
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @as_json
 @connected
 def watch(client: Client, id: str, *, as_json: bool) -> int:
@@ -89,7 +90,7 @@ def _lines(client: Client, id: str) -> str:
 
 
 @click.command(epilog="\b\nExample:\n  xingqiao execution logs ID --follow")
-@click.argument("id")
+@click.argument("id", shell_complete=execution_ids)
 @click.option("--follow", "-f", is_flag=True, help="Wait for further lines until the end.")
 @as_json
 @connected

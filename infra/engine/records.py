@@ -264,7 +264,16 @@ def _execution(row: ExecutionRow) -> Stored:
     if "parent" in body:
         execution, fiber, turn = body["parent"]
         doc["parent"] = {"executionId": execution, "fiber": fiber, "turn": turn}
+    doc["startedBy"] = _starter(row.id, body)
     return doc
+
+
+def _starter(id: str, body: Stored) -> Stored:
+    """How an execution was started: `api`, `execution`, or a call that nobody waits for, with its rule."""
+    if "unwaited" in body:
+        how, rule, _ = body["unwaited"]
+        return {"how": how, "rule": rule} if rule else {"how": how}
+    return {"how": "execution" if "parent" in body or body.get("root", id) != id else "api"}
 
 
 def _entity(document: Document) -> Stored:

@@ -226,7 +226,7 @@ def test_an_action_is_created_once_updated_got_and_deleted(xingqiao, refused, tm
 
     created = xingqiao(
         "action", "create", "cared", file, "-p", "n", "5", "-a", "about", "numbers",
-        "--timeout", "500", "--memory", "128",
+        "--timeout", "0.5s", "--memory", "128",
     )  # fmt: skip
     assert (created.code, created.out) == (0, "✓ cared 0.0.1 (python:3)\n")
     assert refused("action", "create", "cared", file) == "resource already exists (409)"

@@ -49,8 +49,17 @@ def test_a_list_is_of_a_page_and_of_a_time(xingqiao, action):
 
     assert listed("--limit", "1", "--skip", "1") == ids[1:2]
     assert listed("--since", starts[0] + 1) == []
+    assert listed("--since", "2h", "--upto", "2099-01-01T00:00") == ids
+    assert listed("--upto", "2h") == []
     assert listed("--upto", starts[2] - 1) == []
     assert sorted(listed("--since", starts[2], "--upto", starts[0])) == sorted(ids)
+
+
+def test_a_time_that_cannot_be_read_is_refused_with_a_remedy(xingqiao):
+    for noun in ("activation", "execution"):
+        refused = xingqiao(noun, "list", "--since", "soon")
+        assert refused.code == 2
+        assert "Invalid value for '--since': 'soon' is not a time: give" in refused.err
 
 
 def test_nothing_to_list_is_said(xingqiao):

@@ -190,7 +190,7 @@ def test_a_signal_for_later_can_be_called_off(xingqiao, entity):
     account = entity("en_later")
     now_s = int(xingqiao("action", "get", "en_later", "updated").out) // 1000
 
-    for when in (["--after", "3600"], ["--until", str(now_s + 3600)]):
+    for when in (["--after", "3600"], ["--after", "1h"], ["--until", str(now_s + 3600)]):
         id = account("signal", "a", "add", *when, "--json").json["activationId"]
         assert xingqiao("execution", "get", id, "--json").json["fibers"][0]["waits"] == "timer"
         assert xingqiao("execution", "cancel", id).code == 0
@@ -249,7 +249,7 @@ def test_what_is_no_entity_type_is_told(action, refused, verb):
         (["call", "t", "k", "add", "-P", "none.json"], "--param-file: none.json"),
         (["call", "t", "k", "add", "--expected-version", "-1"], "-1 is not in the range x>=0"),
         (["call", "t", "k", "add", "--after", "5"], "No such option"),
-        (["signal", "t", "k", "add", "--after", "-5"], "-5 is not in the range x>=0"),
+        (["signal", "t", "k", "add", "--after", "-5"], "'-5' is too short: give at least 0s"),
         (["delete"], "Missing argument 'TYPE'"),
         (["fly"], "No such command 'fly'"),
     ],

@@ -70,6 +70,19 @@ def test_a_composition_runs_from_json(command, tmp_path):
     assert command("run", file, "--json").json["result"] == {"made": True}
 
 
+def test_a_state_machine_runs_from_its_file(command, refused, tmp_path):
+    good, bad = tmp_path / "good.asl.json", tmp_path / "bad.asl.json"
+    good.write_text('{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}')
+    bad.write_text('{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}')
+
+    ended, failed = command("run", good, "-p", "n", "1", "--json"), command("run", bad, "--json")
+
+    assert (ended.code, ended.json["result"]) == (0, {"n": 1})
+    assert ended.json["history"][0]["type"] == "ExecutionStarted"
+    assert (failed.code, failed.json["success"]) == (1, False)
+    assert "one state machine: leave --name out" in refused("run", good, "--name", "x", code=2)
+
+
 def test_a_program_may_import_its_neighbours(command, tmp_path):
     (tmp_path / "xq_neighbour.py").write_text("VALUE = {'from': 'next door'}\n")
     file = tmp_path / "importing.py"

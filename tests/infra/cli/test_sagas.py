@@ -344,7 +344,7 @@ def test_a_decision_is_confirmed_unless_yes_is_said(xingqiao, doubtful, monkeypa
             monkeypatch.setattr("sys.stdin", io.StringIO(answer))
             ended = xingqiao("transaction", verb, "t-asked", "--reason", "so")
             assert ended.code == 130
-            assert "the entities disagree permanently" in ended.out
+            assert "the entities disagree permanently" in ended.err
     assert listed(xingqiao, "t-asked") == [("asked", "in doubt", None)]
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert xingqiao("transaction", "abort", "t-asked", "--reason", "so").code == 0

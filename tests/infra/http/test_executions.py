@@ -56,6 +56,7 @@ async def test_one_that_has_ended_says_how(deployed, client):
         "start": START + 1000,
         "end": START + 1000,
         "program": found["program"],
+        "startedBy": {"how": "invoke"},
         "fibers": [],
     }
 

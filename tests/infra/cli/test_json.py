@@ -1,0 +1,137 @@
+"""`--json`: one document on standard output, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import click
+import pytest
+
+from tests.kit.infra.servers import AUTH, XINGQIAO
+from xingqiao import composer
+from xingqiao.infra.cli.main import cli
+
+TEXTS = {"serve", "show", "export", "completion"}  # their output is a text for another program
+HOOK = "/whisk.system/webhooks/webhook"
+UNKNOWN = "0" * 32
+
+
+def leaves(command, path=()):
+    """Every command that is not a group, by its path."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from leaves(command.get_command(context, name), (*path, name))
+    elif not command.hidden:
+        yield " ".join(path), command
+
+
+@pytest.mark.parametrize(("path", "command"), [*leaves(cli)], ids=str)
+def test_every_command_that_is_not_a_text_for_a_program_has_it(path, command):
+    options = {option for param in command.params for option in param.opts}
+
+    assert ("--json" in options) == (path not in TEXTS)
+
+
+def test_a_rule_is_switched(xingqiao, action):
+    action("js_act")
+    xingqiao("trigger", "create", "js_trigger")
+    made = xingqiao("rule", "create", "js_rule", "js_trigger", "js_act", "--json").json
+    off = xingqiao("rule", "disable", "js_rule", "--json").json
+    told = xingqiao("rule", "status", "js_rule", "--json").json
+    on = xingqiao("rule", "enable", "js_rule", "--json").json
+
+    assert made["status"] == "active"
+    assert off == told == {"name": "js_rule", "status": "inactive"}
+    assert on == {"name": "js_rule", "status": "active"}
+
+
+def test_a_trigger_with_a_url_is_created(xingqiao, server):
+    made = xingqiao("trigger", "create", "js_hook", "--feed", HOOK, "--json").json
+
+    assert made["name"] == "js_hook"
+    assert made["url"].startswith(f"{server.url}/")
+
+
+def test_a_run_is_cancelled(xingqiao, composition):
+    composition("js_wait", composer.sequence(composer.wait(3600)))
+    id = xingqiao("invoke", "js_wait", "--json").json["activationId"]
+
+    assert xingqiao("activation", "cancel", id, "--json").json == {"activationId": id}
+
+
+def test_a_secret_is_set_and_deleted(xingqiao, tmp_path):
+    file = tmp_path / "secret.txt"
+    file.write_text("id:key")
+
+    assert xingqiao("secret", "set", "js", "--file", file, "--json").json == {"name": "js"}
+    assert xingqiao("secret", "delete", "js", "--json").json == {"name": "js"}
+
+
+def test_properties_are_set_without_the_key_in_the_output(command):
+    made = command("property", "set", "--apihost", "http://a", "--auth", "u:hidden", "--json")
+    gone = command("property", "unset", "--apihost", "--auth", "--json")
+
+    assert made.json == {"set": ["APIHOST", "AUTH"]}
+    assert gone.json == {"removed": ["APIHOST", "AUTH"]}
+    assert "hidden" not in made.out
+
+
+def test_several_dead_letters_are_one_document(xingqiao):
+    ended = xingqiao("dead-letter", "delete", UNKNOWN, "--json")
+
+    assert (ended.code, ended.out) == (5, "")
+
+
+def test_a_key_is_new(command):
+    assert set(command("key", "new", "--json").json) == {"key"}
+
+
+def test_a_bundle_is_written(command, tmp_path):
+    file, out = tmp_path / "greeting.py", tmp_path / "out"
+    file.write_text("from xingqiao import composer\ngreet = composer.literal({})\n")
+
+    made = command("bundle", file, "--target", "openwhisk", "--out", out, "--json").json
+
+    assert (made["target"], made["out"]) == ("openwhisk", str(out))
+    assert any("wsk action update" in line for line in made["next"])
+
+
+def test_a_file_that_prints_when_it_is_read_leaves_standard_output_alone(xingqiao, tmp_path):
+    file = tmp_path / "chatty.py"
+    file.write_text("print('reading')\ndef main(params):\n    return params\n")
+
+    ended = xingqiao("deploy", file, "--json")
+
+    assert [document["name"] for document in ended.json] == ["chatty"]
+    assert ended.err == "reading\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("namespace", "delete", "js_gone"), ("transaction", "commit", "x", "--reason", "r")],
+)
+def test_a_confirmation_is_asked_on_standard_error(server, arguments):
+    environment = {**os.environ, "XINGQIAO_URL": server.url, "XINGQIAO_AUTH": AUTH}
+
+    ended = subprocess.run(
+        [XINGQIAO, *arguments, "--json"], env=environment, input="n\n", capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert ended.stdout == ""
+    assert "Continue? [y/N]" in ended.stderr
+    assert ended.returncode == 130
+
+
+def test_a_confirmed_deletion_is_one_document(command, server, monkeypatch):
+    monkeypatch.setenv("XINGQIAO_URL", server.url)
+    monkeypatch.setenv("XINGQIAO_OPERATOR", (server.data / "operator").read_text().strip())
+    command("namespace", "create", "js_team", "--json")
+
+    gone = command("namespace", "delete", "js_team", "--yes", "--json")
+
+    assert gone.code == 0
+    json.loads(gone.out)
