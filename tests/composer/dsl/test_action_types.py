@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
 
 import pytest
 
 from xingqiao import composer
 from xingqiao.composer import CompositionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @composer.action
