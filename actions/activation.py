@@ -10,6 +10,8 @@ from .outcome import STATUS_TEXT, WAITING
 from .parameters import listed, parsed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..composer import JSON
     from .documents import Stored
     from .model import Action
@@ -56,7 +58,8 @@ class Closed(NamedTuple):
     """The fields of a finished activation that its row and its action do not have: few, for there are many.
 
     Only a composition has `billed_ms` and `memory_mb`, only a cold start `init_ms`, only a run elsewhere
-    `remote`. A trigger's activation has neither end nor duration.
+    `remote`, only a raised exception `raised`: its class and bases. A trigger's activation has neither end
+    nor duration.
     """
 
     ended_ms: int | None
@@ -68,6 +71,7 @@ class Closed(NamedTuple):
     logs: list[str]
     memory_mb: int | None = None
     remote: dict[str, JSON] | None = None
+    raised: Sequence[str] = ()
 
 
 def closed(opened: Opened, completion: Completion, conducted: Conducted | None = None) -> Closed:
@@ -83,6 +87,7 @@ def closed(opened: Opened, completion: Completion, conducted: Conducted | None =
         completion.logs,
         None if conducted is None else conducted.memory_mb,
         completion.elsewhere,
+        outcome.raised if type(outcome) is Failure else (),
     )
 
 
@@ -112,6 +117,8 @@ def record(row: ActivationRow, about: Stored, closed: Closed) -> dict[str, JSON]
         made |= {"end": closed.ended_ms, "duration": closed.duration_ms}
     if row.cause is not None:
         made["cause"] = row.cause
+    if closed.raised:
+        made["raised"] = list(closed.raised)
     return made
 
 

@@ -33,7 +33,7 @@ from .machine.execution import Execution
 from .machine.fiber import Fiber
 from .machine.plain import PLAIN
 from .names import Name, activation_id
-from .values import APPLICATION_ERROR, Failure, Outcome, Success, copied, flaw
+from .values import APPLICATION_ERROR, Failure, Outcome, Success, classes_of, copied, flaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -372,7 +372,8 @@ class Simulation:
             except (AssertionError, Fail):
                 raise
             except Exception as error:  # noqa: BLE001  a worker would report it, too
-                return _Set({"error": f"{type(error).__name__}: {error}"}, variables)
+                told: JSON = {"error": f"{type(error).__name__}: {error}"}
+                return _Set(told, variables, classes_of(error))
             return _Set(params if result is None else result, variables)
 
         return answer
@@ -400,7 +401,9 @@ class Simulation:
                     except AssertionError:
                         raise
                     except Exception as error:  # noqa: BLE001  a worker would report it, too
-                        answer = Failure(APPLICATION_ERROR, f"{type(error).__name__}: {error}")
+                        answer = Failure(
+                            APPLICATION_ERROR, f"{type(error).__name__}: {error}", classes_of(error)
+                        )
                 case _:
                     break
         return delay_ms, _event(name, answer, command.turn)
@@ -420,6 +423,7 @@ class _Set:
 
     value: JSON
     variables: dict[str, JSON]
+    raised: tuple[str, ...] = ()
 
 
 def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
@@ -432,8 +436,9 @@ def _event(name: str, answer: Any, turn: int) -> Completed | Failed | None:
             return Failed(turn, answer)
         case Success(value):
             return Completed(turn, value)
-        case _Set(value, variables):
-            return Completed(turn, _plain(name, value), _plain(name, variables))
+        case _Set(value, variables, raised):
+            left = _plain(name, variables)
+            return Completed(turn, _plain(name, value), left, raised=raised)
     return Completed(turn, _plain(name, answer))
 
 

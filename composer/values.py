@@ -22,6 +22,8 @@ MADE_DEPTH = (
     240  # levels of one that the machine makes of those; orjson writes 254, and it is wrapped
 )
 MAX_STEP = 100  # characters of a key that are shown in a place: each member's repeats all above it
+MAX_CLASSES = 16  # names of an exception's classes that are kept, the most derived first
+MAX_CLASS = 100  # characters of each; both are bounds on what a worker may claim
 WIDE_DIGITS = 19  # that an integer of more than 64 bits has at least
 MIN_INT, MAX_INT = -(1 << 63), (1 << 64) - 1  # what fits 64 bits: orjson writes no other integer
 
@@ -48,26 +50,59 @@ class Success:
 @final
 @frozen
 class Failure:
-    """The outcome of an invocation that failed: `error` is the `error` field of the result."""
+    """The outcome of an invocation that failed: `error` is the `error` field of the result.
+
+    Args:
+        code: the kind of failure; `ApplicationError` for an exception of user code.
+        error: the error, of any JSON type.
+        raised: the names of the exception's class and of its bases, the most derived first, if user code
+            raised an exception.
+    """
 
     code: str
     error: JSON
+    raised: tuple[str, ...] = ()
 
     @property
     def value(self) -> dict[str, JSON]:
         """The failure as the object that handlers and callers see."""
         return {"error": self.error}
 
+    @property
+    def name(self) -> str:
+        """The code that users see: the class of the exception if user code raised one."""
+        return self.raised[0] if self.raised else self.code
+
+    @property
+    def message(self) -> str:
+        """The failure in one line, such as `KeyError: 'oder'`."""
+        error = self.error
+        if isinstance(error, dict) and isinstance(error.get("message"), str):
+            error = error["message"]
+        text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+        if text == self.name or text.startswith(f"{self.name}: "):
+            return text
+        return f"{self.name}: {text}"
+
+    @property
+    def detail(self) -> dict[str, JSON]:
+        """The code, and the classes if there are any, as histories store them."""
+        doc: dict[str, JSON] = {"code": self.code}
+        return {**doc, "raised": list(self.raised)} if self.raised else doc
+
     def named(self, name: str) -> bool:
         """True if a handler or a retry for `name` covers this failure.
 
-        `*` covers every failure. Any other name is compared with the code and with the error's own name: a
-        string, or an object's `code`, `name` or `type`.
+        `*` covers every failure. Any other name is compared with the code, with the classes of the exception
+        and with the error's own name: a string, or an object's `code`, `name`, `type` or (Lambda's)
+        `errorType`. `ApplicationError` covers every exception of user code.
         """
-        if name in ("*", self.code) or name == self.error:
+        if name in ("*", self.code) or name == self.error or name in self.raised:
+            return True
+        if self.raised and name == APPLICATION_ERROR:
             return True
         return isinstance(self.error, dict) and any(
-            self.error.get(key) == name for key in ("code", "name", "type")
+            self.error.get(key) == name for key in ("code", "name", "type", "errorType")
         )
 
 
@@ -78,14 +113,28 @@ def outcome_to_json(outcome: Outcome, keep: Callable[[JSON], JSON]) -> dict[str,
     """The outcome as JSON; `keep` writes its value or its error, or a reference to where that is stored."""
     if isinstance(outcome, Success):
         return {"value": keep(outcome.value)}
-    return {"code": outcome.code, "error": keep(outcome.error)}
+    return {**outcome.detail, "error": keep(outcome.error)}
 
 
 def outcome_from_json(doc: Mapping[str, Any], load: Callable[[JSON], Any]) -> Outcome:
     """Reads an outcome that `outcome_to_json` wrote; `load` reads what `keep` wrote."""
     if "code" in doc:
-        return Failure(doc["code"], load(doc["error"]))
+        return Failure(doc["code"], load(doc["error"]), classes_told(doc.get("raised")))
     return Success(load(doc["value"]))
+
+
+def classes_of(error: BaseException) -> tuple[str, ...]:
+    """The names of an exception's class and of its bases, as `Failure.raised` has them."""
+    names = [kind.__name__ for kind in type(error).__mro__ if kind not in (BaseException, object)]
+    return classes_told(names)
+
+
+def classes_told(names: Any) -> tuple[str, ...]:
+    """The names of classes that a worker, a history or a record told; what is not a usable name is dropped."""
+    if not isinstance(names, (list, tuple)):
+        return ()
+    told = (name[:MAX_CLASS] for name in names[:MAX_CLASSES] if _is_text(name) and name)
+    return tuple(dict.fromkeys(told))
 
 
 def failure(code: str, message: str, **detail: JSON) -> Failure:

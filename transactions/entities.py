@@ -48,7 +48,7 @@ Upgrade: TypeAlias = "Callable[[Any, int], Any]"
 
 
 @dataclass(frozen=True, slots=True)
-class EntityType(ActionFunction):
+class EntityType(ActionFunction[..., Any]):
     """An entity type, as an action: `function` is its code, which takes messages.
 
     type: the class; None if its operations are functions. Calling the entity type makes an instance, for

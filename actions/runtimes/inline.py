@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import traceback
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import orjson
 
@@ -21,6 +22,7 @@ from ...composer import (
     TIMEOUT,
     Failure,
     Success,
+    classes_of,
     copied,
     flaw,
     overflow,
@@ -28,9 +30,10 @@ from ...composer import (
 from ..coded import Inline
 from ..kinds import INLINE
 from ..outcome import BAD_RESPONSE, CRASHED, EXITED, Completion, outcome_of
+from .workers import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from ..invocation import Invocation
     from ..ports import Clock
@@ -42,7 +45,17 @@ _AS_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 _CANCELLED = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
 
-Task: TypeAlias = "asyncio.Task[Success | Failure]"
+MAX_FRAMES, MAX_LINES, LINE_CHARS = 50, 300, 2000  # of a traceback: the innermost frames are kept
+
+
+class _Ended(NamedTuple):
+    """How a run has ended, with the lines of the traceback if it raised."""
+
+    outcome: Success | Failure
+    trace: Sequence[str] = ()
+
+
+Task: TypeAlias = "asyncio.Task[_Ended]"
 
 
 class InlineInvoker:
@@ -70,33 +83,36 @@ class InlineInvoker:
         assert isinstance(action.exec, Inline)  # noqa: S101  the kind says so
         assert action.exec.function is not None  # noqa: S101  the engine parks its steps
 
-        def answer(outcome: Success | Failure) -> None:
-            done(Completion(outcome, started_ms, self._clock.now_ms()))
+        def answer(ended: _Ended) -> None:
+            ended_ms = self._clock.now_ms()
+            start = f"{timestamp(ended_ms)} stderr: "
+            logs = [start + line for line in ended.trace]
+            done(Completion(ended.outcome, started_ms, ended_ms, logs))
 
         try:
             result = action.exec.function(copied(invocation.params))
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code
-            outcome: Success | Failure = _failed(error)
+            ended = _failed(error)
         else:
             if inspect.iscoroutine(result):
                 task = self._tasks.create_task(_awaited(result, action.limits.timeout_ms))
                 self._running[activation] = task
                 task.add_done_callback(partial(self._ended, activation, result, answer))
                 return
-            outcome = _outcome(result)
-        asyncio.get_running_loop().call_soon(answer, outcome)
+            ended = _Ended(_outcome(result))
+        asyncio.get_running_loop().call_soon(answer, ended)
 
     def _ended(
         self,
         activation: str,
         coroutine: Coroutine[Any, Any, Any],
-        answer: Callable[[Success | Failure], None],
+        answer: Callable[[_Ended], None],
         task: Task,
     ) -> None:
         coroutine.close()  # it may have been cancelled before it began
         if self._running.get(activation) is task:
             del self._running[activation]
-        answer(_CANCELLED if task.cancelled() else task.result())
+        answer(_Ended(_CANCELLED) if task.cancelled() else task.result())
 
     def cancel(self, activation: str) -> None:
         task = self._running.get(activation)
@@ -104,15 +120,15 @@ class InlineInvoker:
             task.cancel()
 
 
-async def _awaited(coroutine: Coroutine[Any, Any, Any], limit_ms: int) -> Success | Failure:
+async def _awaited(coroutine: Coroutine[Any, Any, Any], limit_ms: int) -> _Ended:
     scope = asyncio.timeout(limit_ms / 1000)
     try:
         async with scope:
-            return _outcome(await coroutine)
+            return _Ended(_outcome(await coroutine))
     except (Exception, SystemExit) as error:  # noqa: BLE001  the boundary to user code
         if scope.expired():
             text = f"The action exceeded its time limits of {limit_ms} milliseconds."
-            return Failure(TIMEOUT, text)
+            return _Ended(Failure(TIMEOUT, text))
         return _failed(error)
 
 
@@ -146,12 +162,26 @@ def _plain(result: Any) -> Any:
     return made
 
 
-def _failed(error: BaseException) -> Failure:
+def _failed(error: BaseException) -> _Ended:
     if isinstance(error, SystemExit):
-        return Failure(CRASHED, EXITED)
+        return _Ended(Failure(CRASHED, EXITED))
     try:
         text = str(error)
     except Exception:  # noqa: BLE001  it is the user's, too
         text = ""
     text = text.encode("utf-8", "backslashreplace").decode()
-    return Failure(APPLICATION_ERROR, text or type(error).__name__)
+    failed = Failure(APPLICATION_ERROR, text or type(error).__name__, classes_of(error))
+    return _Ended(failed, _traced(error))
+
+
+def _traced(error: BaseException) -> list[str]:
+    """The traceback from where user code begins, as a worker prints it into the log."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    try:
+        parts = traceback.format_exception(type(error), error, trace, limit=-MAX_FRAMES)
+    except Exception:  # noqa: BLE001  the text of the error is the user's, too
+        return []
+    lines = "".join(parts).encode("utf-8", "backslashreplace").decode().splitlines()
+    return [line[:LINE_CHARS] for line in lines[-MAX_LINES:]]

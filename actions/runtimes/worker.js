@@ -14,6 +14,8 @@ const vm = require('vm')
 const { createRequire } = require('module')
 
 const LINE_CHARS = 32 << 10 // a longer line of output is sent in pieces
+const MAX_CLASSES = 16 // names of an error's classes that are told
+const MAX_CLASS = 100 // characters of each
 const HEAD_BYTES = 1024 // of a result that is too long, for the error
 const UNPACKED_BYTES = 512 << 20 // of an archive, so that a small one cannot fill the disk
 const BUSY_MS = 1 // before a full socket is written to again
@@ -207,7 +209,7 @@ function * tarred (raw) {
 
 // --- running it ----------------------------------------------------------------------------------
 
-const failure = (error, code, variables) => JSON.stringify({ error, code, variables })
+const failure = (error, code, variables, raised) => JSON.stringify({ error, code, variables, raised })
 
 // The line that answers a request, whatever user code does short of ending the process.
 async function answer (functions, request, limit) {
@@ -239,13 +241,13 @@ async function called (main, params) {
     result = main(params)
   } catch (error) {
     show(error)
-    return failure(`An error has occurred: ${said(error)}`, 'BadResponse')
+    return failure(`An error has occurred: ${said(error)}`, 'BadResponse', undefined, classes(error))
   }
   try {
     result = await result
   } catch (error) {
     if (error instanceof Error) show(error)
-    return failure(serialized(error), 'ApplicationError')
+    return failure(serialized(error), 'ApplicationError', undefined, classes(error))
   }
   if (result === undefined) result = {}
   if (typeof result !== 'object' || result === null) {
@@ -270,7 +272,23 @@ async function inlined (prepare, { params, variables }) {
     return Object.keys(variables).length ? { ...made, variables } : made
   } catch (error) {
     show(error)
-    return failure('Function combinator threw an exception (see log for details)', 'ApplicationError', variables)
+    return failure('Function combinator threw an exception (see log for details)', 'ApplicationError', variables,
+      classes(error))
+  }
+}
+
+// The name of an Error and the names of its class and of that class's bases, by which `errors=` can name it.
+function classes (error) {
+  try {
+    if (!(error instanceof Error)) return undefined
+    const names = [error.name]
+    for (let kind = error.constructor; typeof kind === 'function' && kind.name; kind = Object.getPrototypeOf(kind)) {
+      names.push(kind.name)
+    }
+    return [...new Set(names)].filter(name => typeof name === 'string').slice(0, MAX_CLASSES)
+      .map(name => name.slice(0, MAX_CLASS))
+  } catch {
+    return undefined
   }
 }
 

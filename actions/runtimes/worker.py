@@ -11,7 +11,8 @@ the server knows, if this process dies, whether it had begun.
         -> {"ready": true} | {"failed": text} | {"full": text}, when its files have no room
     {"params": {...}, "function"?: hash, "variables"?: {...}, "env": {...}}
         -> {"log": line} ...
-        -> {"value": result, "variables"?: {...}} | {"error": text, "code": code}
+        -> {"value": result, "variables"?: {...}}
+         | {"error": text, "code": code, "raised"?: [class, base, ...], "variables"?: {...}}
 
 What user code prints is sent line by line as it comes, so that a crash loses none of it. What is
 imported late is not needed by every action, and a cold start is waited for.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LINE_CHARS = 32 << 10  # a longer line of output is sent in pieces
+MAX_CLASSES, MAX_CLASS = 16, 100  # names of an exception's classes, and characters of each
 HEAD_BYTES = 1024  # of a result that is too long, for the error
 
 
@@ -261,7 +263,7 @@ def answer(runner: Runner, request: dict[str, Any], limit: int) -> bytes:
         raw = text.encode()
         if len(raw) > limit:
             return too_long(raw, limit)
-        return failure(text, "ApplicationError", request.get("variables"))
+        return failure(text, "ApplicationError", request.get("variables"), classes(error))
     try:
         fields = {name: encoded(value) for name, value in result.items()}
     except (TypeError, ValueError, RecursionError) as error:
@@ -287,15 +289,23 @@ def too_long(raw: bytes, limit: int) -> bytes:
     )
 
 
-def failure(text: str, code: str, variables: Any = None) -> bytes:
+def failure(text: str, code: str, variables: Any = None, raised: list[str] | None = None) -> bytes:
     """The line of a failure, with what the function had set by then, if that can be written."""
-    document = {"error": text, "code": code}
+    document: dict[str, Any] = {"error": text, "code": code}
+    if raised:
+        document["raised"] = raised
     if variables:
         try:
             return json.dumps({**document, "variables": variables}, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError):
             pass
     return json.dumps(document).encode()
+
+
+def classes(error: BaseException) -> list[str]:
+    """The names of the error's class and of its bases, the most derived first."""
+    names = [kind.__name__ for kind in type(error).__mro__ if kind not in (BaseException, object)]
+    return [name[:MAX_CLASS] for name in names[:MAX_CLASSES]]
 
 
 def said(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
-from ...composer import TIMEOUT, Failure, Success
+from ...composer import TIMEOUT, Failure, Success, classes_told
 from ..kinds import NODE
 from ..lambdas import function_of, handler_outcome, handler_request, lambda_failure
 from ..outcome import (
@@ -261,7 +261,8 @@ class Worker:
             case {"error": error, "code": str(code), **rest} if code in FAILURES:
                 variables = rest.get("variables")
                 self._finish(
-                    Failure(code, error), variables if isinstance(variables, dict) else None
+                    Failure(code, error, classes_told(rest.get("raised"))),
+                    variables if isinstance(variables, dict) else None,
                 )
             case {"full": str(reason)} if not self._initialized:
                 text = f"The disk has no room for the action's code: {reason}"
@@ -276,7 +277,7 @@ class Worker:
         assignment = self.assignment
         if assignment is None:
             return
-        at = _timestamp(self._clock.now_ms())
+        at = timestamp(self._clock.now_ms())
         for line in lines:
             self._log(assignment, f"{at} {stream}: {line.decode('utf-8', 'replace')}")
             if assignment.log_left < 0:
@@ -356,7 +357,7 @@ class Worker:
         assignment.log_left -= len(line.encode()) + 1
         if assignment.log_left < 0:
             limit = assignment.invocation.action.limits.logs_mb << 20
-            line = f"{_timestamp(self._clock.now_ms())} stderr: {TRUNCATED.format(limit=limit)}"
+            line = f"{timestamp(self._clock.now_ms())} stderr: {TRUNCATED.format(limit=limit)}"
         assignment.logs.append(line)
 
     def _limit(self, assignment: Assignment, more_s: float = 0) -> None:
@@ -382,7 +383,8 @@ def _named(action: Action) -> dict[str, JSON]:
     return {"__OW_ACTION_NAME": str(action.name), "__OW_ACTION_VERSION": action.version}
 
 
-def _timestamp(now_ms: int) -> str:
+def timestamp(now_ms: int) -> str:
+    """The time at the start of a line of a log."""
     seconds, ms = divmod(now_ms, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03}000000Z"
 

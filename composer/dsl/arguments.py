@@ -121,12 +121,20 @@ def _number(at_least: float, at_most: float, *, above: bool = False) -> Callable
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple, set)) or not all(
-        isinstance(n, str) and n for n in names
-    ):
-        raise ValueError(f"must be names of failures, such as ['Timeout'], not {value!r}")
-    return tuple(sorted(names)) if isinstance(names, set) else tuple(names)
+    given = (value,) if isinstance(value, (str, type)) else value
+    if not isinstance(given, (list, tuple, set)) or not all(map(_is_failure, given)):
+        raise ValueError(
+            "must be names of failures or classes of exceptions (subclasses of Exception), such as "
+            f"['Timeout', ConnectionError], not {value!r}"
+        )
+    names = [each.__name__ if isinstance(each, type) else each for each in given]
+    return tuple(sorted(names)) if isinstance(given, set) else tuple(names)
+
+
+def _is_failure(value: Any) -> bool:
+    if isinstance(value, type):
+        return issubclass(value, Exception)
+    return isinstance(value, str) and value != ""
 
 
 def _field(value: Any) -> str:

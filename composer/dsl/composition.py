@@ -21,7 +21,7 @@ from .arguments import REQUIRED
 from .functions import ActionFunction, capture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from ..values import JSON
     from .arguments import Argument
@@ -141,7 +141,7 @@ class Composition:
         first = self.arguments["components"] if self.type == "sequence" else (self,)
         return build(ROWS["sequence"], components=(*first, *parts))
 
-    def catch(self, handler: Part, *, errors: str | list[str] = ()) -> Composition:  # type: ignore[assignment]
+    def catch(self, handler: Part, *, errors: Errors = ()) -> Composition:
         """This, and `handler` on its error, as `composer.do`."""
         return build(ROWS["try"], body=self, handler=handler, errors=errors)
 
@@ -202,6 +202,9 @@ class Composition:
             if definition is not None:
                 yield str(node.arguments.get("name") or node.arguments["entity"]), definition
 
+
+Errors: TypeAlias = "str | type[Exception] | Collection[str | type[Exception]]"
+"""Failures by name or by the exception's class; a class also means its subclasses."""
 
 Part = Any  # a Composition, an action's name, a Python function, a predicate, or None for `empty`
 

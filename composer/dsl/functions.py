@@ -14,7 +14,7 @@ import linecache
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import CaptureError
 from ..values import flaw
@@ -32,19 +32,23 @@ FUTURE = "from __future__ import annotations"  # the types in annotations are no
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True, slots=True)
-class ActionFunction:
+class ActionFunction(Generic[Params, Result]):
     """A function that is an action: it runs in this process when embedded, in a worker when deployed.
 
-    The object can still be called as the function.
+    The object can still be called as the function, with the same parameters.
     """
 
     name: str
-    function: Callable[..., Any]
+    function: Callable[Params, Result]
     limits: dict[str, JSON] | None = None
     annotations: dict[str, JSON] | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Result:
         return self.function(*args, **kwargs)
 
     def definition(self) -> dict[str, JSON]:

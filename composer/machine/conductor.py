@@ -412,13 +412,13 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
         cursor.push(changed(frame, attempt=1, shift=cursor.turn - frame.turn))
         cursor.wait = Paused(failed, policy.stuck)
         kind = history.STUCK if policy.stuck else history.PAUSED
-        cursor.note(kind, {"code": failed.code, "attempts": frame.attempt}, failed.error)
+        cursor.note(kind, {**failed.detail, "attempts": frame.attempt}, failed.error)
         return True
     seed = f"{cursor.execution}/{cursor.id}/{cursor.turn}"
     wait_ms = policy.wait_ms(frame.attempt, seed)
     cursor.note(
         history.RETRY_SCHEDULED,
-        {"attempt": frame.attempt + 1, "delay_ms": wait_ms, "code": failed.code},
+        {"attempt": frame.attempt + 1, "delay_ms": wait_ms, **failed.detail},
     )
     if wait_ms:
         cursor.turn += 1

@@ -25,7 +25,7 @@ class Completed:
     """The action it waits for came back with `value`, and with variables that it set, if any.
 
     `remote` describes where it ran, for the history; `log` is the end of its log in base64, if the step asked
-    for it.
+    for it. `raised` is `Failure.raised` of an inline function that set variables and then failed.
     """
 
     turn: int
@@ -33,6 +33,7 @@ class Completed:
     variables: dict[str, JSON] | None = None
     remote: dict[str, JSON] | None = None
     log: str | None = None
+    raised: tuple[str, ...] = ()
 
 
 @frozen

@@ -387,7 +387,7 @@ class Execution:
         parent_id, turn, index = parent_of(fiber.id)
         if isinstance(outcome, Failure) and outcome.code != CANCELLED:
             parent = self.fibers[parent_id]
-            detail: dict[str, JSON] = {"code": outcome.code, "origin": fiber.origin}
+            detail: dict[str, JSON] = {**outcome.detail, "origin": fiber.origin}
             failed = MemberFailed(self.program.instructions[parent.pc - 1], index, parent.frames)
             detail |= self._narrated(parent_id, failed)
             entry = Entry(
@@ -423,5 +423,5 @@ class Execution:
             kind, value = history.EXECUTION_CANCELLED, outcome.error
         else:
             kind, value = history.EXECUTION_FAILED, outcome.error
-            detail |= {"code": outcome.code, "origin": root.origin}
+            detail |= {**outcome.detail, "origin": root.origin}
         changes.entries.append(Entry(now_ms, ROOT, root.turn, kind, detail, value))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..values import EXPRESSION_ERROR, LIMIT_EXCEEDED, TIMEOUT, Failure, failure, measured
+from ..values import (
+    EXPRESSION_ERROR,
+    LIMIT_EXCEEDED,
+    TIMEOUT,
+    Failure,
+    classes_told,
+    failure,
+    measured,
+)
 from . import history
 from .dialect import SILENT
 from .events import Completed, Failed, Resolved, Resumed, TimerFired
@@ -56,12 +64,12 @@ class Plain:
 
     def completed(self, cursor: Cursor, event: Completed) -> Failure | None:
         cursor.value = event.value
-        failed = inspect(cursor)
+        failed = inspect(cursor, event.raised)
         detail: dict[str, JSON] = {"variables": event.variables} if event.variables else {}
         if event.remote is not None:
             detail["remote"] = event.remote
         if failed is not None:
-            cursor.note(history.STEP_FAILED, {"code": failed.code, **detail}, failed.error)
+            cursor.note(history.STEP_FAILED, {**failed.detail, **detail}, failed.error)
         else:
             cursor.note(history.STEP_SUCCEEDED, detail, cursor.value)
         if event.variables and (unknown := cursor.assign(event.variables)):
@@ -69,7 +77,7 @@ class Plain:
         return failed
 
     def failed(self, cursor: Cursor, event: Failed) -> Failure:
-        detail: dict[str, JSON] = {"code": event.failure.code}
+        detail: dict[str, JSON] = event.failure.detail
         if event.remote is not None:
             detail |= {"ran": event.may_have_run, "remote": event.remote}
         cursor.note(history.STEP_FAILED, detail, event.failure.error)
@@ -83,7 +91,7 @@ class Plain:
 
     def joined(self, cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
         failed = event.outcome if isinstance(event.outcome, Failure) else None
-        cursor.note(history.JOINED, {"code": failed.code} if failed else None)
+        cursor.note(history.JOINED, failed.detail if failed else None)
         take_logs(cursor, event.logs)
         if not cursor.count_steps(event.steps):
             return None
@@ -109,9 +117,12 @@ class Plain:
             case history.STEP_SUCCEEDED:
                 return Completed(entry["turn"], entry["value"], entry.get("variables"))
             case history.STEP_FAILED if "variables" in entry:
-                return Completed(entry["turn"], {"error": entry["value"]}, entry["variables"])
+                raised = classes_told(entry.get("raised"))
+                error, variables = {"error": entry["value"]}, entry["variables"]
+                return Completed(entry["turn"], error, variables, raised=raised)
             case history.STEP_FAILED:
-                return Failed(entry["turn"], Failure(entry["code"], entry["value"]))
+                raised = classes_told(entry.get("raised"))
+                return Failed(entry["turn"], Failure(entry["code"], entry["value"], raised))
             case history.TIMER_FIRED | history.TIMED_OUT:
                 return TimerFired()
             case history.RESUMED:

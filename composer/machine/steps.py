@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from .cursor import Cursor, NarratedEvent, Reaction
 
 
-def inspect(cursor: Cursor) -> Failure | None:
+def inspect(cursor: Cursor, raised: tuple[str, ...] = ()) -> Failure | None:
     """Composer's rule for the result of a step: it is boxed, and is a failure if it has an `error` field."""
     cursor.value = boxed(cursor.value)
     if "error" in cursor.value:
-        return Failure(APPLICATION_ERROR, cursor.value["error"])
+        return Failure(APPLICATION_ERROR, cursor.value["error"], raised)
     return None
 
 

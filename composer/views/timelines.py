@@ -110,13 +110,19 @@ def _value(entry: EntryDoc) -> str:
 
 
 def _error(entry: EntryDoc) -> str:
-    code = entry.get("code", "")
-    value = entry.get("value")
+    code, value = _code(entry), entry.get("value")
     if isinstance(value, dict) and isinstance(value.get("message"), str):
         code, value = str(value.get("code", code)), value["message"]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-    return f"{code}: {shown}" if code else shown
+    named = not code or text == code or text.startswith(f"{code}: ")
+    return shown if named else f"{code}: {shown}"
+
+
+def _code(entry: EntryDoc) -> str:
+    """The failure's code; the class of the exception if user code raised one."""
+    raised = entry.get("raised")
+    return str(raised[0] if raised else entry.get("code", ""))
 
 
 _BEGINNINGS = {history.STEP_SCHEDULED, history.TIMER_STARTED, history.FORKED}
@@ -150,7 +156,7 @@ _DESCRIPTIONS: dict[str, Callable[[EntryDoc, EntryDoc], Description]] = {
     history.RETRY_SCHEDULED: lambda e, _: Description("wait", f"attempt {e['attempt']} in {e['delay_ms']} ms"),
     history.TIMER_FIRED: lambda _, first: Description("wait", _step(first) if first else "waited"),
     history.TIMED_OUT: lambda e, _: Description("bad", f"timeout of {e['timeout_ms'] / 1000:g} s"),
-    history.JOINED: lambda e, first: Description("bad" if "code" in e else "good", _step(first), e.get("code", "")),
+    history.JOINED: lambda e, first: Description("bad" if "code" in e else "good", _step(first), _code(e)),
     history.BRANCH_FAILED: lambda e, _: Description("bad", "branch failed", _error(e)),
     history.SPAWNED: lambda e, _: Description("plain", f"started {e['activation']}", e["path"]),
     history.PAUSED: lambda e, _: Description("wait", f"paused after {e['attempts']} attempts", _error(e)),

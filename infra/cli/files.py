@@ -41,7 +41,7 @@ class Contents:
     """
 
     actions: dict[str, Document] = field(default_factory=dict)
-    functions: dict[str, ActionFunction] = field(default_factory=dict)
+    functions: dict[str, ActionFunction[..., Any]] = field(default_factory=dict)
     compositions: dict[str, Composition] = field(default_factory=dict)
 
     def documents(self) -> dict[str, Document]:

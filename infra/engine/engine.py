@@ -168,7 +168,7 @@ class Engine:
         self._inbox.close()
         await self._tick.end()
         self._note_held()
-        await self._tick.end()
+        await self._tick.end(last=True)
         self._waiters.close()
         await self._closing.aclose()
         await self._tasks.__aexit__(None, None, None)

@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 
 from ...actions import Document, ExecutionRow, NotFoundError, check_payload
-from ...composer import CANCELLED, Failure, Name, Success, frozen
+from ...composer import CANCELLED, Failure, Name, Success, classes_told, frozen
 from . import stored_values
 from .live import RUNNING
 from .names import NAMED, name_key, named_document
@@ -320,4 +320,4 @@ def _outcome(entry: Stored) -> Outcome:
         case "ExecutionCancelled":
             return Failure(CANCELLED, entry["value"])
         case _:
-            return Failure(entry["code"], entry["value"])
+            return Failure(entry["code"], entry["value"], classes_told(entry.get("raised")))

@@ -89,7 +89,7 @@ def event_of(turn: int, completion: Completion) -> Completed | Failed:
         return Completed(turn, outcome.value, variables, remote)
     if variables and outcome.code == APPLICATION_ERROR:
         # what it had set by then counts
-        return Completed(turn, {"error": outcome.error}, variables)
+        return Completed(turn, {"error": outcome.error}, variables, raised=outcome.raised)
     may_have_run = completion.may_have_run
     if may_have_run is None and outcome.code in (BAD_RESPONSE, PAYLOAD_TOO_LARGE):
         may_have_run = "unknown"  # it may have done all that it was to do, but for telling so

@@ -28,6 +28,7 @@ from ...composer import (
     Sleeping,
     Success,
     Undo,
+    classes_told,
 )
 from ...transactions import Row
 from . import costs, stored_values
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 PARTS_SHOWN = 10_000  # ids of steps in a composition's activation
 PAST = "\U0010ffff"  # after whatever is kept of one entity
 PAGE_LISTS = 200  # lists of entries read at once
+MESSAGE_CHARS = 1000  # of a failure's one line; its error is beside it in full
 
 
 class Records:
@@ -79,7 +81,8 @@ class Records:
         if rows[0].status == 0:
             return Success(result)
         error = result.get("error") if isinstance(result, dict) else result
-        return Failure(body.get("code", APPLICATION_ERROR), error)
+        raised = classes_told(Closed(*body["closed"]).raised)
+        return Failure(body.get("code", APPLICATION_ERROR), error, raised)
 
     async def activations(self, query: Query, *, whole: bool) -> list[Stored]:
         """Records that fit, the newest first; without results and logs unless they are to be whole."""
@@ -210,11 +213,23 @@ class Records:
                     await stored_values.entries(self._store, id, body), first
                 ):
                     if seq > after and len(found) < limit:
-                        found.append({"seq": seq, **entry})
+                        found.append({"seq": seq, **_named(entry)})
                         after = seq
             if len(lists) < PAGE_LISTS:
                 break
         return found
+
+
+def _named(entry: Stored) -> Stored:
+    """A history entry, with the class of the exception as its code if user code raised one."""
+    raised = classes_told(entry.get("raised"))
+    if not raised:
+        return entry
+    failed = Failure(entry["code"], entry.get("value"), raised)
+    told: Stored = {**entry, "code": failed.name}
+    if "value" in entry:
+        told["message"] = failed.message[:MESSAGE_CHARS]
+    return told
 
 
 def _record(row: ActivationRow, body: Stored) -> Stored:
@@ -332,7 +347,8 @@ def _stand(program: Program, fiber: Fiber, parked: Container[tuple[str, int]]) -
         case Joining():
             doc |= {"waits": "branches", "path": getattr(instruction, "path", "")}
         case Paused(failure=failure):
-            doc |= {"waits": "operator", "code": failure.code, "error": failure.error}
+            doc |= {"waits": "operator", "code": failure.name, "error": failure.error}
+            doc["message"] = failure.message[:MESSAGE_CHARS]
             doc |= _stuck_at(fiber)
         case _:
             doc["waits"] = "conductor"

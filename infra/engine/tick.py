@@ -91,6 +91,7 @@ class Tick:
         self.commits = 0
         self.turned_away = 0  # calls, by a store that did not commit
         self._ending = False
+        self._over = False  # nothing is committed any more
 
     # --- gathering ---------------------------------------------------------------------------
 
@@ -148,7 +149,7 @@ class Tick:
         Raises:
             UnavailableError: when it does not.
         """
-        if self._ending:
+        if self._over:
             raise UnavailableError(CLOSED)
         if not self.healthy:
             self.turned_away += 1
@@ -207,16 +208,17 @@ class Tick:
         if not self.healthy:
             raise InDoubtError(IN_DOUBT)
 
-    async def end(self) -> None:
+    async def end(self, *, last: bool = False) -> None:
         """Waits as `settled`, but not for a store that cannot commit: nobody has heard of what it lacks.
 
-        Work that was put off is left to the next start.
+        Work that was put off is left to the next start. After the last time, calls are refused.
         """
         self._ending = True
         self._put_off.clear()
         self.wake()
         if not self._failing:
             await self._rest.wait()
+        self._over = last
 
     def give_up(self) -> None:
         """The server stops: nobody is kept waiting for a store that fails."""

@@ -14,7 +14,7 @@ import os
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, Call, InvalidError, Query, UnavailableError
 from ...composer import ActionFunction, Failure, Name
@@ -43,7 +43,7 @@ class Embedded:
 
     # --- definitions -------------------------------------------------------------------------
 
-    def register(self, function: ActionFunction) -> None:
+    def register(self, function: ActionFunction[..., Any]) -> None:
         """Registers a function of this program as an action, until the engine is closed.
 
         Steps that have waited for it run.
@@ -190,7 +190,7 @@ def _name(name: str) -> Name:
 async def embedded(
     directory: Path | str | None = None,
     *,
-    actions: Iterable[ActionFunction] = (),
+    actions: Iterable[ActionFunction[..., Any]] = (),
     compositions: Mapping[str, Composition] | None = None,
 ) -> AsyncIterator[Embedded]:
     """Opens an engine in this process. Without a directory, its state is lost when it is closed.

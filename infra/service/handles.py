@@ -20,10 +20,10 @@ FOREVER_S = 366 * 24 * 3600.0
 
 
 class ActionError(Error):
-    """An invoked action has failed; `failure` has its code and its error."""
+    """An invoked action has failed; `failure` has its code, its error and the classes of its exception."""
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(f"{failure.code}: {failure.error}")
+        super().__init__(failure.message)
         self.failure = failure
 
 

@@ -18,12 +18,16 @@ from xingqiao.composer.values import (
     Failure,
     Success,
     boxed,
+    classes_of,
+    classes_told,
     copied,
     equal,
     failure,
     flaw,
     measured,
     nests_deeper,
+    outcome_from_json,
+    outcome_to_json,
     overflow,
     truthy,
 )
@@ -64,10 +68,59 @@ def nested(levels, inner=0):
         (Failure("ApplicationError", {"code": 1}), "1", False),
         (Failure("ApplicationError", ["E1"]), "E1", False),
         (Failure("ApplicationError", None), "E1", False),
+        (Failure("ApplicationError", {"errorType": "E1"}), "E1", True),
+        (
+            Failure("ApplicationError", "no", ("ConnectionError", "OSError")),
+            "ConnectionError",
+            True,
+        ),
+        (Failure("ApplicationError", "no", ("ConnectionError", "OSError")), "OSError", True),
+        (Failure("ApplicationError", "no", ("ConnectionError", "OSError")), "TimeoutError", False),
+        (Failure("BadResponse", "no", ("TypeError", "Error")), "ApplicationError", True),
+        (Failure("BadResponse", "no"), "ApplicationError", False),
     ],
 )
 def test_a_failure_answers_to_its_code_and_to_what_its_error_calls_itself(failed, name, meant):
     assert failed.named(name) is meant
+
+
+@pytest.mark.parametrize(
+    ("failed", "name", "message"),
+    [
+        (Failure("ApplicationError", "'oder'", ("KeyError",)), "KeyError", "KeyError: 'oder'"),
+        (Failure("ApplicationError", "KeyError: 1", ("KeyError",)), "KeyError", "KeyError: 1"),
+        (Failure("ApplicationError", "KeyError", ("KeyError",)), "KeyError", "KeyError"),
+        (Failure("Timeout", {"code": "Timeout", "message": "late"}), "Timeout", "Timeout: late"),
+        (Failure("ApplicationError", {"n": 1}), "ApplicationError", 'ApplicationError: {"n": 1}'),
+    ],
+)
+def test_a_failure_is_told_in_one_line_that_begins_with_its_class(failed, name, message):
+    assert (failed.name, failed.message) == (name, message)
+
+
+def test_the_classes_of_an_exception_are_named_from_the_most_derived_on():
+    assert classes_of(ConnectionResetError()) == (
+        "ConnectionResetError", "ConnectionError", "OSError", "Exception",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("told", [None, "E1", 7, {"E1": 1}, [1, None, "", "\ud800"]])
+def test_only_names_are_taken_for_classes(told):
+    assert classes_told(told) == ()
+
+
+def test_so_many_classes_are_taken_and_so_much_of_each():
+    assert classes_told([f"E{n}" for n in range(17)]) == tuple(f"E{n}" for n in range(16))
+    assert classes_told(["x" * 100, "y" * 101]) == ("x" * 100, "y" * 100)
+
+
+@pytest.mark.parametrize("raised", [(), ("KeyError", "LookupError")])
+def test_a_stored_failure_keeps_its_classes_and_one_of_before_has_none(raised):
+    failed = Failure("ApplicationError", "no", raised)
+    doc = outcome_to_json(failed, lambda value: value)
+
+    assert outcome_from_json(doc, lambda value: value) == failed
+    assert ("raised" in doc) == bool(raised)
 
 
 def test_the_value_of_a_failure_is_openwhisks_error_object():

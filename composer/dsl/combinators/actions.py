@@ -10,7 +10,7 @@ from ...machine import instructions as i
 from ..arguments import JSON_VALUE, NAME, Argument, Kind, optional
 from ..composition import Composition, Effect, Row, as_part, build, define
 from ..drawing import draw_data
-from ..functions import ActionFunction
+from ..functions import ActionFunction, Params, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from ..canvas import Canvas, Ends
 
 MAX_LABEL = 60
+LIMITS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "timeout": ((int, float), "a number of seconds > 0"),
+    "memory": ((int,), "a whole number of megabytes > 0"),
+    "concurrency": ((int,), "a whole number of runs > 0"),
+}
 
 
 # --- an action by its name -----------------------------------------------------------------------
@@ -28,12 +33,17 @@ MAX_LABEL = 60
 @overload
 def action(name: str, /, **options: Any) -> Composition: ...
 @overload
-def action(function: Callable[..., Any], /, *, name: str | None = None) -> ActionFunction: ...
+def action(
+    function: Callable[Params, Result], /, *, name: str | None = None, timeout: float | None = None,
+    memory: int | None = None, concurrency: int | None = None,
+    annotations: Mapping[str, JSON] | None = None, limits: Mapping[str, JSON] | None = None,
+) -> ActionFunction[Params, Result]: ...  # fmt: skip
 @overload
 def action(
-    *, name: str | None = None, limits: dict[str, JSON] | None = None,
-    annotations: dict[str, JSON] | None = None,
-) -> Callable[[Callable[..., Any]], ActionFunction]: ...  # fmt: skip
+    *, name: str | None = None, timeout: float | None = None, memory: int | None = None,
+    concurrency: int | None = None, annotations: Mapping[str, JSON] | None = None,
+    limits: Mapping[str, JSON] | None = None,
+) -> Callable[[Callable[Params, Result]], ActionFunction[Params, Result]]: ...  # fmt: skip
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.
 
@@ -45,6 +55,15 @@ def action(subject: Any = None, /, **options: Any) -> Any:
 
     `@action` on a function makes an action with the function's name. In a program that embeds the engine
     the function runs in the program, trusted; after deployment to a server its source runs in a worker.
+
+    Args:
+        subject: the name of an action, or a Python function.
+        options: for a function: `name`; `timeout` in seconds; `memory` in megabytes; `concurrency`, the
+            number of runs at a time in one worker; `annotations`; and `limits`, which sets the same limits
+            as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks their bounds.
+
+    Raises:
+        CompositionError: an argument is wrong; the text names it and the remedy.
     """
     if callable(subject) and not isinstance(subject, (str, Composition)):
         return _action_function(subject, **options)
@@ -54,16 +73,41 @@ def action(subject: Any = None, /, **options: Any) -> Any:
 
 
 def _action_function(
-    function: Callable[..., Any],
+    function: Callable[Params, Result],
     name: str | None = None,
-    limits: dict[str, JSON] | None = None,
-    annotations: dict[str, JSON] | None = None,
-) -> ActionFunction:
+    limits: Mapping[str, JSON] | None = None,
+    annotations: Mapping[str, JSON] | None = None,
+    **options: Any,
+) -> ActionFunction[Params, Result]:
+    made, known = dict(limits or {}), (*LIMITS, "name", "limits", "annotations")
+    if unknown := options.keys() - LIMITS:
+        raise CompositionError(
+            f"action: unknown argument {min(unknown)!r}; a function's action takes {', '.join(known)}"
+        )
+    for option, value in options.items():
+        if value is None:
+            continue
+        if option in made:
+            raise CompositionError(
+                f"action: give either '{option}' or limits['{option}'], not both"
+            )
+        made[option] = _limit(option, value)
     named = name or str(getattr(function, "__name__", ""))
     if named in ("", "<lambda>"):
         raise CompositionError("action: a lambda has no name: use action(function, name=...)")
     build(ACTION, name=named)  # checks the name
-    return ActionFunction(named, function, limits, annotations)
+    return ActionFunction(
+        named, function, made or None, None if annotations is None else dict(annotations)
+    )
+
+
+def _limit(name: str, value: Any) -> JSON:
+    """The limit as OpenWhisk's JSON has it: the timeout in milliseconds."""
+    kinds, what = LIMITS[name]
+    if type(value) not in kinds or not 0 < value < float("inf"):
+        raise CompositionError(f"action: '{name}' must be {what}, not {value!r}")
+    limit: int = round(value * 1000) if name == "timeout" else value
+    return limit
 
 
 def _definition(
@@ -106,7 +150,7 @@ def _exec_of(what: str, options: dict[str, Any]) -> dict[str, JSON]:
     return {"kind": "sequence", "components": names}
 
 
-def _take_definition(value: Any) -> dict[str, JSON] | ActionFunction:
+def _take_definition(value: Any) -> dict[str, JSON] | ActionFunction[..., Any]:
     if isinstance(value, ActionFunction):
         return value
     if not isinstance(value, dict) or not isinstance(value.get("exec"), dict):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ...expressions import Predicate
     from ..assembler import Assembler
     from ..canvas import Canvas, Ends
-    from ..composition import Composition, Part
+    from ..composition import Composition, Errors, Part
 
 
 # --- raise ---------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def retry(  # noqa: PLR0913  a policy has as many sides
     backoff: float = 1,
     max_delay: float | None = None,
     jitter: float = 0,
-    errors: str | Iterable[str] = (),
+    errors: Errors = (),
     until: Predicate | None = None,
     on_exhausted: str = "raise",
 ) -> Composition:
@@ -88,7 +88,8 @@ def retry(  # noqa: PLR0913  a policy has as many sides
         backoff: the factor by which each further delay grows.
         max_delay: the longest delay in seconds.
         jitter: the share of each delay, 0 to 1, that is random.
-        errors: names of the failures to retry (`Timeout`, an error's code, ...); empty for all.
+        errors: failures to retry, by name (`Timeout`, an error's code) or by the class of an exception
+            (`ConnectionError` or "ConnectionError", which also means its subclasses); empty for all.
         until: a predicate on the result; a result that does not fulfil it counts as a failure.
         on_exhausted: `raise` the last failure, or `pause` until an operator resumes the execution.
     """
@@ -171,12 +172,12 @@ RETRY: Final = define(
 # --- catch ---------------------------------------------------------------------------------------
 
 
-def do(body: Part, handler: Part, *, errors: str | Iterable[str] = ()) -> Composition:
+def do(body: Part, handler: Part, *, errors: Errors = ()) -> Composition:
     """The body; if it fails (with one of `errors`, when given), the handler on `{"error": ...}`."""
     return build(DO, body=body, handler=handler, errors=errors)
 
 
-def fallback(*parts: Part, errors: str | Iterable[str] = ()) -> Composition:
+def fallback(*parts: Part, errors: Errors = ()) -> Composition:
     """The first part; if it fails (with one of `errors`, when given), the next, on the same input.
 
     It is `do` with the input kept in a variable, `fallback`; a handler of `do` itself sees only the error.

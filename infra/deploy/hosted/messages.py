@@ -12,6 +12,7 @@ from ....composer import (
     Failed,
     Failure,
     Fiber,
+    classes_told,
     copied,
     failure,
     flaw,
@@ -117,11 +118,13 @@ def event_of(turn: int, outcome: JSON) -> Completed | Failed:
     checked = _checked(outcome)
     code, variables = checked.get("code"), checked.get("variables")
     kept = variables if isinstance(variables, dict) else None
+    raised = classes_told(checked.get("raised"))
     if "code" not in checked:
         return Completed(turn, checked["value"], kept)
     if kept and code == APPLICATION_ERROR:
-        return Completed(turn, {"error": checked["error"]}, kept)  # the variables it set count
-    return Failed(turn, Failure(str(code), checked["error"]))
+        error: JSON = {"error": checked["error"]}
+        return Completed(turn, error, kept, raised=raised)  # the variables it set count
+    return Failed(turn, Failure(str(code), checked["error"], raised))
 
 
 def variables_of(command: Invoke) -> dict[str, JSON]:

@@ -22,6 +22,7 @@ APPLICATION_ERROR, BAD_RESPONSE, PAYLOAD_TOO_LARGE = (
     "ApplicationError", "BadResponse", "PayloadTooLarge",
 )  # fmt: skip
 VALUE_BYTES = 150_000  # of a result: a message and a row of the table hold it beside other things
+MAX_CLASSES, MAX_CLASS = 16, 100  # names of an exception's classes, and characters of each
 HEAD_BYTES = 1024  # of a result that is too large, for the error
 
 
@@ -123,7 +124,13 @@ def _raised(error: Exception) -> dict[str, JSON]:
     text = (_said(error) or type(error).__name__)[:VALUE_BYTES]
     while len(json.dumps(text)) > VALUE_BYTES:  # characters beyond ASCII take more
         text = text[: len(text) // 2]
-    return _failure(APPLICATION_ERROR, text)
+    return {**_failure(APPLICATION_ERROR, text), "raised": _classes(error)}
+
+
+def _classes(error: Exception) -> list[JSON]:
+    """The names of the exception's class and of its bases, by which `errors=` can name it."""
+    names = [kind.__name__ for kind in type(error).__mro__ if kind not in (BaseException, object)]
+    return [name[:MAX_CLASS] for name in names[:MAX_CLASSES]]
 
 
 def _said(error: Exception) -> str:

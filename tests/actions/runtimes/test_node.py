@@ -103,7 +103,7 @@ async def test_code_that_cannot_be_taken_in_is_a_developers_error(pool, code, ma
         ("() => Promise.reject('text')", Failure("ApplicationError", "text")),
         ("() => Promise.reject()", Failure("ApplicationError", {})),
         ("() => { throw new TypeError('no') }",
-         Failure("BadResponse", "An error has occurred: TypeError: no")),
+         Failure("BadResponse", "An error has occurred: TypeError: no", ("TypeError", "Error"))),
         ("() => null", Failure("BadResponse", NO_DICT)),
         ("() => 5", Failure("BadResponse", NO_DICT)),
         ("async () => 'text'", Failure("BadResponse", NO_DICT)),
@@ -126,6 +126,23 @@ async def test_an_error_is_told_with_its_name_its_stack_and_its_own_fields(pool)
     assert (error["name"], error["message"], error["by"]) == ("RangeError", "far", 3)
     assert "hello.js:1:" in error["stack"]
     assert "worker.js" not in error["stack"]
+
+
+@pytest.mark.parametrize(
+    ("made", "raised"),
+    [
+        ("new RangeError('far')", ("RangeError", "Error")),
+        ("new (class Late extends TypeError {})('no')", ("TypeError", "Late", "Error")),
+        ("Object.assign(new Error('no'), { name: 'AbortError' })", ("AbortError", "Error")),
+        ("Object.assign(new Error('no'), { name: 7 })", ("Error",)),
+        ("Object.defineProperty(new Error('no'), 'name', { get () { throw 1 } })", ()),
+        ("'text'", ()),
+    ],
+)
+async def test_an_error_tells_its_name_and_its_classes(pool, made, raised):
+    found = await outcome(pool, f"exports.main = async () => {{ throw {made} }}")
+
+    assert found.raised == raised
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,7 @@ async def test_an_error_is_so_long_and_no_longer(pool, n):
     found = await outcome(pool, "def main(params): raise ValueError('x' * params['n'])", {"n": n})
 
     if n <= LIMIT:
-        assert found == Failure("ApplicationError", "x" * n)
+        assert found == Failure("ApplicationError", "x" * n, ("ValueError", "Exception"))
     else:
         assert found.code == "PayloadTooLarge"
         assert f"{n} > {LIMIT} bytes" in found.error
@@ -345,7 +345,7 @@ async def test_a_main_that_takes_something_else_is_an_applications_failure(pool)
     completion = await run(pool, python("def main():\n    return {}\n"))
 
     text = "main() takes 0 positional arguments but 1 was given"
-    assert completion.outcome == Failure("ApplicationError", text)
+    assert completion.outcome == Failure("ApplicationError", text, ("TypeError", "Exception"))
     assert [text for _, text in logged(completion)] == [f"TypeError: {text}"]
 
 
@@ -356,7 +356,37 @@ async def test_a_main_that_takes_something_else_is_an_applications_failure(pool)
 async def test_an_error_without_words_goes_by_its_kind(pool, error, text):
     found = await outcome(pool, f"def main(params): raise {error}")
 
-    assert found == Failure("ApplicationError", text)
+    assert (found.code, found.error) == ("ApplicationError", text)
+
+
+async def test_an_exception_names_its_class_and_its_bases(pool):
+    found = await outcome(pool, "def main(params): open('/no/such/file')")
+
+    assert found.raised == ("FileNotFoundError", "OSError", "Exception")
+    assert found.named("OSError")
+    assert found.named("ApplicationError")
+    assert not found.named("ConnectionError")
+
+
+@pytest.mark.parametrize(("kinds", "told"), [(14, 15), (15, 16), (16, 16)])
+async def test_an_exception_names_so_many_classes_and_no_more(pool, kinds, told):
+    code = """
+def main(params):
+    kind = Exception
+    for n in range(params["n"]):
+        kind = type(f"Kind{n}", (kind,), {})
+    raise kind("no")
+"""
+    found = await outcome(pool, code, {"n": kinds})
+
+    assert (len(found.raised), found.raised[0]) == (told, f"Kind{kinds - 1}")
+
+
+@pytest.mark.parametrize(("length", "told"), [(99, 99), (100, 100), (101, 100)])
+async def test_the_name_of_a_class_is_so_long_and_no_longer(pool, length, told):
+    code = "def main(params): raise type('K' * params['n'], (Exception,), {})('no')"
+
+    assert (await outcome(pool, code, {"n": length})).raised[0] == "K" * told
 
 
 async def test_recursion_without_end_is_an_applications_failure(pool):
@@ -481,7 +511,9 @@ async def test_an_action_may_do_what_it_likes_to_its_streams(pool, change):
 async def test_what_is_no_text_cannot_be_printed(pool):
     found = await outcome(pool, "import sys\ndef main(params): sys.stdout.write(b'x')")
 
-    assert found == Failure("ApplicationError", "write() argument must be str, not bytes")
+    assert found == Failure(
+        "ApplicationError", "write() argument must be str, not bytes", ("TypeError", "Exception")
+    )
 
 
 # --- speaking in the worker's name -------------------------------------------------------------

@@ -44,6 +44,8 @@ WRONG = [
     (lambda: composer.retry(1, "a", backoff=0.5), "retry: 'backoff' must be a number >= 1, not 0.5"),
     (lambda: composer.retry(1, "a", delay=1, jitter=2), "retry: 'jitter' must be a number >= 0 and"),
     (lambda: composer.retry(1, "a", errors=[""]), "retry: 'errors' must be names of failures"),
+    (lambda: composer.retry(1, "a", errors=int), "'errors' must be names of failures or classes of"),
+    (lambda: composer.retry(1, "a", errors=[BaseException]), "exceptions .subclasses of Exception"),
     (lambda: composer.retry(1, "a", until="yes"), "retry: 'until' must be a predicate such as"),
     (lambda: composer.retry(1, "a", on_exhausted="stop"), "'on_exhausted' must be one of 'raise', 'p"),
     (lambda: composer.retry(1, "a", jitter=0.5), "'backoff', 'max_delay' and 'jitter' need a 'delay'"),
@@ -135,6 +137,17 @@ def test_what_may_stand_for_a_part():
 @pytest.mark.parametrize("errors", ["Timeout", ["Timeout"], ("Timeout",), {"Timeout"}])
 def test_errors_are_one_name_or_several(errors):
     assert composer.do("a", "b", errors=errors).arguments["errors"] == ("Timeout",)
+
+
+class BusyError(Exception):
+    """A failure of the user's own."""
+
+
+@pytest.mark.parametrize("errors", [BusyError, [BusyError], {BusyError}, "BusyError"])
+def test_a_class_of_exceptions_is_taken_by_its_name(errors):
+    assert composer.do("a", "b", errors=errors).arguments["errors"] == ("BusyError",)
+    assert composer.retry(1, "a", errors=errors).to_json()["errors"] == ["BusyError"]
+    assert A.catch("h", errors=errors) == A.catch("h", errors="BusyError")
 
 
 def test_a_wait_ends_at_an_instant():

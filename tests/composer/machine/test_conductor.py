@@ -145,6 +145,61 @@ def test_a_handler_names_failures_by_their_code_or_their_errors(error, named):
     assert (run.outcome == Success({"handled": True})) is named
 
 
+def refused(params):
+    raise ConnectionRefusedError("down")
+
+
+@pytest.mark.parametrize(
+    ("errors", "named"),
+    [
+        (ConnectionRefusedError, True),
+        ((KeyError, OSError), True),
+        ({"ConnectionError"}, True),
+        (Exception, True),
+        ("ApplicationError", True),
+        (KeyError, False),
+        ("Timeout", False),
+    ],
+)
+def test_a_handler_names_exceptions_by_their_class_or_a_base(errors, named):
+    part = composer.do("a", composer.literal({"handled": True}), errors=errors)
+
+    run = simulate(part, actions={"a": refused}, crash="every")
+
+    assert (run.outcome == Success({"handled": True})) is named
+
+
+@pytest.mark.parametrize(("errors", "named"), [(ValueError, True), (TypeError, False)])
+def test_a_function_that_set_variables_before_it_raised_keeps_its_class(errors, named):
+    part = composer.do(lambda params, variables: int("no"), composer.literal({}), errors=errors)
+
+    run = simulate(composer.let({"n": 1}, part), crash="every")
+
+    assert (run.outcome == Success({})) is named
+
+
+def test_a_retry_names_exceptions_by_their_class():
+    part = composer.retry(2, "a", errors=ConnectionError)
+
+    down = simulate(part, actions={"a": refused}, crash="every")
+    other = simulate(part, actions={"a": lambda params: params["oder"]}, crash="every")
+
+    assert (down.outcome.name, down.outcome.message) == (
+        "ConnectionRefusedError", "ConnectionRefusedError: down",
+    )  # fmt: skip
+    assert {call.activation for call in down.invocations} != {down.invocations[0].activation}
+    assert other.outcome.message == "KeyError: 'oder'"
+    assert len({call.activation for call in other.invocations}) == 1
+
+
+def test_the_class_of_an_exception_passes_through_branches():
+    part = composer.do(composer.parallel("a", "b"), composer.literal({"ok": 1}), errors=OSError)
+
+    run = simulate(part, actions={"a": refused, "b": {}}, crash="every")
+
+    assert run.value == {"ok": 1}
+
+
 def test_the_innermost_that_names_it_handles_it_and_a_handler_may_fail():
     inner = composer.do("a", "h1", errors="X")
     outer = composer.do(composer.do(inner, "h2", errors="Y"), "h3")

@@ -74,6 +74,22 @@ async def test_one_under_way_says_what_each_of_its_fibers_waits_for(deployed, cl
     assert (fibers[3]["code"], fibers[3]["error"]) == ("ApplicationError", "no luck")
 
 
+async def test_a_raised_exception_is_shown_by_its_class_and_in_one_line(deployed, client):
+    await deployed.put("raise", "raise")
+    await deployed.put("pick", composer.retry(1, "raise", errors=KeyError, on_exhausted="pause"))
+    id = await deployed.start("pick")
+
+    (fiber,) = (await deployed.standing(id, waits=["operator"]))["fibers"]
+    entries = (await client.get(f"/executions/{id}/history")).json()["entries"]
+
+    assert (fiber["code"], fiber["message"]) == ("KeyError", "KeyError: 'oder'")
+    failed = next(entry for entry in entries if entry["type"] == "StepFailed")
+    assert (failed["code"], failed["message"]) == ("KeyError", "KeyError: 'oder'")
+    assert failed["value"] == "'oder'"
+    retried = next(entry for entry in entries if entry["type"] == "RetryScheduled")
+    assert retried["code"] == "KeyError"
+
+
 async def test_they_are_listed_by_status_name_and_time(deployed, client):
     good, bad = await deployed.ended("good"), await deployed.ended("bad")
     long, paused = await deployed.start("long"), await deployed.start("patient")

@@ -65,6 +65,8 @@ class Hands:
                 outcome = Success(invocation.params)
             case "fail":
                 outcome = Failure("ApplicationError", "no luck")
+            case "raise":
+                outcome = Failure("ApplicationError", "'oder'", ("KeyError", "LookupError"))
             case "crash":
                 outcome = Failure("Crashed", "gone")
             case "lose":

@@ -68,10 +68,12 @@ def test_the_environment_says_what_openwhisks_does(monkeypatch):
         ("def main(p):\n    return [1]", {"value": [1]}),
         ("async def main(p):\n    return p", {"value": {"n": 1}}),
         ("def main(p):\n    return {'error': {'code': 'X'}}", {"code": APPLICATION, "error": {"code": "X"}}),
-        ("def main(p):\n    raise ValueError('why')", {"code": APPLICATION, "error": "why"}),
-        ("def main(p):\n    raise ValueError", {"code": APPLICATION, "error": "ValueError"}),
+        ("def main(p):\n    raise ValueError('why')",
+         {"code": APPLICATION, "error": "why", "raised": ["ValueError", "Exception"]}),
+        ("def main(p):\n    raise ValueError",
+         {"code": APPLICATION, "error": "ValueError", "raised": ["ValueError", "Exception"]}),
         ("class E(Exception):\n    def __str__(self): return 1\ndef main(p):\n    raise E()",
-         {"code": APPLICATION, "error": "E"}),
+         {"code": APPLICATION, "error": "E", "raised": ["E", "Exception"]}),
         ("def main(p):\n    return 1", {"code": BAD, "error": "The action did not return a dictionary or array."}),
         (DATACLASS, {"value": {"n": 1}}),
     ],
@@ -121,6 +123,7 @@ def test_an_inline_function_leaves_its_variables_whatever_it_does():
     assert run_inline(fail, {}, {"n": 1}) == {
         "code": APPLICATION,
         "error": "why",
+        "raised": ["ValueError", "Exception"],
         "variables": {"n": 2},
     }
     assert run_inline(spoil, {}, {"n": 1})["code"] == BAD
