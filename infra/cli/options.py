@@ -11,6 +11,7 @@ import click
 
 from ...composer import flaw
 from .client import connect
+from .explaining import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -78,7 +79,7 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
         ca: str | None,
         **options: Any,
     ) -> Any:
-        with connect(server, auth, auth_file, ca) as client:
+        with connect(server, auth, auth_file, ca) as client, explained(client):
             return command(client, *args, **options)
 
     return with_client
