@@ -3,6 +3,8 @@
 Write `from xingqiao import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
 
+from typing import TYPE_CHECKING, Never
+
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -45,6 +47,7 @@ from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction, capture
 from .dsl.grammar import parse
+from .dsl.hints import no_attribute
 from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .errors import (
     CaptureError,
@@ -263,3 +266,8 @@ __all__ = [
     "when_nosave",
     "while_nosave",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Never:
+        raise no_attribute(name, __name__, __all__)

@@ -164,7 +164,7 @@ def test_a_field_that_does_not_exist_is_refused(define, doc, told):
 
 
 def test_fields_that_clients_send_back_are_accepted():
-    """wsk (openwhisk-client-go) sends the structs that it reads; their fields say nothing in a PUT."""
+    """Wsk (openwhisk-client-go) sends the structs that it reads; their fields say nothing in a PUT."""
     shown = {"namespace": "_", "name": "it", "version": "0.0.1", "updated": 1, "publish": False}
     limits = {"limits": {"timeout": 500, "codeSize": 1, "instances": 2}}
 

@@ -77,7 +77,7 @@ def closing():
 
         thread = threading.Thread(target=close)
         thread.start()
-        yield "127.0.0.1:{}".format(listening.getsockname()[1])
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
         thread.join()
 
 
@@ -156,3 +156,26 @@ def test_deploy_refuses_a_name_of_another_kind_and_deploys_nothing(refused, xing
         "the package with `xingqiao package delete pipe`"
     )
     assert "the action 'part' does not exist" in refused("action", "get", "part")
+
+
+def test_a_name_of_too_many_parts_is_shown_as_it_was_written(refused, xingqiao):
+    assert xingqiao("list").code == 0
+
+    for name in ("a/b/c", "a/b/c/d"):
+        assert refused("invoke", name).startswith(f"the name '{name}' has too many parts: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "warned"),
+    [("{bad", True), ("[1,", True), ('"a', True), ("{}", False), ("bad", False)],
+)
+def test_a_value_that_looks_like_json_and_is_not_is_sent_as_text_with_a_warning(
+    xingqiao, action, value, warned
+):
+    ended = xingqiao("invoke", action("echoes"), "-r", "-p", "a", value)
+
+    assert ended.code == 0
+    assert (
+        "warning: the value of 'a' looks like JSON and is not valid JSON (" in ended.err
+    ) == warned
+    assert ended.json["a"] == ({} if value == "{}" else value)
