@@ -47,7 +47,6 @@ from .dsl.compiler import compile
 from .dsl.composition import Composition
 from .dsl.functions import ActionFunction, capture
 from .dsl.grammar import parse
-from .dsl.hints import no_attribute
 from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .errors import (
     CaptureError,
@@ -270,4 +269,6 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
     def __getattr__(name: str) -> Never:
+        from .dsl.hints import no_attribute  # noqa: PLC0415  only errors need it
+
         raise no_attribute(name, __name__, __all__)

@@ -1,11 +1,11 @@
-"""The error for a name that `composer` does not have: names the combinator that is meant."""
+"""Hints about names that do not exist: the combinator that is meant."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 ELSEWHERE = {  # names in Composer, Step Functions and Python: the combinator here
     "async_": "asynchronous",
@@ -27,13 +27,18 @@ ELSEWHERE = {  # names in Composer, Step Functions and Python: the combinator he
 }
 
 
-def no_attribute(name: str, module: str, known: Sequence[str]) -> AttributeError:
+def no_attribute(name: str, module: str, known: Iterable[str]) -> AttributeError:
     """The error for an attribute that a module does not have, with similar names.
 
     The error has no `obj`: Python would add a suggestion of its own.
     """
+    hint = f": did you mean {ELSEWHERE[name]!r}?" if name in ELSEWHERE else similar(name, known)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """`: did you mean ...?` with the known names that are like this one; "" if there are none."""
     from difflib import get_close_matches  # noqa: PLC0415  only errors need it
 
-    close = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, known)
-    hint = f": did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+    close = get_close_matches(name[:100], list(known))
+    return f": did you mean {' or '.join(map(repr, close))}?" if close else ""
