@@ -14,7 +14,7 @@ from .arns import (
     MapRunArn,
     parsed_arn,
 )
-from .catalog import Catalog, Change
+from .catalog import SYSTEM, Catalog, Change
 from .clouds import (
     AZURE,
     CLOUDEVENTS,
@@ -144,6 +144,7 @@ __all__ = [
     "SEQUENCE",
     "STATES",
     "STATUS_TEXT",
+    "SYSTEM",
     "THROTTLED",
     "UNAVAILABLE",
     "WAITING",

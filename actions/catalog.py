@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     E = TypeVar("E", Action, Package, Trigger, Rule)
 
 
+SYSTEM = "whisk.system"  # the namespace of the operator and of the packages that every server has
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change that is stored as a whole: the `definition` that was asked for (as it was, if removed), and others."""
@@ -128,7 +131,8 @@ class Catalog:
 
         Raises:
             NotFoundError: there is none in the caller's own namespace.
-            ForbiddenError: it is in another namespace, and private or missing.
+            ForbiddenError: it is in another namespace, and private or missing. In SYSTEM, whose packages
+                are there for everybody, it is a NotFoundError.
         """
         found = self.find(Package, name)
         if name.namespace == caller:
@@ -136,6 +140,8 @@ class Catalog:
                 raise NotFoundError
             return self.get(Package, name)
         if found is None or not found.public:
+            if name.namespace == SYSTEM:
+                raise NotFoundError
             raise ForbiddenError(_shown(asked or name))
         return found
 

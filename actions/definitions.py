@@ -22,14 +22,24 @@ from .limits import Limits
 from .model import COMPONENTS, INITIAL, Action, Package, Rule, Trigger
 from .parameters import parsed
 from .remotes import Remote
+from .unknown_fields import refuse_mistakes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from ..composer import JSON
     from .model import Definition, Named
 
 MAX_PARAMETER_BYTES = 1 << 20
+COMMON = (  # the first are shown by a GET, and sent back by clients; `error` and `code` are of wsk
+    "namespace", "name", "version", "updated", "publish", "annotations", "delAnnotations",
+    "parameters", "error", "code",
+)  # fmt: skip
+ACTION = (*COMMON, "exec", "limits")
+PLACES = {name: f"limits.{name}" for name in limits.BOUNDS} | {"kind": "exec.kind"}
+PACKAGE = (*COMMON, "binding", "actions", "feeds")
+TRIGGER = (*COMMON, "limits", "rules", "activationId")
+RULE = (*COMMON, "trigger", "action", "status")
 RESERVED = "default"  # stands for no package in the paths of web actions
 
 _VERSION = re.compile(r"([0-9]{1,9}\.){2}[0-9]{1,9}")
@@ -39,7 +49,7 @@ def define_action(
     name: Name, doc: JSON, before: Action | None, now_ms: int, kinds: Collection[str] = KINDS
 ) -> Action:
     """The action that a document defines. If it is not a composition, its kind must be among `kinds`."""
-    body = _object(doc)
+    body = _object(doc, ACTION)
     fields = _fields(name, body, before, now_ms)
     if body.get("exec") is None and before is None:
         raise InvalidError("The request content was malformed:\nexec undefined")
@@ -73,7 +83,7 @@ def define_package(name: Name, doc: JSON, before: Package | None, now_ms: int) -
     """The package, or the binding, that a document defines."""
     if name.name == RESERVED:
         raise InvalidError(f"Package name '{RESERVED}' is reserved.")
-    body = _object(doc)
+    body = _object(doc, PACKAGE)
     fields = _fields(name, body, before, now_ms)
     binding = before.binding if before else None
     bound = body.get("binding")
@@ -90,7 +100,7 @@ def _bound(doc: JSON, namespace: str) -> Name:
 
 def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -> Trigger:
     """The trigger that a document defines."""
-    trigger = Trigger(**_fields(name, _object(doc), before, now_ms))
+    trigger = Trigger(**_fields(name, _object(doc, TRIGGER), before, now_ms))
     feed: Any = trigger.annotations.get("feed")
     if feed is not None:
         try:
@@ -102,7 +112,7 @@ def define_trigger(name: Name, doc: JSON, before: Trigger | None, now_ms: int) -
 
 def define_rule(name: Name, doc: JSON, before: Rule | None, now_ms: int) -> Rule:
     """The rule that a document defines. The catalog checks that its trigger and action exist."""
-    body = _object(doc)
+    body = _object(doc, RULE)
     fields = _fields(name, body, before, now_ms)
     links: dict[str, Any] = {}
     for link in ("trigger", "action"):
@@ -132,10 +142,11 @@ def _reference(text: Any, field: str, namespace: str) -> Name:
 # --- common fields -----------------------------------------------------------------------------
 
 
-def _object(doc: JSON) -> dict[str, Any]:
+def _object(doc: JSON, known: Sequence[str]) -> dict[str, Any]:
     """The body, whose members are checked one by one."""
     if not isinstance(doc, dict):
         raise InvalidError("The request content was malformed:\nthe body must be an object")
+    refuse_mistakes(doc, known, places=PLACES if known is ACTION else None)
     return doc
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidError
+from .unknown_fields import refuse_mistakes
 
 if TYPE_CHECKING:
     from ..composer import JSON
@@ -56,12 +57,13 @@ def changed(doc: JSON, before: Limits, longest_ms: int | None = None) -> Limits:
         longest_ms: the longest allowed timeout, if it differs from that of code.
 
     Raises:
-        InvalidError: a limit is out of bounds. The message names it.
+        InvalidError: a limit is out of bounds or misspelt. The message names it.
     """
     if doc is None:
         return before
     if not isinstance(doc, dict):
         raise InvalidError("The request content was malformed:\n'limits' must be an object")
+    refuse_mistakes(doc, tuple(BOUNDS), "limits")
     changes: dict[str, Any] = {}
     for name, value in doc.items():
         if name not in BOUNDS or value is None:

@@ -31,6 +31,8 @@ def _parsed(doc: ExecDocument, _namespace: str, _kinds: Collection[str]) -> Comp
         )
     try:
         program = composer.asl.lower(definition, type=type, hooks=HOOKS)
+    except composer.asl.DefinitionError as error:
+        raise InvalidError(_refusal(definition, str(error), error.diagnostics)) from error
     except CompositionError as error:
         raise InvalidError(f"The request content was malformed:\n{error}") from error
     return Composed(MACHINE, {"definition": definition, "type": type}, program)
@@ -58,8 +60,13 @@ def _check_integrations(machine: Composed, known: Callable[[str], bool]) -> None
     hooks = composer.asl.hooks(is_action=_is_name, is_integration=known)
     found = composer.asl.diagnose(definition, type=type, hooks=hooks)
     if composer.asl.errors(found):
-        why = composer.asl.refusal(definition, found)
-        raise InvalidError(f"The request content was malformed:\n{why}")
+        raise InvalidError(_refusal(definition, composer.asl.refusal(definition, found), found))
+
+
+def _refusal(definition: str, why: str, found: list[composer.asl.Diagnostic]) -> str:
+    """AWS' text, which users look up, and then ours."""
+    told = composer.asl.advice(definition, found)
+    return f"The request content was malformed:\n{why}" + (f"\nIn short: {told}" if told else "")
 
 
 def _shown(execution: Composed, code: bool) -> dict[str, JSON]:

@@ -3,6 +3,8 @@
 Write `from xingqiao import composer` and build compositions with the functions below; see `composer.dsl.combinators`.
 """
 
+from typing import TYPE_CHECKING, Never
+
 from .dialects import DIALECTS
 from .dsl.classes import capture_class
 from .dsl.combinators.actions import action, dynamic, function
@@ -267,3 +269,10 @@ __all__ = [
     "when_nosave",
     "while_nosave",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Never:
+        from .dsl.hints import no_attribute  # noqa: PLC0415  only errors need it
+
+        raise no_attribute(name, __name__, __all__)

@@ -8,6 +8,7 @@ from ..errors import CompositionError, Error
 from ..values import flaw
 from .arguments import Argument, Kind
 from .composition import ROWS, Composition, as_part, build
+from .hints import similar
 
 if TYPE_CHECKING:
     from ..values import JSON
@@ -30,7 +31,7 @@ def read(doc: JSON) -> Composition:
         raise CompositionError(f"a composition is an object with a 'type', not {doc!r:.200}")
     row = ROWS.get(type)
     if row is None:
-        raise CompositionError(f"there is no combinator {type!r}")
+        raise CompositionError(f"the combinator {type!r} does not exist{similar(type, ROWS)}")
     arguments = {}
     for name, value in doc.items():
         if name in ("type", "path"):  # Composer labels its nodes with a path

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import (
+    SYSTEM,
     ConflictError,
     Document,
     InvalidError,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 CREDENTIALS = "credentials"  # field of a document that holds the key
 KIND = "namespace"  # documents of namespaces, by uuid
 GUEST = "guest"
-OPERATOR = "whisk.system"
+OPERATOR = SYSTEM
 KEY_CHARACTERS = 64
 MIN_KEY_CHARACTERS = 8
 GRACE_MS = 60_000  # an action's key stays valid for this time after its deadline

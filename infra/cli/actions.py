@@ -11,6 +11,7 @@ import click
 from . import files, output
 from .client import FAILED, TIMED_OUT, ApiError
 from .completion import action_names
+from .explaining import explain, taken
 from .options import (
     FILE,
     UNITS,
@@ -66,6 +67,8 @@ def deploy(
             )
         for document in documents.values():
             document["exec"]["type"] = type_.upper()
+    if others := taken(client, documents):
+        raise ApiError(f"nothing is deployed: {'; '.join(others)}")
     for action_name, document in documents.items():
         deployed.append(_put_named(client, action_name, document))
         if not as_json:
@@ -80,7 +83,8 @@ def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
     try:
         return client.put_action(name, document, overwrite=True)
     except ApiError as error:
-        raise ApiError(f"{name}: {error}", exit_code=error.exit_code) from error
+        told = explain(client, error)
+        raise ApiError(f"{name}: {told}", exit_code=error.exit_code) from error
 
 
 @click.command(

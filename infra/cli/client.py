@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
@@ -20,7 +21,7 @@ NAMESPACES = "/api/v1/namespaces"
 NO_CONTENT, UNAUTHORIZED, NOT_FOUND = 204, 401, 404
 ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
-HINT = ". Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
+HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
 FAILED, UNREACHED, NOT_ALLOWED, MISSING, TIMED_OUT = (
     1,
@@ -37,19 +38,35 @@ DEADLINE_S = WAIT_MS / 1000 + MARGIN_S
 
 
 class ApiError(Error):
-    """The server refused a request (with a `status`) or cannot be reached; the text says why."""
+    """The server refused a request (with a `status`) or cannot be reached; the text says why.
+
+    `request` is the method and the path of the request that the server refused.
+    """
 
     def __init__(
-        self, text: str, status: int | None = None, *, exit_code: int | None = None
+        self,
+        text: str,
+        status: int | None = None,
+        *,
+        exit_code: int | None = None,
+        request: tuple[str, str] | None = None,
     ) -> None:
         super().__init__(text if status is None else f"{text} ({status})")
-        self.status = status
+        self.status, self.request = status, request
         self.exit_code = _EXIT_CODES.get(status, FAILED) if exit_code is None else exit_code
 
     @property
     def is_missing(self) -> bool:
         """True if the requested resource does not exist."""
         return self.status == NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origins:
+    """The places that the URL and the credentials come from, as errors name them."""
+
+    url: str = "--url"
+    auth: str = "--auth"
 
 
 class Client:
@@ -60,6 +77,7 @@ class Client:
         auth: credentials, `uuid:key`.
         ca: PEM file of the trusted certificates; None for the certificates that this machine trusts.
         wait_s: seconds to wait for the server.
+        origins: the places that the URL and the credentials come from.
 
     Raises:
         ApiError: `ca` cannot be read.
@@ -70,11 +88,13 @@ class Client:
         url: str,
         auth: str,
         ca: str | None = None,
+        origins: Origins | None = None,
         *,
         wait_s: float = DEADLINE_S,
     ) -> None:
         user, _, key = auth.partition(":")
         self.url, self.auth, self.ca = url, auth, ca
+        self._origins = origins or Origins()
         self._http = httpx.Client(
             base_url=url,
             auth=(user, key),
@@ -141,10 +161,9 @@ class Client:
         try:
             response = self._http.request(method, path, json=body, params=given, headers=headers)
         except httpx.HTTPError as error:
-            why = str(error).rstrip(".")
             late = isinstance(error, httpx.TimeoutException)
             raise ApiError(
-                f"the server at {self.url} cannot be reached: {why}{HINT}",
+                f"the server at {self.url} cannot be reached: {self._unreached(error)}",
                 exit_code=TIMED_OUT if late else UNREACHED,
             ) from error
         if response.status_code == NO_CONTENT:
@@ -162,9 +181,34 @@ class Client:
             gone = response.status_code == NOT_FOUND
             what = f"{_shown(path)}: {text}" if gone else str(text)
             if response.status_code == UNAUTHORIZED:
-                what = f"{what}: check XINGQIAO_AUTH, --auth-file or .wskprops"
-            raise ApiError(what, response.status_code)
+                what = (
+                    f"{what}: the credentials come from {self._origins.auth}, and the server at "
+                    f"{self.url} does not accept them: check that they belong to this server"
+                )
+            raise ApiError(what, response.status_code, request=(method, path))
         return response.status_code, document
+
+    def _unreached(self, error: httpx.HTTPError) -> str:
+        """The reason why the server cannot be reached, and the remedy."""
+        why = str(error).rstrip(".")
+        scheme, _, place = self.url.partition("://")
+        origin = f"The URL comes from {self._origins.url}"
+        if "CERTIFICATE_VERIFY_FAILED" in why:
+            return (
+                f"its certificate is not trusted ({why}). Give the PEM file of its certificate or "
+                "of its authority with --ca or XINGQIAO_CA"
+            )
+        if scheme == "https" and "SSL" in why:
+            return (
+                f"the TLS handshake failed ({why}). If the server does not serve HTTPS, use "
+                f"http://{place}. {origin}"
+            )
+        if scheme == "http" and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+            return (
+                f"the connection was closed without a response ({why}). If the server serves "
+                f"HTTPS, use https://{place}. {origin}"
+            )
+        return f"{why}. {origin}. {HINT}"
 
     def invoke(
         self, name: str, params: Any, *, blocking: bool, result: bool, token: str | None = None
@@ -221,14 +265,24 @@ def _tls_context(ca: str) -> ssl.SSLContext:
         raise ApiError(f"--ca {ca} cannot be read: {error}") from error
 
 
-def connect(
+def connect(  # noqa: PLR0913  where each may come from
     url: str | None,
     auth: str | None,
     auth_file: str | None = None,
     ca: str | None = None,
+    auth_from: str = "--auth",
+    *,
     wait_s: float = DEADLINE_S,
 ) -> Client:
     """Makes a client from options, the environment, or OpenWhisk's `.wskprops`, in that order.
+
+    Args:
+        url: URL of the server, from an option.
+        auth: credentials, from `auth_from`.
+        auth_file: file that holds the credentials.
+        ca: PEM file of the trusted certificates.
+        auth_from: the place that `auth` comes from, for errors.
+        wait_s: seconds to wait for the server.
 
     Raises:
         ApiError: there are no credentials, the URL is not valid, or a file cannot be read.
@@ -236,19 +290,42 @@ def connect(
     if auth and auth_file:
         raise ApiError("--auth and --auth-file are both given: remove one of them")
     properties = wskprops.read()
-    url = url or os.environ.get("XINGQIAO_URL") or _host(properties.get("APIHOST")) or URL
-    auth = auth or credentials_in(auth_file) or os.environ.get("XINGQIAO_AUTH")
-    auth = auth or credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")) or properties.get("AUTH")
-    ca = ca or os.environ.get("XINGQIAO_CA") or None
+    url, url_from = _first(
+        (url, "--url"),
+        (os.environ.get("XINGQIAO_URL"), "XINGQIAO_URL"),
+        (_host(properties.get("APIHOST")), f"APIHOST in {wskprops.path()}"),
+        (URL, "the default: --url, XINGQIAO_URL and .wskprops name none"),
+    )
+    auth = auth or credentials_in(auth_file)
+    if not auth:
+        auth, auth_from = _first(
+            (os.environ.get("XINGQIAO_AUTH"), "XINGQIAO_AUTH"),
+            (
+                credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")),
+                "the file in XINGQIAO_AUTH_FILE",
+            ),
+            (properties.get("AUTH"), f"AUTH in {wskprops.path()}"),
+        )
+    elif auth_file:
+        auth_from = f"the file {auth_file}"
     if not auth:
         raise ApiError(
             "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
             "(the server prints the credentials at its first start)"
         )
+    if ":" not in auth:
+        raise ApiError(f"the credentials from {auth_from} must have the form UUID:KEY, with a ':'")
+    ca = ca or os.environ.get("XINGQIAO_CA") or None
     try:
-        return Client(url.rstrip("/"), auth, ca, wait_s=wait_s)
+        origins = Origins(url=url_from, auth=auth_from)
+        return Client(url.rstrip("/"), auth, ca, origins, wait_s=wait_s)
     except httpx.InvalidURL as error:
-        raise ApiError(f"{url} is not a valid URL: {error}") from error
+        raise ApiError(f"{url} (from {url_from}) is not a valid URL: {error}") from error
+
+
+def _first(*offers: tuple[str | None, str]) -> tuple[str, str]:
+    """The first value that is given, with the place that it comes from; "" if there is none."""
+    return next(((value, place) for value, place in offers if value), ("", ""))
 
 
 def credentials_in(file: str | None) -> str | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ... import composer
 from ...actions import MACHINE, NODE, PYTHON
 from ...composer import ActionFunction, Composition, CompositionError, Error
+from .locating import located
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -255,8 +256,6 @@ def _load_module(path: Path) -> ModuleType:
     try:
         with redirect_stdout(sys.stderr):  # standard output is the command's, perhaps a document
             spec.loader.exec_module(module)
-    except Error:
-        raise
-    except Exception as error:
-        raise FileError(f"{path}: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise FileError(located(path, error)) from error
     return module

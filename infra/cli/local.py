@@ -13,6 +13,7 @@ from ...actions import MACHINE
 from ...composer import CompositionError, Failure
 from . import files, output
 from .client import connect
+from .explaining import explained
 from .options import FILE, as_json, authenticated, parameters
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def show(what: str, name: str | None, form: str, **server: str | None) -> None:
 
 
 def _fetch(name: str, **server: Any) -> Composition | str:
-    with connect(**server) as client:
+    with connect(**server) as client, explained(client):
         runtime = client.ask_action("GET", name)["exec"]
     if "components" in runtime:
         return composer.sequence(*runtime["components"])

@@ -12,6 +12,7 @@ import click
 from ..settings import OPERATOR_FILE
 from . import output
 from .client import ApiError, connect
+from .explaining import explained
 from .options import as_json, ca_option, confirmed, connected
 
 if TYPE_CHECKING:
@@ -64,24 +65,27 @@ def as_operator(command: Callable[..., Any]) -> Callable[..., Any]:
         ca: str | None,
         **options: Any,
     ) -> Any:
-        with connect(url, operator or _credentials(data), ca=ca) as client:
+        auth, origin = _credentials(operator, data)
+        with connect(url, auth, ca=ca, auth_from=origin) as client, explained(client):
             return command(client, *args, **options)
 
     return with_client
 
 
-def _credentials(data: Path | None) -> str:
-    """The operator's credentials, from the environment or the server's data directory.
+def _credentials(given: str | None, data: Path | None) -> tuple[str, str]:
+    """The operator's credentials, and the option, variable or file that they come from.
 
     Raises:
         ApiError: the credentials are missing.
     """
+    if given:
+        return given, "--operator"
     given = os.environ.get("XINGQIAO_OPERATOR")
     if given and data is None:
-        return given
+        return given, "XINGQIAO_OPERATOR"
     file = (data or Path(os.environ.get("XINGQIAO_DATA", ".xingqiao"))) / OPERATOR_FILE
     try:
-        return file.read_text("utf-8").strip()
+        return file.read_text("utf-8").strip(), f"the file {file}"
     except OSError as error:
         raise ApiError(
             f"the operator's credentials cannot be read from {file} ({error.strerror}): give --data "
@@ -155,7 +159,8 @@ def list_(
             ("namespace",), zip(found), "no namespaces"
         )
         return
-    with connect(client.url, operator or _credentials(data), ca=client.ca) as asking:
+    auth, origin = _credentials(operator, data)
+    with connect(client.url, auth, ca=client.ca, auth_from=origin) as asking:
         docs = asking.get(OPERATED)
     output.write_json(docs) if as_json else output.table(COLUMNS, map(_row, docs), "no namespaces")
 

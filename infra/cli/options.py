@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from ...composer import flaw
+from . import output
 from .client import connect
+from .explaining import explained
 from .times import EXAMPLES, Instant
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def _connected(command: Callable[..., Any], *names: str) -> Callable[..., Any]:
         ca: str | None,
         **options: Any,
     ) -> Any:
-        with connect(server, auth, auth_file, ca) as client:
+        with connect(server, auth, auth_file, ca) as client, explained(client):
             return command(client, *args, **options)
 
     return with_client
@@ -194,13 +196,17 @@ def key_values(values: dict[str, JSON]) -> list[dict[str, JSON]]:
 
 def values(pairs: Iterable[tuple[str, str]]) -> dict[str, JSON]:
     """The values of `NAME VALUE` options: JSON, or plain text if a value is not JSON."""
-    return {name: _sound(name, _value(text)) for name, text in pairs}
+    return {name: _sound(name, _value(name, text)) for name, text in pairs}
 
 
-def _value(text: str) -> JSON:
+def _value(name: str, text: str) -> JSON:
     try:
         return _parse(text)
-    except ValueError:
+    except ValueError as error:
+        if text.lstrip()[:1] in ("{", "[", '"'):
+            output.warning(
+                f"the value of '{name}' looks like JSON and is not valid JSON ({error}): it is sent as text"
+            )
         return text
 
 

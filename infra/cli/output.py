@@ -236,3 +236,11 @@ def problem(text: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         Text("error: ", style="bold red") + Text(line)
     )
+
+
+def warning(text: str) -> None:
+    """Writes a warning in one line on standard error."""
+    line = " ".join(text.split())
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        Text("warning: ", style="bold yellow") + Text(line)
+    )

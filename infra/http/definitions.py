@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...actions import Action, ForbiddenError, Package, Rule, Trigger
-from ...composer import Name
+from ...composer import InvalidNameError, Name
 from . import requests
 from .responses import Json
 from .visibility import hides, is_hidden, names_of, without_code, without_tree
@@ -44,7 +44,13 @@ def name_of(request: Request, namespace: str) -> Name:
     Raises:
         InvalidNameError: the name is malformed.
     """
-    return Name.parse(f"/{namespace}/{request.path_params['name']}")
+    path: str = request.path_params["name"]
+    if path.count("/") > 1:
+        raise InvalidNameError(
+            f"the name {path!r:.300} has too many parts: inside a namespace a name is 'name' or "
+            "'package/name'; a full name is '/namespace/package/name'"
+        )
+    return Name.parse(f"/{namespace}/{path}")
 
 
 async def list_definitions(collection: Collection, request: Request, api: Api) -> Json:

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.kit.actions.things import named, python
-from xingqiao.actions import Action, Catalog, ConflictError, InvalidError, NotFoundError
+from xingqiao.actions import (
+    Action,
+    Catalog,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    Package,
+)
 
 CODE = {"kind": "python:3", "code": "def main(params): return params"}
 
@@ -160,3 +168,13 @@ def test_a_state_machine_asks_only_for_what_is_known_here():
 
     with pytest.raises(InvalidError, match="is not recognized"):
         catalog.defined(Action, named("m"), doc, overwrite=True, now_ms=5)
+
+
+def test_a_missing_package_of_the_system_does_not_exist_and_another_namespaces_is_forbidden():
+    catalog = Catalog([Package(named("/whisk.system/private")), Package(named("/other/private"))])
+
+    for package in ("private", "missing"):
+        with pytest.raises(NotFoundError):
+            catalog.resolve(named(f"/whisk.system/{package}/a"), "guest")
+        with pytest.raises(ForbiddenError):
+            catalog.resolve(named(f"/other/{package}/a"), "guest")

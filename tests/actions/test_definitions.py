@@ -135,3 +135,41 @@ def test_only_code_is_an_entity_type():
         entity(True, **sequence)
     plain = define_action(named("it"), sequence, None, 1)
     assert plain.entity is None
+
+
+# --- fields that do not exist --------------------------------------------------------------------
+
+EXEC = {"exec": {"kind": "python:3", "code": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("define", "doc", "told"),
+    [
+        (define_action, {**EXEC, "parametres": []}, "'parametres' does not exist: did you mean 'para"),
+        (define_action, {**EXEC, "timeout": 5}, "'timeout' does not exist: did you mean 'limits.timeout'?"),
+        (define_action, {**EXEC, "limits": {"memry": 256}},
+         "'limits.memry' does not exist: did you mean 'memory'?"),
+        (define_action, {**EXEC, "params": []}, "did you mean 'parameters'?"),
+        (define_action, {"Exec": EXEC["exec"]}, "did you mean 'exec'?"),
+        (define_package, {"bindings": {}}, "did you mean 'binding'?"),
+        (define_trigger, {"annotation": []}, "did you mean 'annotations'?"),
+        (define_rule, {**LINKS, "triger": "t"}, "did you mean 'trigger'?"),
+    ],
+)  # fmt: skip
+def test_a_field_that_does_not_exist_is_refused(define, doc, told):
+    with pytest.raises(InvalidError, match="malformed:\nthe field ") as refused:
+        define(named("it"), doc, None, 7)
+
+    assert told in str(refused.value)
+
+
+def test_fields_that_clients_send_back_are_accepted():
+    """Wsk (openwhisk-client-go) sends the structs that it reads; their fields say nothing in a PUT."""
+    shown = {"namespace": "_", "name": "it", "version": "0.0.1", "updated": 1, "publish": False}
+    limits = {"limits": {"timeout": 500, "codeSize": 1, "instances": 2}}
+
+    define_action(named("it"), {**shown, **EXEC, **limits, "error": "", "code": 0}, None, 7)
+    define_package(named("it"), {**shown, "actions": [], "feeds": [], "binding": {}}, None, 7)
+    define_trigger(named("it"), {**shown, "rules": {}, "limits": {}, "activationId": ""}, None, 7)
+    define_trigger(named("it"), {**shown, "lastUpdated": 1, "subject": "me"}, None, 7)
+    define_rule(named("it"), {**shown, **LINKS, "status": ""}, None, 7)

@@ -6,6 +6,7 @@ from .checking.diagnostics import diagnose, diagnose_state, errors, refusal
 from .checking.hooks import hooks
 from .checking.jsontext import DepthError, TextError, read_json
 from .checking.mentions import variables_used
+from .checking.wording import advice
 from .documents import Definition, StateDoc
 from .export.export import ExportError, export
 from .lowering import lower
@@ -29,6 +30,7 @@ __all__ = [
     "Surroundings",
     "TaskRequest",
     "TextError",
+    "advice",
     "begin_test",
     "diagnose",
     "diagnose_state",

@@ -222,3 +222,12 @@ def test_an_action_that_runs_elsewhere_says_where():
             }
         }
     }
+
+
+def test_a_name_that_does_not_exist_names_similar_ones():
+    with pytest.raises(AttributeError, match=r"'sequnce': did you mean 'sequence'"):
+        _ = composer.sequnce
+    with pytest.raises(AttributeError, match=r"'while_': did you mean 'loop'"):
+        _ = composer.while_
+    with pytest.raises(AttributeError, match=r"has no attribute '__path_hook__'$"):
+        _ = composer.__path_hook__

@@ -75,7 +75,7 @@ def test_what_composer_writes_is_read():
             {"type": "empty"},
         ],
     }
-    with pytest.raises(CompositionError, match="there is no combinator 'empty'"):
+    with pytest.raises(CompositionError, match="the combinator 'empty' does not exist"):
         parse(doc)
     doc["components"][1] = {"type": "sequence", "components": []}
     assert parse(doc) == composer.sequence("authenticate", None)
@@ -87,7 +87,7 @@ def test_what_composer_writes_is_read():
         (None, "a composition is an object with a 'type', not None"),
         ([], "a composition is an object with a 'type'"),
         ({"type": 7}, "a composition is an object with a 'type'"),
-        ({"type": "goto"}, "there is no combinator 'goto'"),
+        ({"type": "goto"}, "the combinator 'goto' does not exist"),
         ({"type": "action"}, "action: 'name' is missing"),
         ({"type": "action", "name": "a", "x": 1}, "action: unknown argument 'x'"),
         ({"type": "sequence", "components": 7}, "sequence: 'components' cannot be read"),

@@ -111,8 +111,7 @@ def test_one_that_is_not_given_or_given_twice_is_misuse(xingqiao, refused):
 def test_one_that_never_was_is_told(xingqiao, refused):
     for verb in ("get", "logs", "result"):
         missing = refused("activation", verb, UNKNOWN)
-        assert missing.startswith(f"activations/{UNKNOWN}")
-        assert missing.endswith(": The requested resource does not exist. (404)")
+        assert missing.startswith(f"the activation '{UNKNOWN}' does not exist in the namespace")
     malformed = refused("activation", "get", "abc")
     assert malformed == "Activation id length is 3 but must be 32. (400)"
 

@@ -259,8 +259,10 @@ def test_a_step_that_waits_for_its_callback_is_listed_and_answered(
 def test_one_that_never_was_is_told(xingqiao, refused, verb):
     line = refused("execution", verb, UNKNOWN)
 
-    assert line.startswith(f"executions/{UNKNOWN}")
-    assert line.endswith(": The requested resource does not exist. (404)")
+    assert line == (
+        f"the execution '{UNKNOWN}' does not exist in the namespace 'guest': `xingqiao execution list` "
+        "shows the executions (404)"
+    )
 
 
 def test_what_cannot_be_done_to_one_that_has_succeeded_is_told(

@@ -244,7 +244,7 @@ def test_one_is_cancelled_as_soon_as_it_is_helped(xingqiao, stuck):
 def test_one_that_never_was_is_told(xingqiao, refused, verb):
     reason = ["--reason", "so"] if verb in ("skip", "resolve") else []
 
-    assert refused("saga", verb, UNKNOWN, *reason).endswith(NOT_FOUND)
+    assert refused("saga", verb, UNKNOWN, *reason).endswith("(404)")
 
 
 def test_a_reason_and_a_result_have_bounds(stuck, refused):

@@ -86,7 +86,7 @@ async def test_one_that_is_wrong_is_refused_as_any(client):
     answer = await client.put("/actions/large", json=body)
 
     assert answer.status_code == 400
-    assert answer.json()["error"].endswith("there is no combinator 'actoin'")
+    assert answer.json()["error"].endswith("'actoin' does not exist: did you mean 'action'?")
 
 
 async def test_of_two_at_once_one_is_in_conflict(client):
