@@ -59,11 +59,11 @@ def test_another_shell_is_refused(command):
 
 
 def test_names_of_actions_come_from_the_server(server, action, completed):
-    action("cm_one")
-    action("cm_two")
+    action("cmn_one")
+    action("cmn_two")
 
-    assert completed("xingqiao invoke cm_", server.url) == ["cm_two", "cm_one"]
-    assert completed("xingqiao action delete cm_o", server.url) == ["cm_one"]
+    assert completed("xingqiao invoke cmn_", server.url) == ["cmn_two", "cmn_one"]
+    assert completed("xingqiao action delete cmn_o", server.url) == ["cmn_one"]
     assert completed("xingqiao action get none", server.url) == []
 
 
@@ -76,9 +76,9 @@ def test_ids_of_executions_come_from_the_server(server, xingqiao, composition, c
 
 
 def test_without_a_server_or_credentials_nothing_is_offered_and_nothing_said(server, completed):
-    assert completed("xingqiao invoke cm_", BLACKHOLE) == []
-    assert completed("xingqiao invoke cm_", server.url, auth="") == []
-    assert completed("xingqiao invoke cm_", server.url, auth="no:body") == []
+    assert completed("xingqiao invoke cmn_", BLACKHOLE) == []
+    assert completed("xingqiao invoke cmn_", server.url, auth="") == []
+    assert completed("xingqiao invoke cmn_", server.url, auth="no:body") == []
 
 
 def test_commands_need_no_server(completed):
