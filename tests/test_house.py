@@ -143,25 +143,6 @@ def test_the_readme_shows_code_and_both_commands_at_once():
     assert any(line.startswith("$ make test") for line in lines[:40])
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/quickstart.md", "docs/clouds.md"])
-def test_what_documents_show_runs(document, tmp_path):
-    shown = blocks(document, "python")
-
-    assert shown
-    for number, block in enumerate(shown):
-        path = tmp_path / f"block_{number}.py"
-        path.write_text(block)
-        tests = "def test_" in block
-        command = ["-m", "pytest", "-q", "-p", "no:randomly"] if tests else []
-        done = subprocess.run(
-            [sys.executable, *command, str(path)], capture_output=True, text=True, check=False,
-            cwd=tmp_path,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        promised = re.search(r"^asyncio\.run\(main\(\)\)  # (.*)$", block, flags=re.MULTILINE)
-        assert promised is None or done.stdout.strip() == promised[1]
-
-
 def test_links_between_documents_lead_somewhere():
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text("utf-8")):

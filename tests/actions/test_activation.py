@@ -170,6 +170,14 @@ def test_one_that_waits_has_a_state_and_no_response():
     assert summary(waiting).keys().isdisjoint({"statusCode", "logs"})
 
 
+def test_an_exception_is_listed_with_its_classes():
+    failed = Failure("ApplicationError", "KeyError: 'oder'", ("KeyError", "LookupError"))
+
+    made = closed(opened(), completion(failed))
+
+    assert made["raised"] == ["KeyError", "LookupError"]
+
+
 def test_what_ran_elsewhere_says_where():
     remote = Remoted("aws", "r-1", ran_ms=20.0)
 

@@ -173,3 +173,17 @@ def test_fields_that_clients_send_back_are_accepted():
     define_trigger(named("it"), {**shown, "rules": {}, "limits": {}, "activationId": ""}, None, 7)
     define_trigger(named("it"), {**shown, "lastUpdated": 1, "subject": "me"}, None, 7)
     define_rule(named("it"), {**shown, **LINKS, "status": ""}, None, 7)
+
+
+def test_a_field_that_is_like_none_is_ignored():
+    assert (
+        define_action(named(), {**EXEC, "xyz": 1, "somethingElse": 2}, None, 1).version == "0.0.1"
+    )
+
+
+def test_a_machine_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr("xingqiao.composer.dsl.assembler.MAX_INSTRUCTIONS", 2)
+    definition = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+
+    with pytest.raises(InvalidError, match="more than 2 instructions"):
+        define_action(named(), {"exec": {"kind": "states", "definition": definition}}, None, 1)

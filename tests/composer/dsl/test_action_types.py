@@ -74,3 +74,12 @@ def test_a_wrong_option_is_refused_by_its_name(options: dict[str, Any], why: str
 
     with pytest.raises(CompositionError, match=why):
         decorate(**options)(wrong)
+
+
+def test_an_option_that_is_none_is_left_out() -> None:
+    def work(params: dict[str, Any]) -> dict[str, Any]:
+        return params
+
+    decorated = composer.action(timeout=None, memory=256)(work)
+
+    assert decorated.limits == {"memory": 256}
