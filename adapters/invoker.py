@@ -207,6 +207,7 @@ class CloudInvoker:
             traceparent=invocation.traceparent,
             token=invocation.token,
             callback=callback if invocation.token and self._url else "",
+            activation=invocation.activation,
         )
 
     # --- one run -----------------------------------------------------------------------------

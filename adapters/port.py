@@ -65,7 +65,8 @@ class Request:
         target: the function and its options.
         params: its input.
         deadline_ms: the instant by which the answer must have come.
-        key: the idempotency key: the same for every repetition of the request.
+        key: the idempotency key that the function is told: the same for every attempt of a saga's step.
+        activation: the id of the run: the same when the request is repeated, another for each attempt.
         traceparent: the W3C trace context.
         authorizer: adds credentials; None if the function needs none.
         token: fires the completion trigger; "" if the server waits for the answer.
@@ -80,6 +81,7 @@ class Request:
     authorizer: Authorizer | None = None
     token: str = field(default="", repr=False)
     callback: str = field(default="", repr=False)
+    activation: str = ""
 
 
 @frozen

@@ -66,7 +66,7 @@ class Letter:
         execution: whether that is an execution, which can be redriven; else it is a single action.
         code: of the failure.
         message: the beginning of its text.
-        ran: whether the action may have run: `no`, `yes` or `unknown`.
+        may_have_run: `no`, `yes` or `unknown`: whether the action may have run.
         attempts: how often it has been tried.
         owner: the namespace whose action it was, by whatever name it was called; "" when it was refused
             before it began.

@@ -32,9 +32,10 @@ def framework():
         yield url
 
 
-@pytest.fixture(scope="session")
-def own_server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("data"), "--auth", AUTH) as server:
+@pytest.fixture
+def own_server(tmp_path):
+    """A server of its own for each test: they send different calls with the same idempotency key."""
+    with running(tmp_path, "--auth", AUTH) as server:
         deploy(server)
         yield server
 

@@ -88,7 +88,7 @@ def _commands_need_the_authority(server, authority, tmp_path):
     for options, own, code, said in (
         (["--ca", authority.ca], None, 0, ""),
         ([], environment, 0, ""),
-        ([], None, 1, "certificate verify failed"),
+        ([], None, 3, "certificate verify failed"),
         (["--ca", tmp_path / "none"], None, 1, "none cannot be read"),
         (["--ca", file], None, 1, "auth cannot be read"),
     ):

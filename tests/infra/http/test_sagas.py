@@ -95,6 +95,7 @@ async def test_a_saga_that_cannot_be_undone_is_helped_to_its_end(deployed, clien
             "waits": "operator",
             "code": "Down",
             "error": {"code": "Down", "message": "no luck"},
+            "message": "Down: no luck",
             "undoing": "components[1]",
             "input": {"input": {"n": 1}, "result": {"n": 1}},
             "left": ["components[0]"],
