@@ -21,7 +21,14 @@ class Channel:
 async def test_each_attempt_of_a_sagas_step_is_a_call_of_its_own():
     """A host of ours runs a call once for each idempotency key: an attempt after a failure must run again."""
     channel = Channel()
-    request = Request(TARGET, {}, 1, key="of-the-step", traceparent="", activation="a" * 32)
+    request = Request(
+        target=TARGET,
+        params={},
+        deadline_ms=1,
+        key="of-the-step",
+        traceparent="",
+        activation="a" * 32,
+    )
 
     await WhiskAdapter(channel).invoke(request)
 
