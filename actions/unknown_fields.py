@@ -1,6 +1,6 @@
 """Refuses fields that are misspelt or misplaced. Other unknown fields are ignored, as OpenWhisk ignores them.
 
-Clients send fields that they have read elsewhere, so an unknown field alone is no mistake.
+Clients send fields that they have read elsewhere, so an unknown field alone is not a mistake.
 """
 
 from __future__ import annotations

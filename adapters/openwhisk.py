@@ -40,11 +40,8 @@ class WhiskAdapter:
     async def invoke(self, request: Request) -> Answer:
         blocking = "true" if request.target.option("wait", "blocking") == "blocking" else "false"
         url = f"{_action(request.target)}?blocking={blocking}&result=false"
-        headers = run_headers(request)
-        if (
-            request.activation
-        ):  # a host of ours runs a call once for each key: an attempt is a new call
-            headers["Idempotency-Key"] = request.activation
+        # A host of ours runs a call once for each key, and each attempt is a new call.
+        headers = {**run_headers(request), "Idempotency-Key": request.activation}
         outgoing = HttpRequest(
             method="POST", url=url, headers=headers, body=written(request.params)
         )

@@ -143,7 +143,7 @@ class S3Objects:
 
 
 def refusal(response: Response) -> Fault:
-    """The Fault of an unsuccessful response: with S3's own message if that is no secret."""
+    """The Fault of an unsuccessful response: with S3's own message if that is not a secret."""
     code, message = (_member(response.body, name) for name in ("Code", "Message"))
     named = f", Error Code: {code}" if code else ""
     told = f"(Service: S3, Status Code: {response.status}{named})"

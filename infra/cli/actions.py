@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, output
-from .client import FAILED, TIMED_OUT, ApiError
+from .client import ApiError, annotations_of
 from .completion import action_names
+from .exit_codes import FAILED, TIMED_OUT
 from .explaining import explain, taken
 from .options import (
     FILE,
@@ -125,12 +126,12 @@ def invoke(  # noqa: PLR0913  its options
     if record["response"]["success"]:
         return 0
     output.problem(_failure(name, record))
-    return TIMED_OUT if output.notes(record).get("timeout") else FAILED
+    return TIMED_OUT if annotations_of(record).get("timeout") else FAILED
 
 
 def _failure(name: str, record: dict[str, Any]) -> str:
     """One line for a failed run: the step, the error, and the command that tells more."""
-    notes, result, id = output.notes(record), record["response"]["result"], record["activationId"]
+    notes, result, id = annotations_of(record), record["response"]["result"], record["activationId"]
     error = error_text(result.get("error", result) if isinstance(result, dict) else result)
     step = f" at the step {notes['failed']['name']}" if "failed" in notes else ""
     composed = notes.get("conductor") and notes.get("kind") != "sequence"
@@ -240,8 +241,7 @@ def get(  # noqa: PLR0913  its options
 
 def _web_url(client: Client, doc: dict[str, Any]) -> str:
     namespace, _, package = doc["namespace"].partition("/")
-    notes = {note["key"]: note["value"] for note in doc["annotations"]}
-    if not notes.get("web-export"):
+    if not annotations_of(doc).get("web-export"):
         return f"{client.url}/api/v1/namespaces/{namespace}/actions/{_shown(doc)}"
     return f"{client.url}/api/v1/web/{namespace}/{package or 'default'}/{doc['name']}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
-from .client import ApiError
+from .client import ApiError, annotations_of
 from .options import UNITS, as_json, connected, period
 from .times import Duration
 
@@ -78,8 +78,7 @@ def list_(client: Client, *, as_json: bool, full: bool, **query: Any) -> None:
 
 
 def _kind(doc: dict[str, Any]) -> str:
-    notes = {note["key"]: note["value"] for note in doc["annotations"]}
-    return str(notes.get("kind", "trigger"))
+    return str(annotations_of(doc).get("kind", "trigger"))
 
 
 def _of_one(command: Callable[..., Any]) -> Callable[..., Any]:

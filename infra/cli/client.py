@@ -13,9 +13,10 @@ import httpx
 
 from ...composer import Error
 from . import wskprops
+from .exit_codes import FAILED, MISSING, NOT_ALLOWED, TIMED_OUT, UNREACHED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 NAMESPACES = "/api/v1/namespaces"
 NO_CONTENT, UNAUTHORIZED, NOT_FOUND = 204, 401, 404
@@ -23,18 +24,16 @@ ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
 HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
-FAILED, UNREACHED, NOT_ALLOWED, MISSING, TIMED_OUT = (
-    1,
-    3,
-    4,
-    5,
-    6,
-)  # exit codes, with 2 for wrong usage
 _EXIT_CODES: dict[int | None, int] = {
     401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: MISSING, 408: TIMED_OUT, 504: TIMED_OUT,
 }  # fmt: skip
 MARGIN_S = 15.0  # seconds on top of the time that we ask the server to wait
 DEADLINE_S = WAIT_MS / 1000 + MARGIN_S
+
+
+def annotations_of(doc: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations of a definition or of an activation, by name."""
+    return {note["key"]: note["value"] for note in doc["annotations"]}
 
 
 class ApiError(Error):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
+from .client import annotations_of
 from .options import FILE, as_json, connected
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ def _remote(client: Client) -> list[str]:
     names, skip = [], 0
     while page := client.ask("GET", "actions", limit=200, skip=skip):
         for doc in page:
-            notes = {note["key"]: note["value"] for note in doc["annotations"]}
-            if notes.get("exec") in kinds:
+            if annotations_of(doc).get("exec") in kinds:
                 package = doc["namespace"].partition("/")[2]
                 names.append(f"{package}/{doc['name']}" if package else doc["name"])
         skip += len(page)

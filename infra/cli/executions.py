@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, offline, output
+from .client import annotations_of
 from .completion import execution_ids
 from .options import (
     FILE,
@@ -261,7 +262,7 @@ def waiting(client: Client, name: str | None, *, as_json: bool, **page: int) -> 
         return
     rows = []
     for doc in found:
-        [waits] = [note["value"] for note in doc["annotations"] if note["key"] == "waiting"]
+        waits = annotations_of(doc)["waiting"]
         until = "" if waits["until"] is None else output.instant(waits["until"])
         since = output.instant(waits["since"])
         rows.append((since, until, waits["executionId"], waits["fiber"], doc["name"]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...composer import Error
+from .exit_codes import FAILED, INTERRUPTED, MISUSED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,6 @@ NAMED = {
     "api-host": "api_host",
     "dead-letter": "dead_letter",
 }  # functions whose name differs from their command's
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 class _Commands(click.Group):

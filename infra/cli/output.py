@@ -123,11 +123,6 @@ def status_of(record: dict[str, Any]) -> str:
     return record.get("state") or ("failed" if response["statusCode"] else "succeeded")
 
 
-def notes(record: dict[str, Any]) -> dict[str, Any]:
-    """The annotations of an activation by name."""
-    return {note["key"]: note["value"] for note in record["annotations"]}
-
-
 def activation(record: dict[str, Any]) -> None:
     """Writes an activation record in one line, then its log lines."""
     took = duration(record["end"] - record["start"]) if "end" in record else ""

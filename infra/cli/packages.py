@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
-from .client import ApiError
+from .client import ApiError, annotations_of
 from .options import annotated, as_json, connected, key_values, pages, parameters
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _annotations(client: Client, name: str) -> dict[str, Any]:
         if not error.is_missing:
             raise
         return {}
-    return {note["key"]: note["value"] for note in found["annotations"]}
+    return annotations_of(found)
 
 
 @package.command(epilog="\b\nExample:\n  xingqiao package create images --shared yes -p width 200")
@@ -126,8 +126,7 @@ def get(client: Client, name: str, *, summary: bool, as_json: bool) -> None:
 
 
 def _about(doc: dict[str, Any]) -> str:
-    notes = {note["key"]: note["value"] for note in doc["annotations"]}
-    return str(notes.get("description", ""))
+    return str(annotations_of(doc).get("description", ""))
 
 
 @package.command("list")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
-from .client import ApiError
+from .client import ApiError, annotations_of
 from .options import annotated, as_json, connected, key_values, pages, parameters
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def fire(client: Client, name: str, params: dict[str, Any], *, as_json: bool) ->
 def get(client: Client, name: str, *, as_json: bool) -> None:
     """Show the trigger NAME and its feed."""
     found = client.ask_named("GET", TRIGGERS, name)
-    feed = _annotations(found).get("feed")
+    feed = annotations_of(found).get("feed")
     if feed is not None:
         found["feed"] = _ask_feed(client, feed, "READ", name, {})
     output.write_json(found) if as_json else output.document(found)
@@ -128,7 +128,7 @@ def list_(client: Client, *, as_json: bool, **page: int) -> None:
     rows = [
         (
             doc["name"],
-            _annotations(doc).get("feed", ""),
+            annotations_of(doc).get("feed", ""),
             doc["version"],
             output.instant(doc["updated"]),
         )
@@ -152,7 +152,7 @@ def delete(client: Client, name: str, *, as_json: bool) -> None:
 
 def _feed(client: Client, name: str) -> str | None:
     try:
-        feed: str | None = _annotations(client.ask_named("GET", TRIGGERS, name)).get("feed")
+        feed: str | None = annotations_of(client.ask_named("GET", TRIGGERS, name)).get("feed")
     except ApiError as error:
         if not error.is_missing:
             raise
@@ -175,7 +175,3 @@ def _ask_feed(
         text = answer.get("error") if isinstance(answer, dict) else answer
         raise ApiError(f"the feed {feed} refuses the trigger {name}: {text}")
     return answer
-
-
-def _annotations(doc: dict[str, Any]) -> dict[str, Any]:
-    return {note["key"]: note["value"] for note in doc["annotations"]}

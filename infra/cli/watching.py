@@ -11,6 +11,7 @@ import click
 
 from ...composer import timeline
 from . import output
+from .client import annotations_of
 from .completion import execution_ids
 from .options import as_json, connected
 
@@ -122,14 +123,14 @@ def _records(client: Client, id: str) -> list[dict[str, Any]]:
     below = [
         record
         for one in found
-        if output.notes(one).get("conductor") or output.notes(one).get("kind") == "sequence"
+        if annotations_of(one).get("conductor") or annotations_of(one).get("kind") == "sequence"
         for record in _records(client, one["activationId"])
     ]
     return sorted([*found, *below], key=lambda record: record["start"])
 
 
 def _tell(record: dict[str, Any], seen: dict[str, int], *, as_json: bool) -> None:
-    if output.notes(record).get("conductor") or output.notes(record).get("kind") == "sequence":
+    if annotations_of(record).get("conductor") or annotations_of(record).get("kind") == "sequence":
         return  # its lines are the ids of its steps
     id, lines = record["activationId"], record["logs"]
     for line in lines[seen.get(id, 0) :]:

@@ -36,8 +36,6 @@ MAY_RUN = (
     "The server could not store this call in time, and cannot say whether it will: activation {id} "
     "may still run. Ask for that activation before you call again."
 )
-
-
 UNREGISTERED = (
     "{name} is a function of a program that embeds the engine, and this process has not registered it. "
     "Pass it to embedded(actions=[...]), or call register()."

@@ -73,18 +73,11 @@ class Answering:
 
         Raises:
             NotFoundError: the namespace has no such execution.
-            ConflictError: no such step waits for an answer, or several do.
+            ConflictError: it has ended, no such step waits for an answer, or several do.
             UnavailableError: the store does not commit.
         """
         self._tick.ensure()
-        run = await self._recovery.found(execution)
-        if run is None:
-            saved = await self._parts.store.load(execution)
-            if saved is None or saved.execution.namespace != namespace:
-                raise NotFoundError
-            raise ConflictError(f"Execution {execution} has ended: no step waits for an answer.")
-        if run.origin.namespace != namespace:
-            raise NotFoundError
+        run = await self._recovery.standing(namespace, execution)
         fiber, turn, opened = _chosen(self._all_waiting(run), step)
         await self._answered(run, fiber, turn, opened, outcome)
 
@@ -93,7 +86,7 @@ class Answering:
         found = []
         for fiber in run.execution.fibers.values():
             opened = self._waiting(run, fiber.id, fiber.turn)
-            if opened is not None and is_answered_later(fiber.wait):
+            if opened is not None and _is_answered_later(fiber.wait):
                 found.append((fiber.id, fiber.turn, opened))
         return found
 
@@ -174,7 +167,7 @@ class Answering:
         await taken
 
 
-def is_answered_later(wait: object) -> bool:
+def _is_answered_later(wait: object) -> bool:
     """True if a step has run, and its answer comes by its completion trigger."""
     return isinstance(wait, Invoking) and wait.ticket is not None and not wait.polled
 

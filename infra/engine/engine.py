@@ -176,7 +176,7 @@ class Engine:
     def _note_held(self) -> None:
         """Writes down which steps were committed but not sent, so that the next start knows they have not run."""
         for run in self._parts.runs.values():
-            if run.held and (run.origin.solo or not run.origin.express):
+            if run.held and run.recorded:
                 self._tick.gathering.write.executions.append(run.row(run.standing, None))
                 self._tick.wake()
 

@@ -9,13 +9,12 @@ from uuid import UUID
 
 import orjson
 
-from ...actions import Document, ExecutionRow, NotFoundError, check_payload
+from ...actions import ExecutionRow, NotFoundError, check_payload
 from ...composer import CANCELLED, Failure, Name, Success, classes_told, frozen
 from . import stored_values
 from .live import RUNNING
-from .names import NAMED, name_key, named_document
+from .names import NAMED, Sweep, name_key, named_document
 from .programs import DEFINITION
-from .units import Unit
 
 if TYPE_CHECKING:
     from ...actions import Query
@@ -86,6 +85,7 @@ class Executions:
         self._inbox, self._recovery, self._waiters = inbox, recovery, core.waiters
         self._beginning: dict[str, asyncio.Future[bool]] = {}
         self._lately: dict[str, str] = {}  # ids of executions that were given a name, by that
+        self._sweep = Sweep(core.parts, core.tick, NAMED)
         self.answer, self.heartbeat = answering.answer, answering.heartbeat
         self.rebound = answering.rebound
 
@@ -244,18 +244,8 @@ class Executions:
         Returns:
             The last that it has looked at, to go on from; "" when it has looked at all.
         """
-        seen = [
-            document
-            async for document in self._store.documents(NAMED, after=after or None, limit=count)
-        ]
-        for document in seen:
-            id, given_ms = orjson.loads(document.body or b"")
-            if given_ms < before_ms and await self._store.load(id) is None:
-                unit = Unit()  # of its own: it is refused when the name is given again meanwhile
-                named = Document(kind=NAMED, key=document.key, body=None, expected=document.version)
-                unit.write.documents.append(named)
-                self._tick.submit(unit)
-        return seen[-1].key if len(seen) == count else ""
+        _, last = await self._sweep.forget(after, count, before_ms)
+        return last
 
     async def all(self, query: Query) -> list[NamedExecution]:
         """Executions that fit, the newest first."""

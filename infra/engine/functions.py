@@ -108,6 +108,4 @@ class Functions:
             )  # fmt: skip
         waiting = [step for step in self._parked.get(key, ()) if step.stands]
         self._parked[key] = [*waiting, ParkedStep(run, fiber, active, command)]
-        run.held.add(f"{fiber}:{command.turn}")
-        if run.origin.solo or not run.origin.express:
-            self._tick.gathering.write.executions.append(run.row(run.standing, None))
+        run.hold(fiber, command.turn, self._tick.gathering.write)

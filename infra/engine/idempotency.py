@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ...actions import Document, InvalidError, ReusedKeyError
-from .units import Unit
+from .names import Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -46,6 +46,7 @@ class IdempotencyKeys:
 
     def __init__(self, parts: Parts, tick: Tick) -> None:
         self._parts, self._tick = parts, tick
+        self._sweep = Sweep(parts, tick, START)
         self._recent: OrderedDict[str, tuple[str, str]] = OrderedDict()  # id and digest, by key
 
     async def begun(self, call: Call) -> str | Claim:
@@ -110,18 +111,7 @@ class IdempotencyKeys:
         Returns:
             The last key looked at, to go on from; "" at the end.
         """
-        seen = [
-            document
-            async for document in self._parts.store.documents(
-                START, after=after or None, limit=count
-            )
-        ]
-        for document in seen:
-            id, used_ms, _ = orjson.loads(document.body or b"")
-            if used_ms < before_ms and await self._parts.store.load(id) is None:
-                self._recent.pop(document.key, None)
-                unit = Unit()
-                gone = Document(kind=START, key=document.key, body=None, expected=document.version)
-                unit.write.documents.append(gone)
-                self._tick.submit(unit)
-        return seen[-1].key if len(seen) == count else ""
+        dropped, last = await self._sweep.forget(after, count, before_ms)
+        for key in dropped:
+            self._recent.pop(key, None)
+        return last

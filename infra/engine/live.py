@@ -138,6 +138,11 @@ class LiveExecution:
         self._session, self._values = now_ms, 0  # so that keys are new after a restart, too
 
     @property
+    def recorded(self) -> bool:
+        """True if it is stored while it runs, and each of its steps has a record: it is not express, or one action."""
+        return self.origin.solo or not self.origin.express
+
+    @property
     def dormant(self) -> bool:
         """True if it may leave memory: nothing runs, and it waits for timers or for people."""
         busy = self.invocations or self.put_off or self.unsettled or self.execution.ready
@@ -182,9 +187,15 @@ class LiveExecution:
         if not self.origin.express:
             write.executions.append(self.row(self.standing, None))
 
+    def hold(self, fiber: str, turn: int, write: Write) -> None:
+        """Notes that a step has not been sent, so that it is known not to have run after a crash."""
+        self.held.add(f"{fiber}:{turn}")
+        if self.recorded:
+            write.executions.append(self.row(self.standing, None))
+
     def write(self, changes: Changes, write: Write) -> None:
         """Writes the changes; those of an express execution only at its end."""
-        if self.origin.express and not self.origin.solo:
+        if not self.recorded:
             self.buffer += changes.entries
             if changes.outcome is None:
                 return

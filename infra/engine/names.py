@@ -1,10 +1,20 @@
-"""Names of executions: documents that say which execution was given a name, and when."""
+"""Names of executions: documents that say which execution was given a name, and when.
+
+The body of such a document begins with the id of the execution and the instant. Those of idempotency keys do, too.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import orjson
 
 from ...actions import Document
+from .units import Unit
+
+if TYPE_CHECKING:
+    from .shared import Parts
+    from .tick import Tick
 
 NAMED = (
     "named"  # documents of names: the id of the execution, and the instant at which it was given
@@ -20,3 +30,31 @@ def name_key(namespace: str, path: str, name: str) -> str:
 def named_document(key: str, id: str, now_ms: int) -> Document:
     """The document that gives a name to an execution."""
     return Document(kind=NAMED, key=key, body=orjson.dumps([id, now_ms]))
+
+
+class Sweep:
+    """Drops documents of one kind whose executions are not kept any more."""
+
+    def __init__(self, parts: Parts, tick: Tick, kind: str) -> None:
+        self._store, self._tick, self._kind = parts.store, tick, kind
+
+    async def forget(self, after: str, count: int, before_ms: int) -> tuple[list[str], str]:
+        """Drops those of `count` documents after one that were given before an instant.
+
+        Returns:
+            The keys that are dropped, and the last key looked at, to go on from; "" at the end.
+        """
+        documents = self._store.documents(self._kind, after=after or None, limit=count)
+        seen = [document async for document in documents]
+        dropped = []
+        for document in seen:
+            id, given_ms, *_ = orjson.loads(document.body or b"")
+            if given_ms < before_ms and await self._store.load(id) is None:
+                unit = Unit()  # of its own: it is refused when the name is given again meanwhile
+                gone = Document(
+                    kind=self._kind, key=document.key, body=None, expected=document.version
+                )
+                unit.write.documents.append(gone)
+                self._tick.submit(unit)
+                dropped.append(document.key)
+        return dropped, seen[-1].key if len(seen) == count else ""

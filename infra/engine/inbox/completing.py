@@ -48,7 +48,7 @@ class Completing:
         if opened.action.entity is None:
             completion = self._checked(run, fiber, turn, opened, completion)
         self._counters.steps_failed += isinstance(completion.outcome, Failure)
-        if (not run.origin.express or run.origin.solo) and not opened.silent:
+        if run.recorded and not opened.silent:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += completion.ended_ms - completion.started_ms
         run.memory_mb = max(run.memory_mb, opened.action.limits.memory_mb)
@@ -101,7 +101,7 @@ class Completing:
         now_ms = self._clock.now_ms()
         cancelled = Failure(CANCELLED, {"code": CANCELLED, "message": "cancelled"})
         completion = Completion(cancelled, opened.asked_ms, now_ms)
-        if not run.origin.express or run.origin.solo:
+        if run.recorded:
             run.activation(opened, completion, self._tick.gathering.write)
         run.steps_ms += now_ms - opened.asked_ms
 

@@ -136,8 +136,7 @@ class Following:
         """Keeps a step until an operator resumes its execution. After a crash it is known not to have run."""
         run.put_off.add((fiber, command.turn))
         run.on_hold.append((fiber, command))
-        run.held.add(f"{fiber}:{command.turn}")
-        self._tick.gathering.write.executions.append(run.row(run.standing, None))
+        run.hold(fiber, command.turn, self._tick.gathering.write)
 
     def _stretched(
         self, run: LiveExecution, stretch: Stretch, made: Transition | Exception

@@ -130,7 +130,7 @@ class Inbox:
     ) -> None:
         """Records a step that waits for its callback while it waits."""
         stands = run.execution.fibers.get(fiber)
-        if stands is None or stands.turn != turn or (run.origin.express and not run.origin.solo):
+        if stands is None or stands.turn != turn or not run.recorded:
             return
         run.waiting(opened, completion, fiber, stands.due_ms, self._tick.gathering.write)
 

@@ -8,28 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.infra.left_behind import leave
 from tests.kit.infra.servers import AUTH, running
-from xingqiao import composer
 from xingqiao.infra.stores.sqlite import FILE
 
-HELLO = {"kind": "python:3", "code": "def main(params):\n    return {'text': 'x' * 5000}\n"}
-WAITING = composer.sequence("hello", composer.wait(3600), "hello")
+HELLO = "def main(params):\n    return {'text': 'x' * 5000}\n"
 
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory):
     """A directory in which a server has worked, and in which an execution waits."""
-    directory = tmp_path_factory.mktemp("left") / "data"
-    options = ("--auth", AUTH, "--isolation", "process")
-    with running(directory, *options) as server, server.client() as client:
-        client.put("/actions/hello", json={"exec": HELLO})
-        waiting = {"kind": "composition", "composition": WAITING.to_json()}
-        client.put("/actions/waiting", json={"exec": waiting})
-        assert client.post("/actions/hello?blocking=true").status_code == 200
-        id = client.post("/actions/waiting").json()["activationId"]
-        waits = ("timer" in client.get(f"/executions/{id}").text for _ in range(20_000))
-        assert any(waits)
-    return directory
+    return leave(tmp_path_factory.mktemp("left") / "data", HELLO, "process")
 
 
 @pytest.fixture

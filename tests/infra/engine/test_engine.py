@@ -160,16 +160,22 @@ class Waiting(MemoryStore):
         return await super().commit(writes)
 
 
+async def failed_with_its_child(made):
+    """An execution that has failed by a step that was one, and that step; it would succeed now."""
+    await made.put(a=None, inner=composer.sequence("a"), main=composer.sequence("inner"))
+    id = await made.start("main")
+    await made.result(id)
+    await made.settle()
+    child = next(row.id for row in await made.executions() if row.id != id)
+    made.hands.answers["a"] = {"n": 1}
+    return id, child
+
+
 @pytest.mark.parametrize("also", ["itself", "its child"])
 async def test_what_is_redriven_is_not_redriven_again_before_the_store_knows(also):
     store = Waiting()
     async with world(store, {"a": Failure("Broken", "once")}) as made:
-        await made.put(a=None, inner=composer.sequence("a"), main=composer.sequence("inner"))
-        id = await made.start("main")
-        await made.result(id)
-        await made.settle()
-        child = next(row.id for row in await made.executions() if row.id != id)
-        made.hands.answers["a"] = {"n": 1}
+        id, child = await failed_with_its_child(made)
         store.may.clear()
         first = asyncio.ensure_future(made.engine.redrive("guest", id))
         await made.until(lambda: id in made.engine._parts.runs)
@@ -187,12 +193,7 @@ async def test_what_is_redriven_is_not_redriven_again_before_the_store_knows(als
 async def test_a_child_that_a_redrive_has_read_is_not_redriven_by_another(monkeypatch):
     """The first still reads other parts of the execution when the second asks."""
     async with world(answers={"a": Failure("Broken", "once")}) as made:
-        await made.put(a=None, inner=composer.sequence("a"), main=composer.sequence("inner"))
-        id = await made.start("main")
-        await made.result(id)
-        await made.settle()
-        child = next(row.id for row in await made.executions() if row.id != id)
-        made.hands.answers["a"] = {"n": 1}
+        id, child = await failed_with_its_child(made)
         redriven, refused = Redrives._redriven, []
 
         async def read_slowly(self, row, *rest):
