@@ -82,6 +82,8 @@ class Settings:
         paused: True to start without recovering or running executions until `service resume`.
         dead_letters: maximum dead letters of a namespace; the oldest are dropped.
         retention_days: days to keep records of activations and ended executions; 0 keeps them forever.
+        audit_days: days to keep an entry of the audit log; 0 keeps it until newer entries displace it.
+        audit_records: maximum entries of the audit log; the oldest are displaced.
         prewarmed: number of idle workers of each kind to keep ready.
         node_modules: directory for installed Node.js modules; the data directory if None.
         synchronous: `FULL`; or `NORMAL`, which is faster but can lose the last commits in a power failure.
@@ -147,6 +149,8 @@ class Settings:
     paused: bool = False
     dead_letters: int = 1000
     retention_days: float = 30.0
+    audit_days: float = 90.0
+    audit_records: int = 100_000
     prewarmed: int = 1
     node_modules: Path | None = None
     synchronous: str = "FULL"
@@ -260,6 +264,8 @@ _LEAST = {
     "descendants": 1,
     "dead_letters": 1,
     "retention_days": 0,
+    "audit_days": 0,
+    "audit_records": 100,
     "prewarmed": 0,
     "grace_s": 0,
     "url_bytes": 256,
@@ -282,6 +288,7 @@ _FLOATS = {
     "worker_idle_s",
     "grace_s",
     "retention_days",
+    "audit_days",
     "header_s",
     "body_s",
     "idle_s",

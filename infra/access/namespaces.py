@@ -31,8 +31,11 @@ from ...actions import (
     Write,
 )
 from ...composer import Error, check_part
+from .minting import Minter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...actions import Clock, Store
 
 CREDENTIALS = "credentials"  # field of a document that holds the key
@@ -41,13 +44,8 @@ GUEST = "guest"
 OPERATOR = SYSTEM
 KEY_CHARACTERS = 64
 MIN_KEY_CHARACTERS = 8
-GRACE_MS = 60_000  # an action's key stays valid for this time after its deadline
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _CREDENTIALS = re.compile(r"[\w.-]{1,128}:[!-~]{8,256}", re.ASCII)
-_MINTED = re.compile(r"action-([0-9a-f]{1,16})-([0-9a-f]{64})")
-_SESSION = re.compile(
-    r"action-([0-9a-f]{1,16})"
-)  # session token of a minted key in a signed request
 
 
 class IsolationError(Error):
@@ -96,7 +94,8 @@ class Namespaces:
     """
 
     def __init__(self, store: Store, clock: Clock, quotas: Quotas, secret: bytes) -> None:
-        self._store, self._clock, self._defaults, self._secret = store, clock, quotas, secret
+        self._store, self._defaults = store, quotas
+        self.minter = Minter(secret, clock)
         self._changing = asyncio.Lock()
         self._seen: set[str] = set()  # names of namespaces whose key is not stored yet
         self._by_uuid: dict[str, Namespace] = {}
@@ -138,14 +137,15 @@ class Namespaces:
         """The name of the namespace with this uuid and key; None if they match no namespace."""
         found = self._by_uuid.get(user)
         if found is None:
-            hmac.compare_digest(_hash(key), "")
+            hmac.compare_digest(hash_of(key), "")
             return None
-        if hmac.compare_digest(_hash(key), found.key_hash):
+        if hmac.compare_digest(hash_of(key), found.key_hash):
             if found.key is None:
                 self._take(replace(found, key=key))
                 self._seen.add(found.name)
             return found.name
-        return found.name if self._minted(found, key) else None
+        minted = not found.deleted and self.minter.proves(user, found.key_hash, key)
+        return found.name if minted else None
 
     def signer(self, user: str, session: str | None = None) -> tuple[str, str | None] | None:
         """The namespace with this uuid and its signing key (None if only the hash is stored).
@@ -158,10 +158,8 @@ class Namespaces:
             return None
         if session is None:
             return found.name, found.key
-        match = _SESSION.fullmatch(session)
-        if match is None or int(match[1], 16) < self._clock.now_ms():
-            return None
-        return found.name, f"{session}-{self._signature(found, match[1])}"
+        key = self.minter.signing_key(user, found.key_hash, session)
+        return None if key is None else (found.name, key)
 
     @property
     def unkept(self) -> bool:
@@ -178,23 +176,12 @@ class Namespaces:
                     return  # the next call tries again
                 self._seen.discard(name)
 
-    def _minted(self, namespace: Namespace, key: str) -> bool:
-        match = _MINTED.fullmatch(key)
-        if match is None or namespace.deleted or int(match[1], 16) < self._clock.now_ms():
-            return False
-        return hmac.compare_digest(match[2], self._signature(namespace, match[1]))
-
     def action_key(self, name: str, deadline_ms: int) -> str:
         """Credentials for an action that runs in a namespace until a deadline (ms since the epoch)."""
         namespace = self._by_name.get(name)
         if namespace is None or namespace.deleted:
             return ""
-        until = f"{deadline_ms + GRACE_MS:x}"
-        return f"{namespace.uuid}:action-{until}-{self._signature(namespace, until)}"
-
-    def _signature(self, namespace: Namespace, until: str) -> str:
-        text = f"{namespace.uuid}|{namespace.key_hash}|{until}"
-        return hmac.new(self._secret, text.encode(), "sha256").hexdigest()
+        return self.minter.key(namespace.uuid, namespace.key_hash, deadline_ms)
 
     def quotas(self, name: str) -> Quotas:
         """The quotas of a namespace."""
@@ -237,9 +224,14 @@ class Namespaces:
             raise ConflictError(f"The namespace {name!r} is not created: {self._alone}.")
         return await self._put(name, credentials, _checked(limits))
 
-    async def rotate(self, name: str, credentials: str | None = None) -> str:
-        """Replaces the credentials of a namespace and returns the new ones; the old stop working."""
-        return await self._put(name, credentials, self.get(name).limits)
+    async def rotate(
+        self, name: str, credentials: str | None = None, beside: Iterable[Document] = ()
+    ) -> str:
+        """Replaces the credentials of a namespace and returns the new ones; the old stop working.
+
+        The documents `beside` are written in the same commit.
+        """
+        return await self._put(name, credentials, self.get(name).limits, beside)
 
     async def limit(self, name: str, limits: dict[str, int]) -> Namespace:
         """Replaces the limits of a namespace.
@@ -251,11 +243,20 @@ class Namespaces:
         await self._commit(namespace)
         return namespace
 
-    async def delete(self, name: str) -> None:
-        """Deletes a namespace: its keys stop working and its name cannot be used again."""
-        await self._commit(replace(self.get(name), key_hash="", key=None))
+    async def delete(self, name: str, beside: Iterable[Document] = ()) -> None:
+        """Deletes a namespace: its key stops working and its name cannot be used again.
 
-    async def _put(self, name: str, credentials: str | None, limits: dict[str, int]) -> str:
+        The documents `beside` are written in the same commit.
+        """
+        await self._commit(replace(self.get(name), key_hash="", key=None), beside)
+
+    async def _put(
+        self,
+        name: str,
+        credentials: str | None,
+        limits: dict[str, int],
+        beside: Iterable[Document] = (),
+    ) -> str:
         credentials = new_credentials() if credentials is None else credentials
         if not _CREDENTIALS.fullmatch(credentials):
             raise AuthError(
@@ -268,14 +269,16 @@ class Namespaces:
             raise AuthError(
                 f"the uuid of these credentials belongs to the namespace {taken.name!r}: use another uuid"
             )
-        namespace = Namespace(name=name, uuid=user, key_hash=_hash(key), key=key, limits=limits)
+        namespace = Namespace(name=name, uuid=user, key_hash=hash_of(key), key=key, limits=limits)
         if namespace != self._by_name.get(name):
-            await self._commit(namespace)
+            await self._commit(namespace, beside)
         return credentials
 
-    async def _commit(self, namespace: Namespace) -> None:
+    async def _commit(self, namespace: Namespace, beside: Iterable[Document] = ()) -> None:
         async with self._changing:
-            await self._store.commit([self._written(namespace)])
+            write = self._written(namespace)
+            write.documents.extend(beside)
+            await self._store.commit([write])
             self._take(namespace)
 
     def _written(self, namespace: Namespace) -> Write:
@@ -337,6 +340,6 @@ def _checked(limits: dict[str, int]) -> dict[str, int]:
     return limits
 
 
-def _hash(key: str) -> str:
+def hash_of(key: str) -> str:
     """Hash of a key. Keys are long and random, so one round of SHA-256 is enough."""
     return sha256(key.encode()).hexdigest()

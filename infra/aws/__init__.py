@@ -35,7 +35,8 @@ from .integrations import (
     json_text,
 )
 from .shapes import Field, Flag, Items, Members, Number, Parameters, Required, Text, members, read
-from .sigv4 import TERMINATOR, signer
+from .signed import signed_content
+from .sigv4 import TERMINATOR
 
 __all__ = [
     "AGAIN",
@@ -79,7 +80,7 @@ __all__ = [
     "read",
     "refused",
     "resource_missing",
-    "signer",
+    "signed_content",
     "type_not_supported",
     "wrong_resource",
 ]

@@ -1,6 +1,6 @@
 """Signature Version 4: checks signatures of requests.
 
-The id of the access key is a namespace's uuid, and the secret is its key. The region is not checked. Source:
+The id and the secret of the access key are those of a key of a namespace. The region is not checked. Source:
 AWS' "Create a signed request", and the answers of its services to wrong signatures.
 """
 
@@ -22,7 +22,7 @@ from .errors import AwsError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from ..access import Namespaces
+    from ..access import Identity, Keys
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 TERMINATOR = "aws4_request"
@@ -60,9 +60,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """The namespace that claims to have signed a request; `check` proves it."""
+    """The key that a request claims to be signed with; `check` proves it. `key` is its secret."""
 
-    namespace: str
+    identity: Identity
     key: str = field(repr=False)
     claim: Claim
 
@@ -90,19 +90,25 @@ class Signer:
             )
 
 
-def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) -> Signer:
+def key_id_of(request: Request) -> str:
+    """The id of the key in the header, unchecked; "" if the header has none."""
+    _, _, rest = request.headers.get("authorization", "").partition("Credential=")
+    return rest.partition("/")[0]
+
+
+def signer(request: Request, keys: Keys, service: str, now_ms: int) -> Signer:
     """The claimed signer of a request to `service`; the content need not be read yet.
 
     Raises:
         AwsError: the signature is missing, incomplete, too old or too new, or its key is unknown.
     """
     claim = _claim(request)
-    found = namespaces.signer(claim.key_id, claim.session)
+    found = keys.signer(claim.key_id, claim.session)
     if found is None:
         raise AwsError(
             "UnrecognizedClientException", "The security token included in the request is invalid."
         )
-    namespace, key = found
+    identity, key = found
     if key is None:
         raise AwsError(
             "UnrecognizedClientException",
@@ -114,7 +120,7 @@ def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) 
         raise _invalid(f"Credential should be scoped to correct service: '{service}'. ")
     _check_signed(request, claim)
     _check_age(claim.instant, datetime.fromtimestamp(now_ms // 1000, UTC))
-    return Signer(namespace, key, claim)
+    return Signer(identity, key, claim)
 
 
 @lru_cache(KEYS)

@@ -2,13 +2,17 @@
 
 from .api import Api
 from .app import create_app
-from .auth import Authenticator
+from .audit import PERMISSION, RESOURCE
+from .auth import IDENTITY, Authenticator
 from .json_parser import WideIntegerError, parse
 from .requests import content
 from .visibility import is_machine_hidden
 from .wings import Route, Wing
 
 __all__ = [
+    "IDENTITY",
+    "PERMISSION",
+    "RESOURCE",
     "Api",
     "Authenticator",
     "Route",

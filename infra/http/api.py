@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...actions import Arns, Remote
     from ...adapters import Fault
     from ...composer import JSON
-    from ..access import Namespaces, SecretStore
+    from ..access import AuditLog, Keys, Namespaces, SecretStore
     from ..engine import Engine
     from .auth import Authenticator
 
@@ -55,6 +55,8 @@ class Api:
         engine: runs executions.
         auth: authenticates callers.
         namespaces: all namespaces.
+        keys: the keys of all namespaces.
+        audit: the audit log.
         webhooks: the webhooks that fire triggers.
         clouds: the clouds that run actions elsewhere.
         secrets: credentials for other services.
@@ -70,6 +72,8 @@ class Api:
     engine: Engine
     auth: Authenticator
     namespaces: Namespaces
+    keys: Keys
+    audit: AuditLog
     webhooks: Webhooks
     clouds: Clouds
     secrets: SecretStore

@@ -15,7 +15,10 @@ from starlette.routing import Route
 
 from ...actions import METHODS, RefusedError, UnavailableError
 from ...composer import InvalidNameError
-from .errors import not_served, refused
+from ..access import ROUTES as PERMISSIONS
+from ..access import Door
+from .audit import PERMISSION, record
+from .errors import not_served, refused, status_of
 from .routes import ANY, OPERATED, ROUTES, WEB
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from ..access import Permission
     from ..edge import Bodies
     from .api import Api
     from .wings import Endpoint, Wing
@@ -44,17 +48,24 @@ _CORS = [
 
 
 def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
-    """The application that serves `api`, with the routes of its wings."""
+    """The application that serves `api`, with the routes of its wings.
+
+    Raises:
+        LookupError: a route has no row in the table of permissions.
+    """
 
     def route(method: str, path: str, endpoint: Endpoint) -> Route:
+        permission = _permission(method, path)
+
         async def endpoint_with_api(request: Request) -> Response:
             if api.stopping and method != "GET":
                 raise UnavailableError("The server is stopping.")
             if api.engine.recovery.paused and not _when_paused(method, path, endpoint):
                 raise UnavailableError(PAUSED)
-            answer = await endpoint(request, api)
-            if api.namespaces.unkept:
-                answer.background = BackgroundTask(api.namespaces.keep)
+            request.scope[PERMISSION] = permission
+            answer = await _answered(endpoint, request, api)
+            if api.keys.unkept:
+                answer.background = BackgroundTask(api.keys.keep)
             return answer
 
         methods = list(METHODS) if method == ANY else [method]
@@ -68,6 +79,30 @@ def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
     }
     routes = [route(*one) for one in chain(ROUTES, *(wing.routes for wing in wings))]
     return _Common(Starlette(routes=routes, exception_handlers=handlers), api.bodies)
+
+
+def _permission(method: str, path: str) -> Permission:
+    permission = PERMISSIONS.get(f"{method} {path}")
+    if permission is None:
+        raise LookupError(
+            f"the route {method} {path} has no row in infra/access/permissions.py: add one with the right "
+            "that the route needs"
+        )
+    return permission
+
+
+async def _answered(endpoint: Endpoint, request: Request, api: Api) -> Response:
+    """The endpoint's response to a request whose key has the right; writes the audit log."""
+    permission: Permission = request.scope[PERMISSION]
+    try:
+        if permission.door is Door.KEY and permission.right is not None:
+            api.auth.admit(request, permission.right)
+        answer = await endpoint(request, api)
+    except Exception as error:
+        await record(request, api, status_of(error))
+        raise
+    await record(request, api, answer.status_code)
+    return answer
 
 
 def _when_paused(method: str, path: str, endpoint: Endpoint) -> bool:

@@ -55,9 +55,14 @@ TEXTS = {
 STATUS[BusyError] = 503
 
 
+def status_of(error: Exception) -> int:
+    """The HTTP status of the response to an error."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
 def refused(request: Request, error: Exception) -> Json:
     """The response to a refused request."""
-    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    status = status_of(error)
     if isinstance(error, UnauthorizedError):
         headers = {"WWW-Authenticate": 'Basic realm="OpenWhisk secure realm"'}
         return failed(request, status, str(error), headers)

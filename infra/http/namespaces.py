@@ -62,10 +62,10 @@ async def rotate(request: Request, api: Api) -> Json:
 
 
 async def delete(request: Request, api: Api) -> Json:
-    """Deletes a namespace with its definitions. Its records stay until they expire."""
+    """Deletes a namespace with its keys and its definitions. Its records stay until they expire."""
     name = _named(request, api)
     gone = api.namespaces.get(name)
-    await api.namespaces.delete(name)
+    await api.keys.delete_namespace(name)
     entities = [e for c in COLLECTIONS for e in api.engine.catalog.all(c.kind, name)]
     await api.engine.registry.change(Change(None, gone=tuple(entities)))
     await api.engine.letters.clear(name)

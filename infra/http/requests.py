@@ -44,6 +44,7 @@ _TRACE = re.compile(
 _KINDS: dict[type, str] = {
     bool: "true or false",
     dict: "an object",
+    int: "a whole number",
     list: "a list",
     str: "a string",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from ...actions import BOUNDS, MAX_SEQUENCE, NODE, ForbiddenError
-from ..access import LIMITS, OPERATOR
+from ..access import LIMITS, OPERATOR, Right
 from .definitions import COLLECTIONS
 from .errors import failed
 from .responses import Json
@@ -149,6 +149,6 @@ async def metrics(request: Request, api: Api) -> Response:
     header = request.headers.get("authorization", "").encode()
     scraper = f"Bearer {api.metrics_key}".encode()
     scrapes = api.metrics_key and hmac.compare_digest(header, scraper)
-    if not scrapes and api.auth.caller(request) != OPERATOR:
+    if not scrapes and api.auth.admit(request, Right.READ).namespace != OPERATOR:
         return failed(request, 403, FOR_OPERATORS)
     return Response(api.metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -6,7 +6,6 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
@@ -22,13 +21,14 @@ from ...actions import (
     TooLargeError,
 )
 from ...composer import InvalidNameError
-from ..aws import TERMINATOR, AwsError, Refusals, refused, signer
-from ..http import content, parse
+from ..aws import TERMINATOR, AwsError, Refusals, refused, signed_content
+from ..http import PERMISSION, RESOURCE, parse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ...composer import JSON
+    from ..access import Permission
     from ..http import Api
 
 SERVICE = "lambda"
@@ -112,11 +112,12 @@ def unknown(request: Request) -> Response | None:
 
 
 async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
-    signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
-    hashed = sha256()
-    body = await content(request, MAX_BODY_BYTES, hashed)
-    signed.check(request, hashed.hexdigest())
-    return await operation(ApiCall(signed.namespace, id, request, body), api)
+    identity, body = await signed_content(request, api, SERVICE, MAX_BODY_BYTES)
+    permission: Permission = request.scope[PERMISSION]
+    request.scope[RESOURCE] = f"functions/{request.path_params.get('name', '')}"
+    if permission.right is not None:
+        identity.check(permission.right)
+    return await operation(ApiCall(identity.namespace, id, request, body), api)
 
 
 def parsed(content: bytes | bytearray) -> JSON:

@@ -22,8 +22,10 @@ def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -
     """The service as its endpoints see it; `metrics` writes all figures in Prometheus' format."""
     return StepFunctionsApi(
         engine=service.engine,
-        auth=Authenticator(service.namespaces),
+        auth=Authenticator(service.keys, service.failures),
         namespaces=service.namespaces,
+        keys=service.keys,
+        audit=service.audit,
         webhooks=service.feeds,
         clouds=service.clouds,
         secrets=service.secrets,

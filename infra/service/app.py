@@ -23,7 +23,7 @@ from ...actions.runtimes import (
 from ...adapters import Channel, aws_services, objects_on_s3
 from ...composer import Limits
 from ...composer.languages.asl.running import ReadingBounds, query_engine
-from ..access import Namespaces, SecretStore
+from ..access import AuditLog, Failures, Keys, Namespaces, SecretStore
 from ..aws import FirstOf, Integrations, discovered
 from ..clock import RandomIds, SystemClock
 from ..engine import Engine, EngineSettings
@@ -76,6 +76,9 @@ class Service:
     store: Store
     pool: WorkerPool
     namespaces: Namespaces
+    keys: Keys
+    audit: AuditLog
+    failures: Failures
     feeds: Feeds
     clouds: Clouds
     secrets: SecretStore
@@ -125,6 +128,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         opened = await stack.enter_async_context(_opened_store(settings, clock))
         store, namespaces = opened.store, opened.namespaces
         await namespaces.load(single_namespace_reason(settings, sandbox))
+        keys, audit = await _access(store, clock, namespaces, settings)
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         feeds = await stack.enter_async_context(Feeds(store, clock))
@@ -153,6 +157,9 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             store=store,
             pool=pool,
             namespaces=namespaces,
+            keys=keys,
+            audit=audit,
+            failures=Failures(clock),
             feeds=feeds,
             clouds=clouds,
             secrets=secret_store,
@@ -164,6 +171,16 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             resumption=resumption,
             taken_over=opened.taken_over,
         )
+
+
+async def _access(
+    store: Store, clock: Clock, namespaces: Namespaces, settings: Settings
+) -> tuple[Keys, AuditLog]:
+    keys = Keys(store, clock, namespaces)
+    await keys.load()
+    audit = AuditLog(store, clock, settings.audit_days, settings.audit_records)
+    await audit.load()
+    return keys, audit
 
 
 async def _resumption(engine: Engine, feeds: Feeds, *, paused: bool) -> Resumption:

@@ -10,7 +10,6 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
@@ -26,8 +25,9 @@ from ....actions import (
     TooLargeError,
 )
 from ....composer import InvalidNameError
-from ...aws import AwsError, Parameters, Refusals, read, refused, signer
-from ...http import WideIntegerError, content, parse
+from ...access import OPERATIONS as PERMISSIONS
+from ...aws import AwsError, Parameters, Refusals, read, refused, signed_content
+from ...http import PERMISSION, RESOURCE, WideIntegerError, parse
 from .inputs import INPUTS
 
 if TYPE_CHECKING:
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ....composer import JSON
+    from ...access import Identity
     from .api import StepFunctionsApi
 
 SERVICE = "states"
 TARGET = "AWSStepFunctions."
+ROLE = "roleArn"  # a parameter that is not the changed thing
 MEDIA_TYPE = "application/x-amz-json-1.0"
 # A definition of a million characters, each of them escaped, and what is around it.
 MAX_BODY_BYTES = 8 << 20
@@ -77,20 +79,36 @@ async def answer(operations: Operations, request: Request, api: StepFunctionsApi
 async def _answered(
     operations: Operations, request: Request, api: StepFunctionsApi, id: str
 ) -> dict[str, JSON]:
-    signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
     try:
-        hashed = sha256()
-        body = await content(request, MAX_BODY_BYTES, hashed)
+        identity, body = await signed_content(request, api, SERVICE, MAX_BODY_BYTES)
     except RefusedError as error:
         raise refused(error, _REFUSALS) from None
-    signed.check(request, hashed.hexdigest())
     target = request.headers.get("x-amz-target", "")
     handler = operations.get(target.removeprefix(TARGET))
     if handler is None or not target.startswith(TARGET):
         raise AwsError("UnknownOperationException", f"Unknown operation: {target!r:.100}")
-    params = read(INPUTS[target.removeprefix(TARGET)], _parsed(body))
-    caller = Caller(signed.namespace, id, request.is_disconnected)
+    operation = target.removeprefix(TARGET)
+    request.scope[PERMISSION], request.scope[RESOURCE] = PERMISSIONS[operation], ""
+    _check_right(identity, operation)
+    params = read(INPUTS[operation], _parsed(body))
+    request.scope[RESOURCE] = _resource(params)
+    caller = Caller(identity.namespace, id, request.is_disconnected)
     return await refusing(handler, params, caller, api)
+
+
+def _check_right(identity: Identity, operation: str) -> None:
+    right = PERMISSIONS[operation].right
+    try:
+        if right is not None:
+            identity.check(right)
+    except ForbiddenError as error:
+        raise refused(error, _REFUSALS) from None
+
+
+def _resource(params: Parameters) -> str:
+    """The ARN, or else the name, of the thing that an operation changes."""
+    arns = (str(value) for name, value in params.items() if name.endswith("Arn") and name != ROLE)
+    return next(arns, str(params.get("name", "")))
 
 
 async def refusing(

@@ -15,6 +15,9 @@ import httpx
 from tests.kit.actions.things import StandingClock
 from xingqiao.actions import ACCOUNT, Arns, Change, Completion, Quotas
 from xingqiao.composer import Failure, Success
+from xingqiao.infra.access.audit import AuditLog
+from xingqiao.infra.access.failures import Failures
+from xingqiao.infra.access.keys import Keys
 from xingqiao.infra.access.namespaces import Namespaces, first_namespaces
 from xingqiao.infra.access.secrets import SecretStore
 from xingqiao.infra.aws.integrations import Integrations
@@ -37,6 +40,7 @@ from xingqiao.infra.stores import MemoryStore
 USER, KEY = "23bc46b1-71f6-4ed5-8c54-816aa4f8c502", "a-key-for-tests"
 OPERATOR = "operator:an-operators-key"
 PAYLOAD_BYTES = 10_000
+AUDIT_RECORDS = 1000
 POLL_S = 0.02  # that a worker waits for work
 NAMESPACE = "/api/v1/namespaces/_"
 LOOKS = 1000  # each lets the service go on, so that no time need pass
@@ -193,10 +197,15 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
         stack.callback(feeds.end)
         await feeds.begin(engine)
         await first_namespaces(namespaces, auth, OPERATOR)
+        keys, audit = Keys(store, clock, namespaces), AuditLog(store, clock, 90, AUDIT_RECORDS)
+        await keys.load()
+        await audit.load()
         api = StepFunctionsApi(
             engine=engine,
-            auth=Authenticator(namespaces),
+            auth=Authenticator(keys, Failures(clock)),
             namespaces=namespaces,
+            keys=keys,
+            audit=audit,
             webhooks=feeds,
             clouds=clouds,
             secrets=secrets,

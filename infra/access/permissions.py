@@ -1,0 +1,197 @@
+"""The table of permissions: the right that each route and each operation of Step Functions needs.
+
+A route without a row cannot be served: `create_app` refuses it. `tests/infra/access/test_permissions.py` goes
+over all routes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from .roles import Right
+
+
+class Door(Enum):
+    """The way in which a request proves its key.
+
+    KEY: Basic authentication, checked before the endpoint runs. SIGNATURE: AWS' Signature Version 4, checked by
+    the wing. TOKEN: a token in the path, which is made for one purpose. OPEN: anybody, or a check of the
+    endpoint's own.
+    """
+
+    KEY = auto()
+    SIGNATURE = auto()
+    TOKEN = auto()
+    OPEN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """A row of the table.
+
+    Args:
+        right: the right that the key must have; None if the request needs no key.
+        verb: the change, as the audit log names it; "" for a request that is not audited.
+        door: the way in which the request proves its key.
+    """
+
+    right: Right | None
+    verb: str = ""
+    door: Door = Door.KEY
+
+
+OPEN = Permission(None, door=Door.OPEN)
+TOKEN = Permission(None, door=Door.TOKEN)
+SIGNED = Permission(None, door=Door.SIGNATURE)  # `OPERATIONS` has the right
+LOOK, READ, INVOKE = Permission(Right.LOOK), Permission(Right.READ), Permission(Right.INVOKE)
+
+
+def _deploy(verb: str) -> Permission:
+    return Permission(Right.DEPLOY, verb)
+
+
+def _admin(verb: str = "") -> Permission:
+    return Permission(Right.ADMIN, verb)
+
+
+_API = "/api/v1"
+_HOME = _API + "/namespaces/{namespace}"
+_EXECUTION = _HOME + "/executions/{id}"
+_LETTER = _HOME + "/dead-letters/{id}"
+_OPERATED = _API + "/operator/namespaces"
+_LAMBDA = "/2015-03-31/functions"
+
+_DEFINITIONS = {
+    f"{method} {_HOME}/{collection}{path}": row
+    for collection in ("actions", "packages", "triggers", "rules")
+    for method, path, row in (
+        ("GET", "", READ),
+        ("GET", "/", READ),
+        ("GET", "/{name:path}", READ),
+        ("PUT", "/{name:path}", _deploy("put")),
+        ("DELETE", "/{name:path}", _deploy("delete")),
+    )
+}
+
+_ENTITIES = {
+    f"{method} {_HOME}/entities/{type}/keys{key}": row
+    for type in ("{type}", "{package}/{type}")
+    for method, key, row in (
+        ("GET", "", LOOK),
+        ("GET", "/{key:path}", LOOK),
+        ("POST", "/{key:path}", INVOKE),
+        ("DELETE", "/{key:path}", _deploy("delete")),
+    )
+}
+
+_FUNCTIONS = {
+    route: replace(row, door=Door.SIGNATURE)
+    for route, row in {
+        f"POST {_LAMBDA}/{{name}}/invocations": INVOKE,
+        f"POST {_LAMBDA}": _deploy("create"),
+        f"POST {_LAMBDA}/": _deploy("create"),
+        f"GET {_LAMBDA}": READ,
+        f"GET {_LAMBDA}/": READ,
+        f"GET {_LAMBDA}/{{name}}": READ,
+        f"DELETE {_LAMBDA}/{{name}}": _deploy("delete"),
+        f"GET {_LAMBDA}/{{name}}/configuration": READ,
+        f"PUT {_LAMBDA}/{{name}}/configuration": _deploy("update configuration"),
+        f"PUT {_LAMBDA}/{{name}}/code": _deploy("update code"),
+        f"GET {_LAMBDA}/{{name}}/versions": READ,
+    }.items()
+}
+
+ROUTES: dict[str, Permission] = {  # "METHOD path": its row
+    f"POST {_HOME}/actions/{{name:path}}": INVOKE,
+    f"POST {_HOME}/triggers/{{name}}": INVOKE,
+    f"POST {_HOME}/rules/{{name}}": _deploy("set status"),
+    f"GET {_HOME}/actions/{{package}}/": READ,
+    **_DEFINITIONS,
+    f"GET {_HOME}/activations": LOOK,
+    f"GET {_HOME}/activations/{{id}}": LOOK,
+    f"GET {_HOME}/activations/{{id}}/result": LOOK,
+    f"GET {_HOME}/activations/{{id}}/logs": LOOK,
+    f"DELETE {_HOME}/activations/{{id}}": _deploy("cancel"),
+    f"GET {_HOME}/executions": LOOK,
+    f"GET {_EXECUTION}": LOOK,
+    f"GET {_EXECUTION}/history": LOOK,
+    f"GET {_EXECUTION}/cost": LOOK,
+    f"POST {_EXECUTION}/cancel": _deploy("cancel"),
+    f"POST {_EXECUTION}/pause": _deploy("pause"),
+    f"POST {_EXECUTION}/resume": _deploy("resume"),
+    f"POST {_EXECUTION}/redrive": _deploy("redrive"),
+    f"POST {_EXECUTION}/answer": Permission(Right.INVOKE, "answer"),
+    f"GET {_HOME}/entities": LOOK,
+    **_ENTITIES,
+    f"GET {_HOME}/dead-letters": LOOK,
+    f"GET {_LETTER}": LOOK,
+    f"DELETE {_LETTER}": _deploy("delete"),
+    f"POST {_LETTER}/retry": _deploy("retry"),
+    f"GET {_HOME}/sagas": LOOK,
+    f"GET {_HOME}/sagas/{{id}}": LOOK,
+    f"POST {_HOME}/sagas/{{id}}": _deploy("resolve"),
+    f"GET {_HOME}/transactions": LOOK,
+    f"POST {_HOME}/transactions/{{id:path}}": _deploy("decide"),
+    f"DELETE {_HOME}/transactions/{{id:path}}": _deploy("forget"),
+    f"GET {_HOME}/adapters": READ,
+    f"POST {_HOME}/adapters/check": Permission(
+        Right.DEPLOY
+    ),  # it uses secrets, and changes nothing
+    f"GET {_HOME}/secrets": READ,
+    f"PUT {_HOME}/secrets/{{name}}": _deploy("put"),
+    f"DELETE {_HOME}/secrets/{{name}}": _deploy("delete"),
+    f"GET {_HOME}/keys": _admin(),
+    f"PUT {_HOME}/keys/{{name}}": _admin("create"),
+    f"POST {_HOME}/keys/{{name}}/rotate": _admin("rotate"),
+    f"DELETE {_HOME}/keys/{{name}}": _admin("revoke"),
+    f"GET {_HOME}/audit": _admin(),
+    f"GET {_HOME}/limits": LOOK,
+    f"GET {_HOME}": READ,
+    f"GET {_API}/namespaces": LOOK,
+    f"GET {_OPERATED}": READ,  # these also need a key of `whisk.system`
+    f"GET {_OPERATED}/{{name}}": READ,
+    f"PUT {_OPERATED}/{{name}}": _admin("put"),
+    f"DELETE {_OPERATED}/{{name}}": _admin("delete"),
+    f"POST {_OPERATED}/{{name}}/rotate": _admin("rotate"),
+    f"POST {_API}/operator/resume": _admin("resume"),
+    f"GET {_API}/operator/audit": _admin(),
+    "GET /metrics": OPEN,  # the endpoint checks: a scraper's key, or READ for `whisk.system`
+    "GET /health": OPEN,
+    "GET /ping": OPEN,
+    "GET /": OPEN,
+    f"GET {_API}": OPEN,
+    f"* {_API}/web/{{path:path}}": OPEN,  # the action decides
+    f"POST {_API}/webhooks/{{token}}": TOKEN,
+    f"POST {_API}/completions/{{token}}": TOKEN,
+    "POST /": SIGNED,
+    **_FUNCTIONS,
+}
+
+_OPERATIONS = (
+    (
+        READ,
+        """DescribeActivity DescribeStateMachine DescribeStateMachineAlias DescribeStateMachineForExecution
+        ListActivities ListStateMachineAliases ListStateMachineVersions ListStateMachines
+        ListTagsForResource ValidateStateMachineDefinition""",
+    ),
+    (LOOK, "DescribeExecution DescribeMapRun GetExecutionHistory ListExecutions ListMapRuns"),
+    (
+        INVOKE,
+        """GetActivityTask SendTaskFailure SendTaskHeartbeat SendTaskSuccess StartExecution
+        StartSyncExecution""",
+    ),
+    (Permission(Right.DEPLOY), "TestState"),  # it runs a definition, and stores nothing
+    (
+        _deploy("change"),
+        """CreateActivity CreateStateMachine CreateStateMachineAlias DeleteActivity DeleteStateMachine
+        DeleteStateMachineAlias DeleteStateMachineVersion PublishStateMachineVersion RedriveExecution
+        StopExecution TagResource UntagResource UpdateMapRun UpdateStateMachine UpdateStateMachineAlias""",
+    ),
+)
+
+OPERATIONS: dict[str, Permission] = {  # operation of Step Functions: its row
+    operation: replace(row, verb=operation if row.verb else "")
+    for row, operations in _OPERATIONS
+    for operation in operations.split()
+}

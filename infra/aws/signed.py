@@ -1,0 +1,40 @@
+"""Signed requests: the key that signed a request, its rights, and the content of the request."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ..http import IDENTITY, content
+from .errors import AwsError
+from .sigv4 import key_id_of, signer
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ..access import Identity
+    from ..http import Api
+
+
+async def signed_content(
+    request: Request, api: Api, service: str, most: int
+) -> tuple[Identity, bytearray]:
+    """The key that signed a request to `service`, and the content of at most `most` bytes.
+
+    Notes the key in the scope of the request, and counts a failed attempt.
+
+    Raises:
+        AwsError: the request is not signed, or its signature is wrong.
+        RefusedError: the content cannot be read.
+    """
+    hashed = sha256()
+    try:
+        signed = signer(request, api.keys, service, api.engine.now_ms)
+        body = await content(request, most, hashed)
+        signed.check(request, hashed.hexdigest())
+    except AwsError:
+        api.auth.count(request, key_id_of(request))
+        raise
+    request.scope[IDENTITY] = signed.identity
+    api.keys.note(signed.identity)
+    return signed.identity, body
