@@ -91,6 +91,10 @@ class Settings:
         log: log format, `text` or `json`.
         metrics_key: bearer token with which a scraper reads /metrics; "" to require the operator's
             credentials.
+        metrics_port: port of a listener that serves only the metrics; 0 for any free port, None for none. The
+            listener asks for `metrics_key` if it is set, and for no key otherwise.
+        metrics_host: address of that listener.
+        metrics_path: path of the metrics there.
         url_bytes: maximum bytes of a request's path and query.
         header_bytes: maximum bytes of all headers of a request together.
         header_count: maximum number of headers of a request.
@@ -157,6 +161,9 @@ class Settings:
     grace_s: float = 10.0
     log: str = "text"
     metrics_key: str = ""
+    metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
+    metrics_path: str = "/metrics"
     url_bytes: int = 16 << 10
     header_bytes: int = 64 << 10
     header_count: int = 128
@@ -187,8 +194,10 @@ class Settings:
             if value is not None and not form.fullmatch(value):
                 shown = "" if name in _SECRET else f", not {value!r}"
                 raise SettingsError(f"{name} must be {what}{shown}")
-        if self.port > MAX_PORT:
-            raise SettingsError(f"port must be at most {MAX_PORT}, not {self.port}")
+        for name in ("port", "metrics_port"):
+            port = getattr(self, name)
+            if port is not None and port > MAX_PORT:
+                raise SettingsError(f"{name} must be at most {MAX_PORT}, not {port}")
         self._check_together()
 
     def _check_together(self) -> None:
@@ -225,6 +234,10 @@ _FORMS = {
     ),
     "aws_region": (re.compile(r"[a-z0-9]+(-[a-z0-9]+)+"), f"like {REGION}"),
     "metrics_key": (re.compile(r"([!-~]{16,256})?"), "at least 16 printable characters"),
+    "metrics_path": (
+        re.compile(r"/[A-Za-z0-9/_.-]{0,255}"),
+        "a path such as /metrics",
+    ),
     "dynamodb": (
         re.compile(r"[A-Za-z0-9_.-]{3,255}"),
         "a table name of 3 to 255 letters, digits or any of _.-",
@@ -247,6 +260,7 @@ _CHOICES = {
 }
 _LEAST = {
     "port": 0,
+    "metrics_port": 0,
     "workers": 1,
     "worker_processes": 32,
     "worker_disk_mb": 1,

@@ -60,6 +60,15 @@ log = logging.getLogger(__name__)
     default=None,
     help="Run no execution until `xingqiao service resume`; reading and terminating work.",
 )
+@click.option(
+    "--metrics-port",
+    type=int,
+    help="Port that serves only the metrics; 0 picks a free one [default: none, see docs/operations.md].",
+)
+@click.option(
+    "--metrics-host",
+    help="Address to serve the metrics on, with --metrics-port [default: 127.0.0.1].",
+)
 @click.option("--log", type=click.Choice(["text", "json"]), help="Log format [default: text].")
 def serve(**given: object) -> None:
     """Start a server and serve until SIGINT or SIGTERM.

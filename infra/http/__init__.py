@@ -6,11 +6,13 @@ from .audit import PERMISSION, RESOURCE
 from .auth import IDENTITY, Authenticator
 from .json_parser import WideIntegerError, parse
 from .requests import content
+from .service import METRICS_TYPE, scrapes
 from .visibility import is_machine_hidden
 from .wings import Route, Wing
 
 __all__ = [
     "IDENTITY",
+    "METRICS_TYPE",
     "PERMISSION",
     "RESOURCE",
     "Api",
@@ -22,4 +24,5 @@ __all__ = [
     "create_app",
     "is_machine_hidden",
     "parse",
+    "scrapes",
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 VERSION = version("xingqiao")
 MIB = 1 << 20
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
 FOR_OPERATORS = (
     "The metrics cover all namespaces: read them with the operator's credentials, or with the key that "
     "the server's XINGQIAO_METRICS_KEY sets, as 'Authorization: Bearer KEY'."
@@ -146,9 +147,13 @@ async def metrics(request: Request, api: Api) -> Response:
     Raises:
         UnauthorizedError: the credentials are unknown.
     """
-    header = request.headers.get("authorization", "").encode()
-    scraper = f"Bearer {api.metrics_key}".encode()
-    scrapes = api.metrics_key and hmac.compare_digest(header, scraper)
-    if not scrapes and api.auth.admit(request, Right.READ).namespace != OPERATOR:
+    scraper = api.metrics_key and scrapes(request, api.metrics_key)
+    if not scraper and api.auth.admit(request, Right.READ).namespace != OPERATOR:
         return failed(request, 403, FOR_OPERATORS)
-    return Response(api.metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(api.metrics(), media_type=METRICS_TYPE)
+
+
+def scrapes(request: Request, key: str) -> bool:
+    """True if a request has a scraper's key as its bearer token."""
+    header = request.headers.get("authorization", "").encode()
+    return hmac.compare_digest(header, f"Bearer {key}".encode())

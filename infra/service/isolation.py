@@ -110,6 +110,13 @@ def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[tuple[str, str]]:
             "read the operator's credentials and the store"
         )
         found.append((text, "remove --isolation none unless you trust all code"))
+    if settings.isolation != "none" and _shares_files(sandbox):
+        text = (
+            "USER CODE CAN READ THE SERVER'S FILES: without bubblewrap and Landlock, workers run as the "
+            "server's user, so every action can read the operator's credentials and the store"
+        )
+        fix = f"{INSTALL}, use a kernel with Landlock (5.13 or newer), or run only code that you trust"
+        found.append((text, fix))
     lacking = sandbox.confinement.lacking
     if lacking:
         text = f"user code runs as root, without root's privileges ({lacking})"
@@ -119,6 +126,13 @@ def lacks(settings: Settings, sandbox: Sandbox) -> Sequence[tuple[str, str]]:
         )
         found.append((text, fix))
     return found
+
+
+def _shares_files(sandbox: Sandbox) -> bool:
+    """True if nothing keeps workers from the files of the server's user."""
+    confinement = sandbox.confinement
+    apart = confinement.users is not None or confinement.mounts or confinement.landlock > 0
+    return sandbox.bubblewrap is None and not apart
 
 
 def kept(sandbox: Sandbox) -> str:

@@ -6,14 +6,10 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
-import os
 import signal
-import socket
 from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-import uvicorn
 
 from ..access import OPERATOR, first_namespaces
 from ..edge import (
@@ -34,11 +30,14 @@ from ..stepfunctions import operations
 from ..stores import StoreError
 from .api import WINGS, api_of
 from .app import open_service
-from .telemetry import metrics_of
+from .listening import HttpServer, config_of, listening, url_of
+from .metrics_server import MetricsServer
+from .telemetry import access_metrics, metrics_of
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from ..access import Namespaces
     from ..http import Api
@@ -51,21 +50,7 @@ GONE = (
     "this server has stopped, because another server has taken over table {table} and its running "
     "executions. Give each server its own table before you start this server again"
 )
-BACKLOG = 2048  # connections waiting to be accepted
-
-
-class _Server(uvicorn.Server):
-    """Uvicorn without signal handlers: executions must be drained before connections close."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
-        """Starts without sockets: `Acceptor` accepts connections, within bounds."""
-        await self.lifespan.startup()
-        self.servers: list[asyncio.base_events.Server] = []
-        self.started = True
+OTHERS = 0o077  # mode bits of other users
 
 
 async def serve(
@@ -86,8 +71,9 @@ async def serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     tls = _tls(settings)
-    sock = _listening(settings)
-    url = _url(settings.host, sock.getsockname()[1], settings)
+    sock = listening(settings.host, settings.port)
+    metrics_server = None if settings.metrics_port is None else MetricsServer(settings)
+    url = url_of(sock, settings.host, "http" if tls is None else "https")
     settings = replace(settings, api_host=settings.api_host or url)
     _warn(settings)
     census = Census(_bounds(settings))
@@ -95,7 +81,7 @@ async def serve(
         taken_over = service.taken_over
         credentials = await _credentials(service.namespaces, settings)
         api = _api(service, settings, census)
-        server = _Server(_config(api))
+        server = HttpServer(config_of(create_app(api, WINGS)))
         acceptor = Acceptor(
             sock, census, partial(Guarded, server.config, server.server_state, census), tls
         )
@@ -104,7 +90,7 @@ async def serve(
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(server.serve())
             with census.watching():
-                with acceptor.accepting(tasks):
+                with acceptor.accepting(tasks), _metrics(metrics_server, api, tasks):
                     started(url, credentials)
                     _warn_if_paused(service, settings)
                     await _first(tasks, serving, stop, taken_over)
@@ -148,24 +134,17 @@ def _api(service: Service, settings: Settings, census: Census) -> Api:
     bodies = Bodies(settings.reading_bytes, settings.unauthenticated_bytes)
     write = metrics_of(service.engine, service.pool, service.clouds.invoker, service.completions)
     edge = edge_metrics(census, bodies)
-    api = api_of(service, settings, lambda: write() + edge())
+    access = access_metrics(service.failures, service.audit)
+    api = api_of(service, settings, lambda: write() + access() + edge())
     api = replace(api, bodies=bodies)
     service.step_functions.serve(service.engine, operations(api))
     return api
 
 
-def _config(api: Api) -> uvicorn.Config:
-    return uvicorn.Config(
-        create_app(api, WINGS),
-        http=Guarded,
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        proxy_headers=False,
-        log_config=None,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
+def _metrics(
+    server: MetricsServer | None, api: Api, tasks: asyncio.TaskGroup
+) -> AbstractContextManager[None]:
+    return contextlib.nullcontext() if server is None else server.serving(api.metrics, tasks)
 
 
 def _bounds(settings: Settings) -> Bounds:
@@ -201,13 +180,26 @@ def _renew(acceptor: Acceptor, settings: Settings) -> None:
 
 
 def _warn(settings: Settings) -> None:
-    """Warns about settings that expose keys to others."""
+    """Warns about settings that expose keys or figures to others."""
     if settings.tls_cert is None and not _is_loopback(settings.host):
         log.warning(
             "listening on %s without TLS: keys and payloads cross the network in clear text. Give "
             "--tls-cert and --tls-key, or listen on 127.0.0.1 behind a reverse proxy with TLS",
             settings.host,
         )
+    is_open = settings.metrics_port is not None and not settings.metrics_key
+    if is_open and not _is_loopback(settings.metrics_host):
+        log.warning(
+            "everybody who reaches %s can read the metrics of all namespaces: set "
+            "XINGQIAO_METRICS_KEY, or give --metrics-host 127.0.0.1",
+            settings.metrics_host,
+        )
+    data = settings.data
+    if data is not None and data.is_dir() and data.stat().st_mode & OTHERS:
+        log.warning(
+            "the data directory %s, which holds keys, is open to other users (mode %o): chmod 700 %s",
+            data, data.stat().st_mode & 0o777, data,
+        )  # fmt: skip
 
 
 def _is_loopback(host: str) -> bool:
@@ -215,26 +207,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:  # a host name
         return host == "localhost"
-
-
-def _listening(settings: Settings) -> socket.socket:
-    try:
-        return socket.create_server(
-            (settings.host, settings.port),
-            family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET,
-            backlog=BACKLOG,
-        )
-    except OSError as error:  # its own text has error numbers
-        raise SettingsError(
-            f"the server cannot listen on {settings.host}:{settings.port}: {_reason(error)}. Give another "
-            "address with --host, another port with --port (0 picks a free one), or stop the process "
-            "that uses the port"
-        ) from error
-
-
-def _reason(error: OSError) -> str:
-    text = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-    return (text or str(error)).lower()
 
 
 def _given(settings: Settings) -> str | None:
@@ -259,8 +231,3 @@ async def _credentials(namespaces: Namespaces, settings: Settings) -> str | None
         if operator is not None:
             write_secret(file, operator)
     return guest
-
-
-def _url(host: str, port: int, settings: Settings) -> str:
-    scheme = "http" if settings.tls_cert is None else "https"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -14,7 +14,39 @@ if TYPE_CHECKING:
 
     from ...actions.runtimes import WorkerPool
     from ...adapters import CloudInvoker, Completions, Tally
+    from ..access import AuditLog, Failures
     from ..engine import Engine
+
+
+GAUGES = {
+    "activations_waiting_for_a_worker": "Invocations that wait for a free worker",
+    "calls_refused_by_store": "Calls answered with 503 because the store did not commit, since the start",
+    "commits": "Commits of the engine since the start",
+    "dead_letters": "Dead letters that are kept",
+    "entities_in_memory": "Entities whose state is in memory",
+    "evaluating": "Executions whose expressions are evaluated in slices, because they take long",
+    "executions_in_memory": "Executions whose state is in memory",
+    "in_doubt": "Votes of transactions without a decision",
+    "in_doubt_longest_s": "Seconds since the oldest vote without a decision",
+    "live": "Executions and branches that have not ended",
+    "parked_steps": "Steps that wait for a function of an embedding program",
+    "put_off": "Events that wait for their namespace's turn",
+    "recovery_left": "Executions that recovery has not resumed yet",
+    "steps_under_way": "Steps that run now",
+    "store_healthy": "1 if the store commits, else 0",
+    "stuck": "Sagas whose compensation failed for good",
+    "stuck_longest_s": "Seconds since the oldest of these failures",
+    "timers": "Timers that are set",
+    "waiters": "Callers that wait for a result",
+    "workers": "Worker processes",
+}
+
+
+def access_metrics(failures: Failures, audit: AuditLog) -> Callable[[], bytes]:
+    """Returns a function that writes the metrics of authentication and of the audit log."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Access(failures, audit))
+    return lambda: generate_latest(registry)
 
 
 def metrics_of(
@@ -84,7 +116,33 @@ class _Collector:
             "activations_waiting_for_a_worker": self._pool.waiting,
             "store_healthy": int(self._engine.healthy),
         }.items():
-            yield GaugeMetricFamily(f"xingqiao_{name}", name.replace("_", " "), value)
+            text = GAUGES.get(name, name.replace("_", " "))
+            yield GaugeMetricFamily(f"xingqiao_{name}", text, value)
+
+
+class _Access:
+    """Reads the metrics of authentication and of the audit log."""
+
+    def __init__(self, failures: Failures, audit: AuditLog) -> None:
+        self._failures, self._audit = failures, audit
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        failed = CounterMetricFamily(
+            "xingqiao_authentication_failures",
+            "Requests without valid credentials, by reason",
+            labels=["reason"],
+        )
+        for reason, count in self._failures.counts.items():
+            failed.add_metric([reason], count)
+        yield failed
+        yield CounterMetricFamily(
+            "xingqiao_audit_entries_lost",
+            "Audit entries not stored: refusals over the bound, and failed commits",
+            self._audit.unkept,
+        )
 
 
 class _Elsewhere:

@@ -62,6 +62,15 @@ def test_only_what_is_not_asked_for_by_name_allows_a_single_namespace(isolation,
             Sandbox(None, (), Confinement(lacking="it is here")),
             r"without root's privileges \(it is here\).*install Python",
         ),
+        (
+            "process",
+            Sandbox(None, (), Confinement()),
+            r"CAN READ THE SERVER'S FILES.*read the operator's credentials.*apt install bubblewrap",
+        ),
+        ("auto", Sandbox(None, (), Confinement()), "IS REDUCED.*CAN READ THE SERVER'S FILES"),
+        ("process", Sandbox(None, (), Confinement(users=Users("1-9"))), None),
+        ("process", Sandbox(None, (), Confinement(mounts=True)), None),
+        ("bubblewrap", WRAPPED, None),
     ],
 )
 def test_what_is_missing_is_said_with_its_fix(isolation, sandbox, said):
