@@ -56,6 +56,12 @@ def execution_ids(ctx: click.Context, _: click.Parameter, begun: str) -> list[Co
     )
 
 
+def key_names(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of the namespace's keys that begin with a text; none if the server does not answer."""
+    found = _ask(ctx, "keys")
+    return _fitting(found, begun, lambda doc: str(doc["name"]), lambda doc: str(doc["role"]))
+
+
 def _fitting(
     found: list[dict[str, Any]],
     begun: str,

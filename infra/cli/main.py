@@ -42,6 +42,8 @@ COMMANDS = {  # command: the module that defines it
     "export": "exports",
     "bundle": "bundles",
     "namespace": "namespaces",
+    "access-key": "access_keys",
+    "audit": "audit",
     "property": "properties",
     "completion": "completion",
     "key": "keys",
@@ -54,6 +56,7 @@ NAMED = {
     "property": "property_",
     "list": "get",
     "api-host": "api_host",
+    "access-key": "access_key",
     "dead-letter": "dead_letter",
 }  # functions whose name differs from their command's
 

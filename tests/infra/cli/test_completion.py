@@ -83,3 +83,11 @@ def test_without_a_server_or_credentials_nothing_is_offered_and_nothing_said(ser
 
 def test_commands_need_no_server(completed):
     assert completed("xingqiao exec", BLACKHOLE) == ["execution"]
+
+
+def test_names_of_keys_are_offered(xingqiao, server, completed):
+    for name in ("cm_one", "cm_two", "other"):
+        xingqiao("access-key", "create", name, "--role", "read")
+
+    assert completed("xingqiao access-key revoke cm_", server.url) == ["cm_one", "cm_two"]
+    assert completed("xingqiao access-key rotate cm_t", server.url) == ["cm_two"]
