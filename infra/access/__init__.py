@@ -2,7 +2,7 @@
 
 from .audit import AuditLog, Entry, outcome_of_status
 from .failures import INVALID, MISSING, Failures
-from .keys import Keys
+from .keys import OWN, Keys
 from .namespaces import LIMITS, OPERATOR, AuthError, Namespace, Namespaces, first_namespaces
 from .permissions import OPERATIONS, ROUTES, Door, Permission
 from .roles import RIGHTS, Identity, MissingRoleError, Right, Role
@@ -14,6 +14,7 @@ __all__ = [
     "MISSING",
     "OPERATIONS",
     "OPERATOR",
+    "OWN",
     "RIGHTS",
     "ROUTES",
     "AuditLog",

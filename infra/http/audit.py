@@ -68,13 +68,18 @@ async def record(request: Request, api: Api, status: int) -> None:
         by=str(identity),
         key_id=identity.id,
         verb=permission.verb,
-        resource=resource.removesuffix(f"/{permission.verb}")[:MAX_RESOURCE],
+        resource=_printable(resource.removesuffix(f"/{permission.verb}")[:MAX_RESOURCE]),
         outcome=outcome_of_status(status),
         status=status,
-        request=request.scope["transaction"],
+        request=_printable(request.scope["transaction"]),
         address=address_of(request),
     )
     await api.audit.add(entry)
+
+
+def _printable(text: str) -> str:
+    """A text of a client, without characters that change how a terminal shows the lines around it."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _place(request: Request, identity: Identity) -> tuple[str, str]:

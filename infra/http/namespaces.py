@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...actions import Change, ForbiddenError, InvalidError
-from ..access import OPERATOR, AuthError
+from ..access import OPERATOR, OWN, AuthError
 from . import requests
 from .definitions import COLLECTIONS
 from .responses import Json
@@ -55,9 +55,9 @@ async def put(request: Request, api: Api) -> Json:
 
 
 async def rotate(request: Request, api: Api) -> Json:
-    """Makes new credentials, and shows them once."""
+    """Makes new credentials of the key `admin`, and shows them once. All others of that key end."""
     name = _named(request, api)
-    credentials = await api.namespaces.rotate(name)
+    credentials = await api.keys.rotate(name, OWN, 0)
     return Json({**_shown(api.namespaces.get(name)), "auth": credentials})
 
 

@@ -185,6 +185,13 @@ async def test_a_resource_is_shown_up_to_a_length(world):
     assert len(entry["resource"]) == 512
 
 
+async def test_a_resource_cannot_change_the_readers_terminal(world):
+    await world.client.put("/actions/a%1b%5B2Ja%C2%9Bb", json=CODE)
+
+    (entry,) = await entries(world)
+    assert entry["resource"] == "actions/a?[2Ja?b"
+
+
 async def test_entries_last(world):
     await world.client.put("/triggers/t", json={})
     (entry,) = await entries(world)

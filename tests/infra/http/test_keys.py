@@ -108,6 +108,23 @@ async def test_only_an_admin_manages_keys(world, make, role):
     assert len((await world.client.get("/keys")).json()) == 2
 
 
+@pytest.mark.parametrize("role", Role)
+async def test_no_role_in_a_namespace_reads_the_figures_of_others(world, make, role):
+    client = await make("someone", role)
+
+    assert (await client.get("/metrics")).status_code == 403
+
+
+async def test_the_operators_rotation_ends_a_grace_period_too(world):
+    operator = world.caller(auth=tuple(OPERATOR.split(":")))
+    second = (await world.client.post("/keys/admin/rotate")).json()["auth"]
+    third = (await operator.post("/api/v1/operator/namespaces/guest/rotate")).json()["auth"]
+
+    for auth, status in ((f"{USER}:{KEY}", 401), (second, 401), (third, 200)):
+        answer = await world.caller(auth=tuple(auth.split(":"))).get(f"{HOME}/keys")
+        assert answer.status_code == status
+
+
 async def test_a_second_admin_manages_keys_and_even_the_first_ones(world, make):
     boss = await make("boss", "admin")
 
