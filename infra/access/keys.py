@@ -80,6 +80,7 @@ class Keys:
         self._changing = asyncio.Lock()
         self._keys: dict[str, AccessKey] = {}  # by place
         self._by_id: dict[str, tuple[Identity, Secret]] = {}
+        self._owners: dict[str, Identity] = {}  # identities of namespaces' own keys, made once
         self._used: dict[str, int] = {}  # by place
         self._stored_use: dict[str, int] = {}
         self._due: set[str] = set()  # places whose last use must be stored
@@ -112,7 +113,7 @@ class Keys:
             return None
         if is_minted(key):
             return _action(namespace, id)
-        return self._noted(Identity(namespace, OWN, id, Role.ADMIN))
+        return self._noted(self._owner(namespace, id))
 
     def signer(self, id: str, session: str | None = None) -> tuple[Identity, str | None] | None:
         """The key that signs with this id, and its secret (None if only the hash is stored).
@@ -133,7 +134,7 @@ class Keys:
         namespace, key = signs
         if session is not None:
             return _action(namespace, id), key
-        return Identity(namespace, OWN, id, Role.ADMIN), key
+        return self._owner(namespace, id), key
 
     def name_of(self, id: str) -> str:
         """The namespace and the name of the key that has or had this id; "" if no key has."""
@@ -148,8 +149,15 @@ class Keys:
         if identity.key != ACTION:
             self._noted(identity)
 
+    def _owner(self, namespace: str, id: str) -> Identity:
+        """The identity of a namespace's own key."""
+        found = self._owners.get(namespace)
+        if found is None or found.id != id:
+            found = self._owners[namespace] = Identity(namespace, OWN, id, Role.ADMIN)
+        return found
+
     def _noted(self, identity: Identity) -> Identity:
-        now_ms, place = self._clock.now_ms(), str(identity)
+        now_ms, place = self._clock.now_ms(), identity.place
         self._used[place] = now_ms
         if now_ms - self._stored_use.get(place, 0) >= USE_MS:
             self._due.add(place)
@@ -309,10 +317,10 @@ class Keys:
     def _take(self, key: AccessKey) -> None:
         self._forget_ids(key.place)
         self._keys[key.place] = key
-        identity = Identity(key.namespace, key.name, "", key.role)
         for secret in (key.current, key.previous):
             if secret is not None:
-                self._by_id[secret.id] = replace(identity, id=secret.id), secret
+                identity = Identity(key.namespace, key.name, secret.id, key.role)
+                self._by_id[secret.id] = identity, secret
 
     def _drop(self, place: str) -> None:
         self._forget_ids(place)

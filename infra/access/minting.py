@@ -53,4 +53,4 @@ class Minter:
 
 def is_minted(key: str) -> bool:
     """True if a key has the form of an action's key."""
-    return _MINTED.fullmatch(key) is not None
+    return key.startswith("action-") and _MINTED.fullmatch(key) is not None

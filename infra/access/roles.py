@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ...actions import ForbiddenError
@@ -56,12 +56,19 @@ def least_role(right: Right) -> Role:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The key that a request has proved: its namespace, its name, its id and its role."""
+    """The key that a request has proved: its namespace, its name, its id and its role.
+
+    `place` is the namespace and the name, made once because every request needs it.
+    """
 
     namespace: str
     key: str
     id: str
     role: Role
+    place: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", f"{self.namespace}/{self.key}")
 
     def check(self, right: Right) -> None:
         """Checks that the key has a right.
@@ -73,4 +80,4 @@ class Identity:
             raise MissingRoleError(self.key, self.role, right)
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.key}"
+        return self.place

@@ -88,10 +88,11 @@ async def _answered(
     if handler is None or not target.startswith(TARGET):
         raise AwsError("UnknownOperationException", f"Unknown operation: {target!r:.100}")
     operation = target.removeprefix(TARGET)
-    request.scope[PERMISSION], request.scope[RESOURCE] = PERMISSIONS[operation], ""
+    document = _parsed(body)
+    request.scope[PERMISSION] = PERMISSIONS[operation]
+    request.scope[RESOURCE] = _resource(document)
     _check_right(identity, operation)
-    params = read(INPUTS[operation], _parsed(body))
-    request.scope[RESOURCE] = _resource(params)
+    params = read(INPUTS[operation], document)
     caller = Caller(identity.namespace, id, request.is_disconnected)
     return await refusing(handler, params, caller, api)
 
@@ -105,10 +106,12 @@ def _check_right(identity: Identity, operation: str) -> None:
         raise refused(error, _REFUSALS) from None
 
 
-def _resource(params: Parameters) -> str:
-    """The ARN, or else the name, of the thing that an operation changes."""
-    arns = (str(value) for name, value in params.items() if name.endswith("Arn") and name != ROLE)
-    return next(arns, str(params.get("name", "")))
+def _resource(document: JSON) -> str:
+    """The ARN, or else the name, of the thing that an operation changes; "" if the request names none."""
+    params = document if isinstance(document, dict) else {}
+    named = [name for name in params if name.endswith("Arn") and name != ROLE]
+    found = params.get(next(iter(named), "name"))
+    return found if isinstance(found, str) else ""
 
 
 async def refusing(

@@ -213,11 +213,17 @@ async def test_changes_by_signed_requests_have_entries(world):
     await aws("StartExecution", stateMachineArn=made["stateMachineArn"])
     await aws.refused("CreateStateMachine", name="two", roleArn=role, definition="{}")
     await aws("DeleteStateMachine", stateMachineArn=made["stateMachineArn"])
+    await aws.refused("DeleteActivity", activityArn=5)
+    reader = (await world.client.put("/keys/reader", json={"role": "read"})).json()["auth"]
+    await Aws(world, *reader.split(":")).refused("CreateActivity", name="three")
 
     assert await told(world, "verb", "resource", "outcome") == [
         ("CreateStateMachine", "one", "done"),
         ("CreateStateMachine", "two", "refused"),
         ("DeleteStateMachine", made["stateMachineArn"], "done"),
+        ("DeleteActivity", "", "refused"),
+        ("create", "keys/reader", "done"),
+        ("CreateActivity", "three", "refused"),
     ]
 
 
