@@ -5,7 +5,6 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ..http import IDENTITY, content
 from .errors import AwsError
 from .sigv4 import key_id_of, signer
 
@@ -27,6 +26,8 @@ async def signed_content(
         AwsError: the request is not signed, or its signature is wrong.
         RefusedError: the content cannot be read.
     """
+    from ..http import IDENTITY, content  # noqa: PLC0415  an embedding program loads no HTTP server
+
     hashed = sha256()
     try:
         signed = signer(request, api.keys, service, api.engine.now_ms)
