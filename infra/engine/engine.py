@@ -72,12 +72,13 @@ class Engine:
 
     Args:
         store: the system of record, open.
-        invokers: what runs actions, by kind.
+        invokers: what runs actions, by kind; those that use this engine join the table before it starts.
         clock: the time.
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
         hooks: additions of a wing to executions of its language.
+        integrations: True for a service integration that state machines may use.
         companions: called with each change to the catalog, for the documents that go with it.
         paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
@@ -92,11 +93,15 @@ class Engine:
         settings: EngineSettings,
         secret: bytes,
         hooks: Hooks | None = None,
+        integrations: Callable[[str], bool] = lambda _: True,
         companions: Sequence[Companion] = (),
         paused: bool = False,
     ) -> None:
         self._paused = paused
-        self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
+        self._catalog = Catalog(
+            kinds=[kind for kind in KINDS if kind in invokers],
+            integrations=integrations,
+        )
         self._tokens = Tokens(secret)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store,

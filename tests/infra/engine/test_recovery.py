@@ -24,7 +24,8 @@ from xingqiao.actions import (
 from xingqiao.composer import Name
 from xingqiao.infra.engine import recovery
 from xingqiao.infra.engine.programs import PROGRAM
-from xingqiao.infra.service.feeds import SCHEDULE, Feeds
+from xingqiao.infra.service.feed_records import SCHEDULE, FeedRecords
+from xingqiao.infra.service.feeds import Feeds
 from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.stores import MemoryStore, StoreError
 
@@ -119,8 +120,8 @@ async def test_an_alarm_that_is_due_goes_before_what_is_late():
     await made.kill()
 
     again = await begun(store, {"a": {"n": 1}}, clock=clock)
-    async with Feeds(store, clock) as feeds:
-        await feeds.begin(again.engine)
+    async with Feeds(FeedRecords(store), again.engine, clock) as feeds:
+        await feeds.begin()
         await again.until(lambda: store.fired is not None)
         feeds.end()
 
