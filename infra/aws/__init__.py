@@ -35,7 +35,7 @@ from .integrations import (
     json_text,
 )
 from .shapes import Field, Flag, Items, Members, Number, Parameters, Required, Text, members, read
-from .sigv4 import TERMINATOR, signer
+from .sigv4 import TERMINATOR, signature_check
 
 __all__ = [
     "AGAIN",
@@ -79,7 +79,7 @@ __all__ = [
     "read",
     "refused",
     "resource_missing",
-    "signer",
+    "signature_check",
     "type_not_supported",
     "wrong_resource",
 ]

@@ -59,7 +59,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
+class SignatureCheck:
     """The namespace that claims to have signed a request; `check` proves it."""
 
     namespace: str
@@ -90,7 +90,9 @@ class Signer:
             )
 
 
-def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) -> Signer:
+def signature_check(
+    request: Request, namespaces: Namespaces, service: str, now_ms: int
+) -> SignatureCheck:
     """The claimed signer of a request to `service`; the content need not be read yet.
 
     Raises:
@@ -114,7 +116,7 @@ def signer(request: Request, namespaces: Namespaces, service: str, now_ms: int) 
         raise _invalid(f"Credential should be scoped to correct service: '{service}'. ")
     _check_signed(request, claim)
     _check_age(claim.instant, datetime.fromtimestamp(now_ms // 1000, UTC))
-    return Signer(namespace, key, claim)
+    return SignatureCheck(namespace, key, claim)
 
 
 @lru_cache(KEYS)

@@ -20,8 +20,10 @@ from ...actions import Limits as ActionLimits
 from ...composer import STUCK, Name
 from .bounds import Bounds
 from .calls import Calls
+from .completion_tokens import Tokens
 from .completions import Answering
 from .core import Core
+from .dead_letter_records import DeadLetterRecords
 from .dead_letters import DeadLetters
 from .dispatch import Dispatch
 from .due import Due
@@ -34,7 +36,6 @@ from .functions import Functions
 from .hooks import Attachment, NoHooks
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
-from .letters import Letters
 from .pauses import Pauses
 from .records import Records
 from .recovery import Recovery
@@ -44,7 +45,6 @@ from .restoring import Restoring
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
 from .timers import Elapsed, Timers
-from .tokens import Tokens
 from .units import Unit
 from .waiters import Waiters
 
@@ -117,7 +117,7 @@ class Engine:
         self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
         self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
-        self._letters = Letters(self._parts, self._tick)
+        self._letters = DeadLetterRecords(self._parts, self._tick)
         self._functions = Functions(self._parts, self._tick)
         core = Core(
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,

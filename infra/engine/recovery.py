@@ -229,7 +229,7 @@ class Recovery:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
         action = target(self._parts, run, command)
         sent = f"{fiber}:{command.turn}" not in run.held
-        if isinstance(action, Action) and action.asked_once and sent:
+        if isinstance(action, Action) and action.lost_on_crash and sent:
             now_ms = self._parts.clock.now_ms()
             lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)
             log.warning(

@@ -22,7 +22,7 @@ from ...actions import (
     TooLargeError,
 )
 from ...composer import InvalidNameError
-from ..aws import TERMINATOR, AwsError, Refusals, refused, signer
+from ..aws import TERMINATOR, AwsError, Refusals, refused, signature_check
 from ..http import content, parse
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def unknown(request: Request) -> Response | None:
 
 
 async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
-    signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
+    signed = signature_check(request, api.namespaces, SERVICE, api.engine.now_ms)
     hashed = sha256()
     body = await content(request, MAX_BODY_BYTES, hashed)
     signed.check(request, hashed.hexdigest())

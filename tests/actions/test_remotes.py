@@ -209,7 +209,7 @@ def test_what_a_crash_may_have_sent_again(exec, notes, again, once):
 
     action = put(exec, annotations=listed)
 
-    assert (action.repeatable, action.asked_once) == (again, once)
+    assert (action.repeatable, action.lost_on_crash) == (again, once)
 
 
 @pytest.mark.parametrize(

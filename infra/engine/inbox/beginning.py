@@ -82,7 +82,7 @@ class Starts:
         self._bounds.begun(child)
         return child, self._begun(child, value)
 
-    def beside(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
+    def begin_detached(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
         """Begins a part of another execution, which does not wait for it.
 
         With `later` it is stored, and runs when the others have had their turn. When there is too much

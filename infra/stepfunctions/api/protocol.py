@@ -26,7 +26,7 @@ from ....actions import (
     TooLargeError,
 )
 from ....composer import InvalidNameError
-from ...aws import AwsError, Parameters, Refusals, read, refused, signer
+from ...aws import AwsError, Parameters, Refusals, read, refused, signature_check
 from ...http import WideIntegerError, content, parse
 from .inputs import INPUTS
 
@@ -77,7 +77,7 @@ async def answer(operations: Operations, request: Request, api: StepFunctionsApi
 async def _answered(
     operations: Operations, request: Request, api: StepFunctionsApi, id: str
 ) -> dict[str, JSON]:
-    signed = signer(request, api.namespaces, SERVICE, api.engine.now_ms)
+    signed = signature_check(request, api.namespaces, SERVICE, api.engine.now_ms)
     try:
         hashed = sha256()
         body = await content(request, MAX_BODY_BYTES, hashed)

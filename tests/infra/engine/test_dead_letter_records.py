@@ -24,7 +24,7 @@ from xingqiao.actions import (
 )
 from xingqiao.composer import Failure, Name
 from xingqiao.infra.engine import EngineSettings, tick
-from xingqiao.infra.engine.letters import CONTENT, GIVEN_UP, LETTER, Letter
+from xingqiao.infra.engine.dead_letter_records import CONTENT, GIVEN_UP, LETTER, DeadLetter
 from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
@@ -383,10 +383,10 @@ def test_a_letter_of_the_version_before_is_read():
         "activation": "a", "execution": False, "code": "Crashed", "message": "gone", "attempts": 1, "owner": "",
     }  # fmt: skip
 
-    letter = Letter.from_json({**doc, "ran": "unknown"})
+    letter = DeadLetter.from_json({**doc, "ran": "unknown"})
 
     assert letter.to_json() == {**doc, "may_have_run": "unknown"}
-    assert Letter.from_json(letter.to_json()) == letter
+    assert DeadLetter.from_json(letter.to_json()) == letter
 
 
 @pytest.mark.parametrize("what", ["work", "main"])
