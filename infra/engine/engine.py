@@ -110,7 +110,7 @@ class Engine:
         self._tasks = asyncio.TaskGroup()
         self._closing = AsyncExitStack()
         self._waiters = Waiters()
-        self._tick = Tick(store, clock, self._withdraw)
+        self._tick = Tick(store, clock, self._withdraw, settings.pacing)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
         self._alarms: Timers[str] = Timers(clock, self._shown)

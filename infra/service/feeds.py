@@ -50,7 +50,6 @@ log = logging.getLogger(__name__)
 FEED = "feed"  # the kind of the feeds' actions
 SIGNATURE = "x-hub-signature-256"
 TOKEN_BYTES = 24
-AGAIN_MS = 1_000  # until an alarm is tried again that the store did not take
 EVENTS = ("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
 DONE: dict[str, JSON] = {"status": "success"}
 
@@ -64,12 +63,16 @@ class Feeds:
         records: the schedules and webhooks.
         engine: has the triggers.
         clock: the time.
+        retry_ms: until an alarm is tried again that the store did not take.
     """
 
     kinds = frozenset({FEED})
 
-    def __init__(self, records: FeedRecords, engine: Engine, clock: Clock) -> None:
+    def __init__(
+        self, records: FeedRecords, engine: Engine, clock: Clock, retry_ms: int = 1_000
+    ) -> None:
         self._records, self._engine, self._clock = records, engine, clock
+        self._retry_ms = retry_ms
         self._schedules, self._webhooks = records.schedules, records.webhooks
         self._timers = Timers(clock, self._due)
         self._tasks = asyncio.TaskGroup()
@@ -207,7 +210,7 @@ class Feeds:
         except UnavailableError:
             if self._schedules.get(key) is after:
                 self._schedules[key] = schedule  # nothing of it is kept: it is still due
-                again_ms = self._clock.now_ms() + AGAIN_MS
+                again_ms = self._clock.now_ms() + self._retry_ms
                 self._timers.arm(again_ms, key, str(schedule.due_ms))
             return
         except RefusedError as error:

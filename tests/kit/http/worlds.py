@@ -19,7 +19,7 @@ from xingqiao.infra.access.namespaces import Namespaces, first_namespaces
 from xingqiao.infra.access.secrets import SecretStore
 from xingqiao.infra.aws.integrations import Integrations
 from xingqiao.infra.clock import RandomIds
-from xingqiao.infra.engine import Engine, EngineSettings
+from xingqiao.infra.engine import Engine, EngineSettings, Pacing
 from xingqiao.infra.http import Authenticator, create_app
 from xingqiao.infra.service.api import WINGS
 from xingqiao.infra.service.clouds import open_clouds
@@ -162,7 +162,7 @@ def by_kind(*invokers):
 
 
 @asynccontextmanager
-async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
+async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing=None):
     """A service for as long as the block. With a store that was in use before, it is a restart.
 
     `more` are integrations.
@@ -172,7 +172,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
     async with AsyncExitStack() as stack:
         namespaces = Namespaces(store, clock, Quotas(), b"secret")
         await namespaces.load()
-        settings = settings or EngineSettings(quotas=namespaces.quotas)
+        settings = settings or EngineSettings(quotas=namespaces.quotas, pacing=pacing or Pacing())
         secrets = SecretStore(store, clock, frozenset({"guest"}))
         outside = Settings(egress_allow="127.0.0.1")
         clouds = await stack.enter_async_context(open_clouds(outside, secrets, clock))
@@ -188,7 +188,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
         )  # fmt: skip
         activities = Activities(store, clock, engine, POLL_S)
         await activities.load()
-        feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock))
+        feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock, retry_ms=1))
         invokers |= by_kind(activities, feeds)
         for entity in system_entities(clock):
             engine.catalog.apply(Change(entity, (entity,)))
