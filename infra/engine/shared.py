@@ -57,6 +57,7 @@ class Pacing:
         visit_retry_s: before the second attempt to load an execution that something asks for.
         entity_retry_s: between attempts to read an entity, when the store fails.
         inquiry_ms: before an entity asks for the decision about a transaction the first time.
+        look_s: between looks at the clock, which may be set.
     """
 
     commit_deadline_s: float = 1.5
@@ -66,6 +67,7 @@ class Pacing:
     visit_retry_s: float = 0.5
     entity_retry_s: float = 0.5
     inquiry_ms: int = 1_000
+    look_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -193,7 +193,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing
         for entity in system_entities(clock):
             engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
-        machines = Machines(records, engine)
+        machines = Machines(records, engine, ready=3)
         await machines.load()
         stack.callback(activities.close)
         stack.callback(feeds.end)
