@@ -65,3 +65,9 @@ def test_a_policy_that_is_none_of_ours_is_refused():
     assert c.parse({**document, "retry": {"policy": "AlwaysRevert"}}) == c.parse(document)
     with pytest.raises(CompositionError, match="is not a policy"):
         c.parse({**document, "retry": {"policy": "Never"}})
+
+
+@pytest.mark.parametrize("values", [5, "abc", {"a": 1}])
+def test_values_to_try_are_a_list(values):
+    with pytest.raises(CompositionError, match="must have a list of values, not "):
+        saga(step("a", undo="b"), retry=c.ForEach(values, "x"))
