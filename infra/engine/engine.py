@@ -153,9 +153,9 @@ class Engine:
         await self.registry.load()
         await self.entities.load()
         await self._letters.load()
+        await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
-        await self._recovery.look()
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()

@@ -377,3 +377,15 @@ async def test_a_store_that_cannot_commit_does_not_keep_a_server_from_stopping(b
 
     assert not calling.done()  # nobody has heard of what was not committed
     calling.cancel()
+
+
+async def test_a_start_that_fails_leaves_no_task_behind():
+    class Unreadable(MemoryStore):
+        async def standing(self):
+            raise OSError("the disk")
+
+    before = asyncio.all_tasks()
+    with pytest.raises(OSError, match="the disk"):
+        await begun(Unreadable())
+
+    assert asyncio.all_tasks() == before
