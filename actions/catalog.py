@@ -45,13 +45,17 @@ class Catalog:
     Args:
         definitions: the initial contents.
         kinds: of actions that can run from here, besides compositions and sequences.
+        integrations: True for a service integration that state machines may use.
     """
 
     def __init__(
-        self, definitions: Iterable[Definition] = (), kinds: Collection[str] = KINDS
+        self,
+        definitions: Iterable[Definition] = (),
+        kinds: Collection[str] = KINDS,
+        integrations: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self.kinds = kinds
-        self.integrations: Callable[[str], bool] = lambda _: True  # that state machines may use
+        self._integrations = integrations
         self._namespaces: dict[str, dict[str, Definition]] = {}
         # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}
@@ -256,7 +260,7 @@ class Catalog:
         action = define_action(name, doc, before, now_ms, self.kinds)
         if action.components:
             self._check_sequence(action)
-        row_of(action.kind).check(action.exec, self.integrations)
+        row_of(action.kind).check(action.exec, self._integrations)
         return action
 
     def _check_package(self, name: Name) -> None:

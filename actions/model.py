@@ -197,7 +197,7 @@ class Action(Named):
         return self.idempotent or (isinstance(self.exec, Remote) and self.exec.repeatable)
 
     @cached_property
-    def asked_once(self) -> bool:
+    def lost_on_crash(self) -> bool:
         """True if a step that was under way at a crash is lost, and not sent again.
 
         True for functions elsewhere unless they are `repeatable`. Code that runs here is sent again with the same

@@ -87,7 +87,9 @@ def parsed_remote(doc: ExecDocument) -> Remote:
         InvalidError: a field is malformed. The message names the field and its allowed values.
     """
     kind = doc["kind"]
-    cloud = CLOUDS[kind]
+    cloud = CLOUDS.get(kind)
+    if cloud is None:  # a newer version of the server wrote it
+        raise malformed("exec.kind", f"'{kind:.80}' runs on no known cloud")
     known = {**COMMON, **cloud.options}
     options = {name: value for name, value in doc.items() if name not in _NOT_OPTIONS}
     if why := flaw(options):

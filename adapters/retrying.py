@@ -67,7 +67,7 @@ def wait_before_retry(
         max_delay_ms=retrying.max_delay_ms,
         jitter=JITTER,
     )
-    waits_ms = policy.wait_ms(attempt, seed)
+    waits_ms = policy.backoff_ms(attempt, seed)
     if fault.retry_after_ms is None:
         return waits_ms
     if fault.retry_after_ms > retrying.max_delay_ms:

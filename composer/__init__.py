@@ -60,7 +60,7 @@ from .errors import (
 from .expressions import Scope, Template, path, var
 from .freezing import frozen
 from .languages import asl, forks, read_composer
-from .languages.asl.running.tokens import task_token, token_place
+from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
 from .machine.commands import Abandon, Command, Invoke, Spawn
 from .machine.conductor import Transition, advance

@@ -102,8 +102,8 @@ class Run:
     paused: bool = False
 
     @property
-    def value(self) -> dict[str, JSON]:
-        """The result.
+    def value(self) -> Any:
+        """The result, whose shape is the composition's.
 
         Raises:
             AssertionError: if there is none; the text has the outcome.

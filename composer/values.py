@@ -42,9 +42,13 @@ TIMEOUT = "Timeout"
 @final
 @frozen
 class Success:
-    """The outcome of an invocation that succeeded: its result, always an object."""
+    """The outcome of an invocation that succeeded.
 
-    value: dict[str, JSON]
+    Args:
+        value: the result: an object; any JSON from a state machine and from a handler in Lambda's style.
+    """
+
+    value: JSON
 
 
 @final

@@ -44,7 +44,7 @@ WAIT_S, BATCH = 20, 10  # SQS' own limits
 MARGIN_MS = 10_000
 DELETE_MS = 5_000
 WORKERS = 4  # batches that are handled at a time
-FIRST_PAUSE_MS, MOST_PAUSE_MS = 500, 30_000
+MOST_PAUSE_MS = 30_000
 UNTRACED = f"00-{'0' * 31}1-{'0' * 15}1-00"
 _REGION = re.compile(r"(?:^|\.)([a-z]{2,4}(?:-[a-z]+)+-\d)\.")
 
@@ -66,6 +66,7 @@ class Completions:
         keys: sign the requests.
         queue: its URL.
         complete: ends the step of a token with an outcome; the step is durable when it returns.
+        pause_ms: before a queue that fails is asked again the first time.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class Completions:
         keys: KeySource,
         queue: str,
         complete: Callable[[str, Outcome], Awaitable[None]],
+        pause_ms: int = 500,
     ) -> None:
+        self._pause_ms = pause_ms
         self._aws, self._keys, self._queue, self._complete = aws, keys, queue, complete
         self.tally = Tally()
         self._completing: set[str] = set()  # tokens whose completions are not durable yet
@@ -95,22 +98,22 @@ class Completions:
         await self._tasks.__aexit__(None, None, None)
 
     async def _listen(self) -> None:
-        pause_ms = FIRST_PAUSE_MS
+        pause_ms = self._pause_ms
         while True:
             await self._free.acquire()
             messages = await self._received()
             if isinstance(messages, Fault):
                 self._free.release()
-                if pause_ms == FIRST_PAUSE_MS:
+                if pause_ms == self._pause_ms:
                     log.warning("Completions cannot be received: %s", messages.error)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(max(pause_ms, messages.retry_after_ms or 0) / 1000):
                         await self._stopped.wait()
                 pause_ms = min(2 * pause_ms, MOST_PAUSE_MS)
                 continue
-            if pause_ms != FIRST_PAUSE_MS:
+            if pause_ms != self._pause_ms:
                 log.info("Completions are received again.")
-            pause_ms = FIRST_PAUSE_MS
+            pause_ms = self._pause_ms
             self._tasks.create_task(self._batch(messages))
 
     async def _batch(self, messages: list[dict[str, Any]]) -> None:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OK = 200
-MAX_PLACES = 100  # that are remembered
 JSON_1_0 = "application/x-amz-json-1.0"
 
 
@@ -65,12 +64,18 @@ class Aws:
         channel: sends requests.
         locate: finds a service in a region; "" is the operator's own. It may block.
         result_bytes: of a result.
+        places: endpoints that are remembered.
     """
 
     def __init__(
-        self, channel: Channel, locate: Callable[[str, str], Place], result_bytes: int
+        self,
+        channel: Channel,
+        locate: Callable[[str, str], Place],
+        result_bytes: int,
+        places: int = 100,
     ) -> None:
         self._channel, self._locate, self._most = channel, locate, result_bytes
+        self._remembered = places
         self._places: dict[tuple[str, str], Place] = {}
         self._looking = asyncio.Lock()
 
@@ -91,7 +96,7 @@ class Aws:
             except Exception as error:  # noqa: BLE001  the boundary to an SDK
                 text = f"botocore finds no endpoint of {service} ({type(error).__name__})"
                 return Fault.saying(INVALID_REQUEST, text, "no")
-            if len(self._places) >= MAX_PLACES:
+            if len(self._places) >= self._remembered:
                 self._places.clear()
             self._places[service, region] = found
             return found

@@ -69,6 +69,8 @@ def take(value: Any) -> Policy | None:
                 raise ValueError(f"has a delay of {delay!r}: it must be seconds, up to a year")
             return value
         case ForEach(values, into):
+            if not isinstance(values, (list, tuple)):
+                raise ValueError(f"must have a list of values, not {values!r:.100}")
             given = list(values)
             if not given or (why := flaw(given)):
                 raise ValueError(f"must have JSON values, at least one: {why if given else given}")

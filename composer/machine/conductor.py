@@ -415,14 +415,14 @@ def _try_again(cursor: Cursor, frame: Attempts, failed: Failure) -> bool:
         cursor.note(kind, {**failed.detail, "attempts": frame.attempt}, failed.error)
         return True
     seed = f"{cursor.execution}/{cursor.id}/{cursor.turn}"
-    wait_ms = policy.wait_ms(frame.attempt, seed)
+    delay_ms = policy.backoff_ms(frame.attempt, seed)
     cursor.note(
         history.RETRY_SCHEDULED,
-        {"attempt": frame.attempt + 1, "delay_ms": wait_ms, **failed.detail},
+        {"attempt": frame.attempt + 1, "delay_ms": delay_ms, **failed.detail},
     )
-    if wait_ms:
+    if delay_ms:
         cursor.turn += 1
-        cursor.wait = Sleeping(cursor.now_ms + wait_ms)
+        cursor.wait = Sleeping(cursor.now_ms + delay_ms)
     again = changed(frame, attempt=frame.attempt + 1, shift=cursor.turn - frame.turn)
     cursor.push(again)
     cursor.value, cursor.pc = attempted(again, attempt), frame.at + 1

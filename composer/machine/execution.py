@@ -71,6 +71,7 @@ class Execution:
         self.fibers = self._forks.fibers  # under way, by id
         self._held: dict[str, list[Entry]] = {}  # of fibers not yet worth storing
         self._overlong: dict[str, int] = {}  # when each fiber before a `Stretch` stopped, in ms
+        # Without a bound until it counts against one: a redrive replays steps that already had room.
         self.room: Room = unbounded
 
     @classmethod

@@ -48,7 +48,7 @@ class RetryPolicy:
         """True if `attempt`, counted from 1, was the last."""
         return self.retries is not None and attempt > self.retries
 
-    def wait_ms(self, attempt: int, seed: str) -> int:
+    def backoff_ms(self, attempt: int, seed: str) -> int:
         """The delay after failed `attempt`; the same seed draws the same jitter."""
         try:
             grown = self.delay_ms * float(self.backoff) ** (attempt - 1)

@@ -6,7 +6,6 @@ A state machine's `lambda:invoke` with the InvocationType `Event` begins such a 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from email.utils import formatdate
 from functools import lru_cache
@@ -20,6 +19,8 @@ from ..engine import EVENT, Beginning, Unwaited
 from .integrations import Integration, IntegrationError, came_with
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from ...composer import JSON
     from ..engine import Engine
     from .integrations import IntegrationRequest
@@ -43,16 +44,14 @@ def machine_of(name: Name, *retriers: str) -> Action:
 
 
 class Functions:
-    """The integration that invokes functions without waiting for their results; call `serve` first."""
+    """The integration that invokes functions without waiting for their results.
 
-    def __init__(self) -> None:
-        self._served = asyncio.Event()
-        self._engine: Engine
+    Args:
+        engine: waits for the engine that runs the functions.
+    """
 
-    def serve(self, engine: Engine) -> None:
-        """Sets the engine that runs the functions."""
+    def __init__(self, engine: Callable[[], Awaitable[Engine]]) -> None:
         self._engine = engine
-        self._served.set()
 
     @property
     def registry(self) -> dict[tuple[str, str], Integration]:
@@ -61,11 +60,11 @@ class Functions:
 
     async def _invoke(self, request: IntegrationRequest) -> JSON:
         """Begins a run, or only looks for the function; returns Lambda's response."""
-        await self._served.wait()
+        engine = await self._engine()
         given, id = request.parameters, str(UUID(request.activation))
         try:
             name = Name.parse(given["FunctionName"]).within(request.namespace)
-            action = self._engine.catalog.resolve(name, request.namespace)
+            action = engine.catalog.resolve(name, request.namespace)
             if given["InvocationType"] == "Event":
                 # The name identifies a run that began before a crash, so that it does not begin twice.
                 machine = machine_of(action.name, AGAIN)
@@ -76,7 +75,7 @@ class Functions:
                     name=id,
                     unwaited=Unwaited(EVENT),
                 )
-                await self._engine.executions.begin(beginning)
+                await engine.executions.begin(beginning)
         except NotFoundError as error:
             raise IntegrationError("Lambda.ResourceNotFoundException", str(error)) from None
         except RefusedError as error:
@@ -87,7 +86,7 @@ class Functions:
             "Connection": "keep-alive",
             "x-amzn-RequestId": id,
             "Content-Length": "0",
-            "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
+            "Date": formatdate(engine.now_ms / 1000, usegmt=True),
             "X-Amzn-Trace-Id": trace_header(request.activation),
         }
         return came_with(headers, status, id) | {"StatusCode": status}

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from .errors import AwsError
-from .sigv4 import key_id_of, signer
+from .sigv4 import key_id_of, signature_check
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,7 +30,7 @@ async def signed_content(
 
     hashed = sha256()
     try:
-        signed = signer(request, api.keys, service, api.engine.now_ms)
+        signed = signature_check(request, api.keys, service, api.engine.now_ms)
         body = await content(request, most, hashed)
         signed.check(request, hashed.hexdigest())
     except AwsError:

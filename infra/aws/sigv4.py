@@ -59,7 +59,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
+class SignatureCheck:
     """The key that a request claims to be signed with; `check` proves it. `key` is its secret."""
 
     identity: Identity
@@ -96,7 +96,7 @@ def key_id_of(request: Request) -> str:
     return rest.partition("/")[0]
 
 
-def signer(request: Request, keys: Keys, service: str, now_ms: int) -> Signer:
+def signature_check(request: Request, keys: Keys, service: str, now_ms: int) -> SignatureCheck:
     """The claimed signer of a request to `service`; the content need not be read yet.
 
     Raises:
@@ -120,7 +120,7 @@ def signer(request: Request, keys: Keys, service: str, now_ms: int) -> Signer:
         raise _invalid(f"Credential should be scoped to correct service: '{service}'. ")
     _check_signed(request, claim)
     _check_age(claim.instant, datetime.fromtimestamp(now_ms // 1000, UTC))
-    return Signer(identity, key, claim)
+    return SignatureCheck(identity, key, claim)
 
 
 @lru_cache(KEYS)

@@ -12,7 +12,7 @@ from .prices import Prices, PricesError, priced, read_prices
 from .programs import program_document
 from .records import Records
 from .registry import MODIFIED
-from .shared import Counters, EngineSettings
+from .shared import Counters, EngineSettings, Pacing
 from .threads import LARGE_BYTES, Threads
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
@@ -35,6 +35,7 @@ __all__ = [
     "Invoked",
     "NamedExecution",
     "Origin",
+    "Pacing",
     "Prices",
     "PricesError",
     "Records",

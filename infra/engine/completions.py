@@ -17,12 +17,12 @@ from .tickets import read_ticket
 if TYPE_CHECKING:
     from ...actions import Opened
     from ...composer import Outcome, Rebound
+    from .completion_tokens import Tokens
     from .inbox.inbox import Inbox
     from .live import LiveExecution
     from .recovery import Recovery
     from .shared import Parts
     from .tick import Tick
-    from .tokens import Tokens
 
 NO_STEP = "No step of this execution waits for an answer{named}."
 SEVERAL = "Several steps wait for an answer{named}: say which one by its fiber ({fibers})."

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from ...composer import Entry
     from .bounds import Bounds
+    from .dead_letter_records import DeadLetterRecords
     from .functions import Functions
-    from .letters import Letters
     from .live import LiveExecution
     from .ports import Starter
     from .shared import Parts
@@ -35,7 +35,7 @@ class Core:
     alarms: Timers[str]
     waiters: Waiters
     starter: Starter
-    letters: Letters
+    letters: DeadLetterRecords
     functions: Functions
     tasks: asyncio.TaskGroup
     stuck: Callable[[LiveExecution, list[Entry]], None]

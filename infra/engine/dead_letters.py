@@ -9,8 +9,8 @@ from .inbox.pending import called
 
 if TYPE_CHECKING:
     from ...composer import JSON
+    from .dead_letter_records import DeadLetter, DeadLetterRecords
     from .inbox.inbox import Inbox
-    from .letters import Letter, Letters
     from .redrives import Redrives
     from .shared import Parts
     from .tick import Tick
@@ -20,7 +20,7 @@ class DeadLetters:
     """Lists, shows, retries and removes the dead letters of a namespace."""
 
     def __init__(
-        self, parts: Parts, tick: Tick, inbox: Inbox, letters: Letters, redrives: Redrives
+        self, parts: Parts, tick: Tick, inbox: Inbox, letters: DeadLetterRecords, redrives: Redrives
     ) -> None:
         self._parts, self._tick = parts, tick
         self._inbox, self._letters, self._redrives = inbox, letters, redrives
@@ -106,7 +106,7 @@ class DeadLetters:
                 self._letters.remove(namespace, letter.id)
             await accepted
 
-    def _gone(self, letter: Letter) -> None:
+    def _gone(self, letter: DeadLetter) -> None:
         """Removes a letter, unless somebody else has."""
         if any(other.id == letter.id for other in self._letters.listed(letter.namespace)):
             self._letters.remove(letter.namespace, letter.id)

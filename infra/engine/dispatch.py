@@ -16,20 +16,20 @@ from ...actions import (
     RemoteInvoker,
 )
 from ...composer import Failure, boxed, task_token
+from .completion_tokens import Place
 from .outcomes import ACTIVITY
 from .targets import given
-from .tokens import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...actions import Clock, Invoker
     from ...composer import Invoke
+    from .completion_tokens import Tokens
     from .entities.mailboxes import Mailboxes
     from .live import ActiveInvocation, LiveExecution
     from .ports import Receiver
     from .tickets import Ticket
-    from .tokens import Tokens
 
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Dispatch:
     ) -> None:
         """Runs a step that is durable now, and calls `completed` with its completion."""
         if self._held:  # it is sent after the next start
-            if active.opened.action.asked_once:
+            if active.opened.action.lost_on_crash:
                 run.held.add(f"{fiber}:{command.turn}")
             return
         turn, opened = command.turn, active.opened

@@ -20,8 +20,10 @@ from ...actions import Limits as ActionLimits
 from ...composer import STUCK, Name
 from .bounds import Bounds
 from .calls import Calls
+from .completion_tokens import Tokens
 from .completions import Answering
 from .core import Core
+from .dead_letter_records import DeadLetterRecords
 from .dead_letters import DeadLetters
 from .dispatch import Dispatch
 from .due import Due
@@ -34,7 +36,6 @@ from .functions import Functions
 from .hooks import Attachment, NoHooks
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
-from .letters import Letters
 from .pauses import Pauses
 from .records import Records
 from .recovery import Recovery
@@ -44,7 +45,6 @@ from .restoring import Restoring
 from .shared import Counters, EngineSettings, Parts
 from .tick import Tick
 from .timers import Elapsed, Timers
-from .tokens import Tokens
 from .units import Unit
 from .waiters import Waiters
 
@@ -72,12 +72,13 @@ class Engine:
 
     Args:
         store: the system of record, open.
-        invokers: what runs actions, by kind.
+        invokers: what runs actions, by kind; those that use this engine join the table before it starts.
         clock: the time.
         ids: names for executions.
         settings: limits.
         secret: of this service, for completion triggers' tokens.
         hooks: additions of a wing to executions of its language.
+        integrations: True for a service integration that state machines may use.
         companions: called with each change to the catalog, for the documents that go with it.
         paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
@@ -92,11 +93,15 @@ class Engine:
         settings: EngineSettings,
         secret: bytes,
         hooks: Hooks | None = None,
+        integrations: Callable[[str], bool] = lambda _: True,
         companions: Sequence[Companion] = (),
         paused: bool = False,
     ) -> None:
         self._paused = paused
-        self._catalog = Catalog(kinds=[kind for kind in KINDS if kind in invokers])
+        self._catalog = Catalog(
+            kinds=[kind for kind in KINDS if kind in invokers],
+            integrations=integrations,
+        )
         self._tokens = Tokens(secret)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store,
@@ -105,14 +110,14 @@ class Engine:
         self._tasks = asyncio.TaskGroup()
         self._closing = AsyncExitStack()
         self._waiters = Waiters()
-        self._tick = Tick(store, clock, self._withdraw)
+        self._tick = Tick(store, clock, self._withdraw, settings.pacing)
         self._bounds = Bounds(self._parts)
-        self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
-        self._alarms: Timers[str] = Timers(clock, self._shown)
+        self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed, settings.pacing.look_s)
+        self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
         self.entities = Mailboxes(self._parts, self._tick, invokers, self._found, self._tasks)
         self.heuristics = Heuristics(self.entities, self._tick)
         self._dispatch = Dispatch(invokers, self.entities, self._tokens, clock, self._cancel_child)
-        self._letters = Letters(self._parts, self._tick)
+        self._letters = DeadLetterRecords(self._parts, self._tick)
         self._functions = Functions(self._parts, self._tick)
         core = Core(
             parts=self._parts, tick=self._tick, bounds=self._bounds, timers=self._timers,
@@ -148,9 +153,9 @@ class Engine:
         await self.registry.load()
         await self.entities.load()
         await self._letters.load()
+        await self._recovery.look()
         ticking = self._tasks.create_task(self._tick.run())
         self._closing.callback(ticking.cancel)
-        await self._recovery.look()
         self._dispatch.hold()
         if not self._paused:
             self._recovery.begin()

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from ...actions import Document, Rule
     from ...composer import JSON, Name
+    from .dead_letter_records import DeadLetterRecords
     from .inbox.inbox import Inbox
-    from .letters import Letters
     from .shared import Parts
     from .tick import Tick
 
@@ -37,7 +37,7 @@ TRIGGER = "trigger"  # the kind of its activation
 class Firing:
     """Fires triggers."""
 
-    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, letters: Letters) -> None:
+    def __init__(self, parts: Parts, tick: Tick, inbox: Inbox, letters: DeadLetterRecords) -> None:
         self._parts, self._tick, self._inbox, self._letters = parts, tick, inbox, letters
 
     async def fire(

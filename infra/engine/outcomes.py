@@ -68,7 +68,9 @@ def ticket_for(run: LiveExecution, active: ActiveInvocation, completion: Complet
     narrated: dict[str, JSON] = {}
     if run.execution.program.dialect.numbers:
         given = completion.outcome.value
-        narrated = given if active.kind == ACTIVITY else {"result": given}
+        narrated = {"result": given}
+        if active.kind == ACTIVITY and isinstance(given, dict):
+            narrated = given
     return Ticket(
         activation=opened.id,
         action=str(opened.action.listed_as),

@@ -45,8 +45,7 @@ log = logging.getLogger(__name__)
 MOST = 1_000_000
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between executions, when much waits to be carried out
-VISIT_AGAIN_S = 0.5  # before the second attempt to load an execution for a visit
-AGAIN_S, AGAIN_AT_MOST_S = 5.0, 300.0  # between attempts to load an execution that cannot be loaded
+AGAIN_AT_MOST_S = 300.0  # between attempts to load an execution that cannot be loaded
 
 Visit: TypeAlias = "Callable[[LiveExecution], None]"
 Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that was due
@@ -139,7 +138,7 @@ class Recovery:
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
         if self._late:
             log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
-        pause_s = AGAIN_S
+        pause_s = self._parts.settings.pacing.recovery_retry_s
         while self._late or self._left:
             failed = await self._recover_all_late()
             if self._stopping.is_set():
@@ -229,7 +228,7 @@ class Recovery:
         """Sends a step again, unless it may have run and must not run twice: then it is lost."""
         action = target(self._parts, run, command)
         sent = f"{fiber}:{command.turn}" not in run.held
-        if isinstance(action, Action) and action.asked_once and sent:
+        if isinstance(action, Action) and action.lost_on_crash and sent:
             now_ms = self._parts.clock.now_ms()
             lost = Completion(Failure(LOST, _lost_text(action)), now_ms, now_ms)
             log.warning(
@@ -244,7 +243,7 @@ class Recovery:
 
     def visit(self, execution: str, visit: Visit) -> None:
         """Calls `visit` with an execution, now or when it is in memory; never if it has ended."""
-        self._visit(execution, visit, VISIT_AGAIN_S)
+        self._visit(execution, visit, self._parts.settings.pacing.visit_retry_s)
 
     def _visit(self, execution: str, visit: Visit, pause_s: float) -> None:
         run = self._parts.runs.get(execution)

@@ -39,7 +39,7 @@ class Redrives:
         taken = {id}
         self._under_way.add(id)
         try:
-            redriven, program = await self._found(namespace, id, composition, taken)
+            redriven, program = await self._selected(namespace, id, composition, taken)
             self._tick.ensure()  # reading may have taken long
             self._check_alone(redriven)
         except BaseException:
@@ -49,7 +49,7 @@ class Redrives:
         self._tick.gathering.effects.append(known)
         self._inbox.redrive(redriven, None if program is None else program_document(program))
 
-    async def _found(
+    async def _selected(
         self, namespace: str, id: str, composition: JSON, taken: set[str]
     ) -> tuple[list[Work], Program | None]:
         """The executions that are to be redriven together, and the new program, if there is one."""

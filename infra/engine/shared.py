@@ -46,6 +46,31 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """The deadlines of commits, and the pauses before something is tried again.
+
+    Args:
+        commit_deadline_s: of a commit, until nobody is kept waiting for it.
+        commit_grace_s: in which an attempt that is under way may still say that it has failed.
+        commit_retry_s: between attempts to commit, when the store fails.
+        recovery_retry_s: before the second attempt to recover an execution that cannot be loaded.
+        visit_retry_s: before the second attempt to load an execution that something asks for.
+        entity_retry_s: between attempts to read an entity, when the store fails.
+        inquiry_ms: before an entity asks for the decision about a transaction the first time.
+        look_s: between looks at the clock, which may be set.
+    """
+
+    commit_deadline_s: float = 1.5
+    commit_grace_s: float = 0.4
+    commit_retry_s: float = 0.25
+    recovery_retry_s: float = 5.0
+    visit_retry_s: float = 0.5
+    entity_retry_s: float = 0.5
+    inquiry_ms: int = 1_000
+    look_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """The limits of executions.
 
@@ -55,6 +80,10 @@ class EngineSettings:
         nesting: compositions that invoke compositions.
         result_bytes: of results of actions of these kinds, where they may have more than other values.
         letters: dead letters that are kept of a namespace.
+        mailboxes: entities that stay in memory without requests.
+        definitions: hashes of stored definitions that are remembered.
+        express_events: history entries of an execution that is in memory only.
+        pacing: deadlines and pauses.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -62,6 +91,10 @@ class EngineSettings:
     nesting: int = 32
     result_bytes: Mapping[str, int] = field(default_factory=dict)
     letters: int = 1000
+    mailboxes: int = 10_000
+    definitions: int = 10_000
+    express_events: int = 200_000
+    pacing: Pacing = field(default_factory=Pacing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

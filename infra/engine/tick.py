@@ -4,7 +4,7 @@ Under load one commit pays for many executions; alone, an execution waits for no
 carrying out are two tasks, so that while one commit is on its way to the disk the effects of the one
 before are carried out, and what comes of them gathers for the next.
 
-A store that does not commit within `DEADLINE_S` is not healthy. From then on nothing new is taken; calls
+A store that does not commit within `commit_deadline_s` is not healthy. From then on nothing new is taken; calls
 that have only begun are withdrawn, and clients that wait for anything else hear that it is in doubt. Events
 of executions under way are kept, and tried again until the store commits them.
 """
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ...actions import Clock, Store
     from .live import LiveExecution
+    from .shared import Pacing
 
 log = logging.getLogger(__name__)
 
@@ -35,9 +36,6 @@ AT_ONCE, AT_ONCE_US = 64, 4_000.0  # effects that are carried out before the nex
 TURN_US = 2_000.0  # of work put off, before the others of the event loop have their turn
 TURNS_US, TURNS = 4_000.0, 2_000  # of it, before the next commit
 CROWDED = 2_000  # effects that wait: then put-off work adds none
-DEADLINE_S = 1.5  # of a commit, until nobody is kept waiting for it
-GRACE_S = 0.4  # in which an attempt that is under way may still say that it has failed
-RETRY_S = 0.25  # between attempts to commit, when the store fails
 PROBE = Document(
     kind="probe", key="probe", body=b"{}"
 )  # is written when nothing else is left to be
@@ -62,6 +60,7 @@ class Tick:
         store: the system of record.
         clock: tells how long things take.
         withdraw: undoes in memory that executions have begun.
+        pacing: how long a commit may take, and when it is tried again.
     """
 
     def __init__(
@@ -69,8 +68,9 @@ class Tick:
         store: Store,
         clock: Clock,
         withdraw: Callable[[list[LiveExecution]], None],
+        pacing: Pacing,
     ) -> None:
-        self._store, self._withdraw = store, withdraw
+        self._store, self._withdraw, self._pacing = store, withdraw, pacing
         self._turn = Share(clock, TURN_US, AT_ONCE)
         self._turns = Share(clock, TURNS_US, TURNS)
         self._share = Share(clock, AT_ONCE_US, AT_ONCE)
@@ -300,10 +300,10 @@ class Tick:
 
     async def _commit(self) -> list[int]:
         """Commits the batch, however long it takes. Returns the indexes of the units refused."""
-        loop = asyncio.get_running_loop()
+        loop, deadline_s = asyncio.get_running_loop(), self._pacing.commit_deadline_s
         self._doubtful = False
-        patience = loop.call_later(DEADLINE_S, self._lose_patience)
-        last = loop.call_later(DEADLINE_S + GRACE_S, self._keep_nobody)
+        patience = loop.call_later(deadline_s, self._lose_patience)
+        last = loop.call_later(deadline_s + self._pacing.commit_grace_s, self._keep_nobody)
         began_s = loop.time()
         try:
             while True:
@@ -319,7 +319,7 @@ class Tick:
                     self._trying = False
                 if not self.healthy:
                     self._let_go()
-                await asyncio.sleep(RETRY_S)  # noqa: TID251  the disk may be full: give it time
+                await asyncio.sleep(self._pacing.commit_retry_s)  # noqa: TID251  the disk may be full: give it time
         finally:
             patience.cancel()
             last.cancel()
@@ -330,7 +330,7 @@ class Tick:
             foreseen = isinstance(error, UnavailableError)
             log.error(
                 "the store cannot commit: %s. It is tried again every %g s; after %g s calls are "
-                "answered with 503 until it commits", error, RETRY_S, DEADLINE_S,
+                "answered with 503 until it commits", error, self._pacing.commit_retry_s, self._pacing.commit_deadline_s,
                 exc_info=None if foreseen else error,
             )  # fmt: skip
         self._failing = True
@@ -348,7 +348,10 @@ class Tick:
     def _lose_patience(self) -> None:
         """The store is not healthy: nobody is kept waiting for what has not been sent to it."""
         self.healthy = False
-        log.error("the store has not committed for %g s: calls are answered with 503", DEADLINE_S)
+        log.error(
+            "the store has not committed for %g s: calls are answered with 503",
+            self._pacing.commit_deadline_s,
+        )
         self._let_go()
         self._rest.set()  # those who wait for that hear why
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ...actions import Clock
 
 AT_ONCE = 500  # timers that fire before the others of the event loop have their turn
-LONGEST_S = (
-    10.0  # the machine's clock may be set, and the machine may sleep: look at least so often
-)
 
 Timer: TypeAlias = tuple[str, int, int]
 """A fiber, the instant of its execution's time that it waits for, and how far that time was ahead."""
@@ -43,10 +40,16 @@ class Elapsed:
 
 
 class Timers(Generic[T]):
-    """Calls `fire(execution, fiber)` when the time has come. One that is stale fires in vain."""
+    """Calls `fire(execution, fiber)` when the time has come. One that is stale fires in vain.
 
-    def __init__(self, clock: Shows, fire: Callable[[str, T], None]) -> None:
-        self._clock, self._fire = clock, fire
+    Args:
+        clock: the time that is followed.
+        fire: called when the time has come.
+        look_s: the longest sleep: the machine's clock may be set, and the machine may sleep.
+    """
+
+    def __init__(self, clock: Shows, fire: Callable[[str, T], None], look_s: float = 10.0) -> None:
+        self._clock, self._fire, self._look_s = clock, fire, look_s
         self._heap: list[tuple[int, str, T]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = 0
@@ -80,7 +83,7 @@ class Timers(Generic[T]):
             if self._alarm_ms <= due_ms:
                 return
             self._alarm.cancel()
-        delay = min(max(0, due_ms - self._clock.now_ms()) / 1000, LONGEST_S)
+        delay = min(max(0, due_ms - self._clock.now_ms()) / 1000, self._look_s)
         self._alarm_ms = due_ms
         self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
 

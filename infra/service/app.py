@@ -43,6 +43,7 @@ from ..stepfunctions import (
 )
 from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .clouds import Clouds, listening, open_clouds
+from .feed_records import FeedRecords
 from .feeds import Feeds
 from .isolation import limits_of, open_places, open_sandbox, single_namespace_reason, warn
 from .keys import sealed
@@ -50,7 +51,7 @@ from .retention import Retention
 from .system import system_entities
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from ...actions import Clock, Invoker, Store
     from ...actions.runtimes import Sandbox
@@ -104,7 +105,7 @@ class Resumption:
         if not self.resumed.is_set():
             self.resumed.set()
             self.engine.recovery.begin()
-            await self.feeds.begin(self.engine)
+            await self.feeds.begin()
 
     async def complete(self, token: str, outcome: Outcome) -> None:
         """Delivers an answer that came by a queue, once the service is resumed."""
@@ -131,22 +132,31 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         keys, audit = await _access(store, clock, namespaces, settings)
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
-        feeds = await stack.enter_async_context(Feeds(store, clock))
         secret_store = await _secrets(store, clock, settings)
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
         items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
-        activities, step_functions = await _activities(store, clock), StepFunctions()
+        step_functions = StepFunctions()
         registry = _registry(step_functions, clouds, settings, clock)
         integrations = await stack.enter_async_context(Integrations(registry, clock))
-        invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
-        known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
-        records = Records(store, settings.aws_account)
-        engine = _engine(opened, known, clock, settings, (records.beside, feeds.beside))
-        _fill(engine, clock, integrations)
+        invokers = _by_kind(inline, pool, integrations, items, clouds.invoker)
+        records, feed_records = Records(store, settings.aws_account), FeedRecords(store)
+        companions = (records.attachment, feed_records.attachment)
+        engine = _engine(
+            opened,
+            invokers,
+            clock,
+            settings,
+            integrations=integrations.knows,
+            companions=companions,
+        )
+        activities = Activities(store, clock, engine)
+        feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock))
+        invokers |= _by_kind(activities, feeds)
+        _fill(engine, clock)
+        await activities.load()
         await stack.enter_async_context(engine)
         machines = Machines(records, engine)
         await machines.load()
-        activities.begin(engine)
         stack.callback(feeds.end)
         resumption = await _resumption(engine, feeds, paused=settings.paused)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
@@ -206,11 +216,13 @@ async def open_at_rest(settings: Settings) -> AsyncIterator[Engine]:
             yield engine
 
 
-def _engine(
+def _engine(  # noqa: PLR0913  the ports it needs
     opened: _OpenStore,
     invokers: Mapping[str, Invoker],
     clock: Clock,
     settings: Settings,
+    *,
+    integrations: Callable[[str], bool] = lambda _: True,
     companions: Sequence[Companion] = (),
 ) -> Engine:
     """An engine that resumes nothing by itself."""
@@ -222,14 +234,18 @@ def _engine(
         settings=_engine_settings(settings, opened.namespaces),
         secret=opened.secret,
         hooks=MachineHooks(Arns(settings.aws_region, settings.aws_account)),
+        integrations=integrations,
         companions=companions,
         paused=True,
     )
 
 
-def _fill(engine: Engine, clock: Clock, integrations: Integrations) -> None:
+def _by_kind(*invokers: Invoker) -> dict[str, Invoker]:
+    return {kind: invoker for invoker in invokers for kind in invoker.kinds}
+
+
+def _fill(engine: Engine, clock: Clock) -> None:
     """Adds the packages of every service to the catalog."""
-    engine.catalog.integrations = integrations.knows
     for entity in system_entities(clock):
         engine.catalog.apply(Change(entity, (entity,)))
 
@@ -255,12 +271,6 @@ async def _pool(
         )
         async with WorkerPool(held, clock, same, bounds) as pool:
             yield pool
-
-
-async def _activities(store: Store, clock: Clock) -> Activities:
-    activities = Activities(store, clock)
-    await activities.load()
-    return activities
 
 
 @dataclass(frozen=True, slots=True)

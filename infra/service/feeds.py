@@ -10,12 +10,9 @@ import asyncio
 import hmac
 import logging
 import secrets
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
-
-import orjson
 
 from ...actions import (
     INTERNAL_ERROR,
@@ -37,69 +34,50 @@ from ...actions import (
     scheduled,
 )
 from ...composer import APPLICATION_ERROR, Error, Failure, Name, Success
-from ..engine import Attachment, Timers
+from ..engine import Timers
+from .feed_records import SCHEDULE, WEBHOOK, Webhook, schedule_document, webhook_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from ...actions import Change, Clock, Invocation, Store
+    from ...actions import Clock, Invocation
     from ...composer import JSON
     from ..engine import Engine
+    from .feed_records import FeedRecords
 
 log = logging.getLogger(__name__)
 
 FEED = "feed"  # the kind of the feeds' actions
-SCHEDULE = "schedule"  # documents of schedules, by their triggers' full names
-WEBHOOK = "webhook"  # documents of webhooks, the same; and the name of their feed
 SIGNATURE = "x-hub-signature-256"
 TOKEN_BYTES = 24
-AGAIN_MS = 1_000  # until an alarm is tried again that the store did not take
 EVENTS = ("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
 DONE: dict[str, JSON] = {"status": "success"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
-    """The webhook of a trigger.
-
-    hash: of the token in its URL.
-    secret: signs the bodies; None if they need no signature.
-    """
-
-    hash: str
-    secret: str | None
-    paused: bool = False
-
-    @classmethod
-    def from_json(cls, doc: Mapping[str, Any]) -> Webhook:
-        """Reads the JSON that `to_json` wrote, perhaps in an older version."""
-        return cls(hash=doc["hash"], secret=doc["secret"], paused=doc["paused"])
-
-    def to_json(self) -> dict[str, JSON]:
-        return {"hash": self.hash, "secret": self.secret, "paused": self.paused}
 
 
 class Feeds:
     """Runs the actions of feeds, and fires triggers. An `Invoker`.
 
-    Use it with `async with`, around the engine whose triggers it fires, and then `begin`.
+    Use it with `async with`, around the engine, and call `begin` once the engine runs.
 
     Args:
-        store: has the schedules.
+        records: the schedules and webhooks.
+        engine: has the triggers.
         clock: the time.
+        retry_ms: until an alarm is tried again that the store did not take.
     """
 
     kinds = frozenset({FEED})
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
-        self._schedules: dict[str, Schedule] = {}
-        self._webhooks: dict[str, Webhook] = {}  # by trigger
+    def __init__(
+        self, records: FeedRecords, engine: Engine, clock: Clock, retry_ms: int = 1_000
+    ) -> None:
+        self._records, self._engine, self._clock = records, engine, clock
+        self._retry_ms = retry_ms
+        self._schedules, self._webhooks = records.schedules, records.webhooks
         self._timers = Timers(clock, self._due)
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
         self._begun = asyncio.Event()
-        self._engine: Engine
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -110,24 +88,15 @@ class Feeds:
             task.cancel()
         await self._tasks.__aexit__(None, None, None)
 
-    async def begin(self, engine: Engine) -> None:
-        """Fires the triggers of a running engine, first those whose time was missed."""
-        self._engine = engine
+    async def begin(self) -> None:
+        """Fires the triggers of the running engine, first those whose time was missed."""
         now_ms = self._clock.now_ms()
-        for key, doc in await self._kept(SCHEDULE):
-            self._take(key, Schedule.from_json(doc).caught_up(now_ms))
-        for key, doc in await self._kept(WEBHOOK):
-            self._webhooks[key] = Webhook.from_json(doc)
+        removed = await self._records.load(self._engine.catalog)
+        if removed:
+            await self._commit(removed)
+        for key, schedule in self._schedules.items():
+            self._take(key, schedule.caught_up(now_ms))
         self._begun.set()
-
-    async def _kept(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
-        """The documents of triggers that exist; the others, which a crash left behind, are deleted."""
-        found = [(d.key, orjson.loads(d.body or b"")) async for d in self._store.documents(kind)]
-        catalog = self._engine.catalog
-        gone = {key for key, _ in found if catalog.find(Trigger, Name.parse(key)) is None}
-        if gone:
-            await self._commit([Document(kind=kind, key=k, body=None) for k in gone])
-        return [(key, doc) for key, doc in found if key not in gone]
 
     def end(self) -> None:
         """Stops firing triggers."""
@@ -214,7 +183,7 @@ class Feeds:
 
     async def _put(self, key: str, schedule: Schedule) -> None:
         self._schedules[key] = schedule
-        await self._commit([_document(key, schedule)])
+        await self._commit([schedule_document(key, schedule)])
         self._arm(key, schedule)
 
     def _take(self, key: str, schedule: Schedule) -> None:
@@ -233,7 +202,7 @@ class Feeds:
             self._run(self._fire(key, schedule, after))
 
     async def _fire(self, key: str, schedule: Schedule, after: Schedule) -> None:
-        name, documents = Name.parse(key), [_document(key, after)]
+        name, documents = Name.parse(key), [schedule_document(key, after)]
         try:
             await self._engine.firing.fire(name, schedule.payload, documents)
         except InDoubtError:
@@ -241,7 +210,7 @@ class Feeds:
         except UnavailableError:
             if self._schedules.get(key) is after:
                 self._schedules[key] = schedule  # nothing of it is kept: it is still due
-                again_ms = self._clock.now_ms() + AGAIN_MS
+                again_ms = self._clock.now_ms() + self._retry_ms
                 self._timers.arm(again_ms, key, str(schedule.due_ms))
             return
         except RefusedError as error:
@@ -291,8 +260,7 @@ class Feeds:
 
     async def _keep(self, key: str, webhook: Webhook) -> None:
         self._webhooks[key] = webhook
-        document = Document(kind=WEBHOOK, key=key, body=orjson.dumps(webhook.to_json()))
-        await self._commit([document])
+        await self._commit([webhook_document(key, webhook)])
 
     async def hear(self, token: str, headers: Mapping[str, str], body: bytes) -> str | None:
         """Fires the trigger of a webhook that was called. Returns the trigger's activation, if it has one.
@@ -314,24 +282,6 @@ class Feeds:
                 raise UnauthorizedError(f"The header {SIGNATURE} does not match the body.")
         return await self._engine.firing.fire(Name.parse(key), _payload(body))
 
-    def beside(self, change: Change) -> Attachment:
-        """Goes with a change to the catalog: once a trigger is gone, so is what fires it."""
-        gone = [entity for entity in change.gone if isinstance(entity, Trigger)]
-        return Attachment(applied=partial(self._forget, gone))
-
-    def _forget(self, triggers: list[Trigger]) -> None:
-        for key in [str(trigger.name) for trigger in triggers]:
-            dropped = [
-                Document(kind=kind, key=key, body=None)
-                for kind, gone in (
-                    (SCHEDULE, self._schedules.pop(key, None)),
-                    (WEBHOOK, self._webhooks.pop(key, None)),
-                )
-                if gone is not None
-            ]
-            if dropped:
-                self._run(self._commit(dropped))
-
 
 async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:
     """Logs an error of ours: one feed must not end the others."""
@@ -339,10 +289,6 @@ async def _guarded(coroutine: Coroutine[Any, Any, None]) -> None:
         await coroutine
     except Exception:
         log.exception("a feed failed because of an internal error")
-
-
-def _document(key: str, schedule: Schedule) -> Document:
-    return Document(kind=SCHEDULE, key=key, body=orjson.dumps(schedule.to_json()))
 
 
 def _shown(key: str, schedule: Schedule) -> dict[str, JSON]:

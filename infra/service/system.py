@@ -10,7 +10,8 @@ from ...composer import Name
 from ..access import OPERATOR
 from ..aws import INTEGRATION
 from ..stepfunctions import ACTIVITY, ITEMS, LIMIT_MS, READ, WRITE
-from .feeds import FEED, WEBHOOK
+from .feed_records import WEBHOOK
+from .feeds import FEED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

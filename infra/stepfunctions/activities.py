@@ -80,27 +80,23 @@ class Activities:
     Args:
         store: store of the activities.
         clock: source of time.
+        engine: runs the executions whose work is handed out.
         poll_s: time that a worker waits for work.
     """
 
     kinds = frozenset({ACTIVITY})
 
-    def __init__(self, store: Store, clock: Clock, poll_s: float = POLL_S) -> None:
-        self._store, self._clock, self._poll_s = store, clock, poll_s
+    def __init__(self, store: Store, clock: Clock, engine: Engine, poll_s: float = POLL_S) -> None:
+        self._store, self._clock, self._engine, self._poll_s = store, clock, engine, poll_s
         self._created: dict[tuple[str, str], Activity] = {}
         self._tasks: dict[tuple[str, str], deque[_Task]] = {}
         self._workers: dict[tuple[str, str], deque[asyncio.Future[bool]]] = {}
-        self._engine: Engine
 
     async def load(self) -> None:
         """Reads the activities from the store."""
         async for document in self._store.documents(ACTIVITY):
             activity = Activity(**orjson.loads(document.body or b""))
             self._created[activity.namespace, activity.name] = activity
-
-    def begin(self, engine: Engine) -> None:
-        """Sets the engine whose work is handed out."""
-        self._engine = engine
 
     def close(self) -> None:
         """Ends the wait of all workers."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..engine import Engine
 
 INITIAL = "INITIAL"  # the revision of a machine that was never changed
-READY = 64  # versions that are kept compiled
 _REVISIONS = uuid.UUID("9a3d1a46-9f0c-4a4e-8b53-6f0f7d3f6f0e")
 
 
@@ -80,9 +79,11 @@ class Machines:
     Args:
         records: their records; a companion of the engine.
         engine: whose catalog has the actions.
+        ready: versions that are kept compiled.
     """
 
-    def __init__(self, records: Records, engine: Engine) -> None:
+    def __init__(self, records: Records, engine: Engine, ready: int = 64) -> None:
+        self._most_ready = ready
         self._records, self._engine = records, engine
         self.defaults = records.defaults
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -120,7 +121,7 @@ class Machines:
         if ready is None or ready[0] is not version:  # it may be that of a machine that was removed
             ready = version, await self._compiled(machine, version)
         self._ready[place] = ready
-        if len(self._ready) > READY:
+        if len(self._ready) > self._most_ready:
             del self._ready[next(iter(self._ready))]
         return ready[1]
 

@@ -172,7 +172,7 @@ class Records:
 
         return Attachment(together, applied)
 
-    def beside(self, change: Change) -> Attachment:
+    def attachment(self, change: Change) -> Attachment:
         """Goes with a change that others make: adds a new machine's record, and removes all of one that goes."""
         documents: list[Document] = []
         fresh: dict[str, Record] = {}

@@ -161,13 +161,12 @@ def test_a_state_machine_asks_only_for_what_is_known_here():
     task = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": True}
     definition = json.dumps({"StartAt": "A", "States": {"A": task}})
     doc = {"exec": {"kind": "states", "definition": definition}}
-    catalog = Catalog()
-    catalog.defined(Action, named("m"), doc, overwrite=True, now_ms=5)
-
-    catalog.integrations = lambda _: False
+    Catalog().defined(Action, named("m"), doc, overwrite=True, now_ms=5)
 
     with pytest.raises(InvalidError, match="is not recognized"):
-        catalog.defined(Action, named("m"), doc, overwrite=True, now_ms=5)
+        Catalog(integrations=lambda _: False).defined(
+            Action, named("m"), doc, overwrite=True, now_ms=5
+        )
 
 
 def test_a_missing_package_of_the_system_does_not_exist_and_another_namespaces_is_forbidden():

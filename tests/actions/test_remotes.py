@@ -209,7 +209,7 @@ def test_what_a_crash_may_have_sent_again(exec, notes, again, once):
 
     action = put(exec, annotations=listed)
 
-    assert (action.repeatable, action.asked_once) == (again, once)
+    assert (action.repeatable, action.lost_on_crash) == (again, once)
 
 
 @pytest.mark.parametrize(
@@ -295,3 +295,8 @@ def test_a_kind_that_may_not_take_so_long_is_refused_until_its_timeout_is_given(
 
     assert Action.from_json(short.to_json()).limits.timeout_ms == 1_000
     assert Action.from_json(long.to_json()).limits.timeout_ms == 900_000
+
+
+def test_a_kind_that_only_a_newer_version_knows_is_refused():
+    with pytest.raises(InvalidError, match="'mars:function' runs on no known cloud"):
+        parsed_remote({"kind": "mars:function", "function": "f"})

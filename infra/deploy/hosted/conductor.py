@@ -364,7 +364,7 @@ class Conductor:
                 commands = {
                     (fiber, command.turn): command
                     for fiber, command in asked
-                    if not self._is_asked_once(command)
+                    if not self._is_lost_on_crash(command)
                 }
             self._dispatch.send(record, left.sends, commands)
             self._table.sent(record.id, version)
@@ -393,14 +393,14 @@ class Conductor:
                 continue
             if patience is None or row.asked_ms + patience > now_ms:
                 continue
-            if row.tries < TRIES and not self._is_asked_once(command):
+            if row.tries < TRIES and not self._is_lost_on_crash(command):
                 state.invoke_again(fiber, command)
             else:
                 text = f"no answer of {command.action} came within its limit"
                 state.deliver(fiber, Failed(command.turn, failure(TIMEOUT, text)), now_ms)
         return True
 
-    def _is_asked_once(self, command: Invoke) -> bool:
+    def _is_lost_on_crash(self, command: Invoke) -> bool:
         settings = self._deployed.actions.get(command.action or "")
         return settings is not None and settings.at_most_once
 

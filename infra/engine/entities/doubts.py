@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 Found: TypeAlias = "Callable[[str], Awaitable[LiveExecution | None]]"
 """Brings an execution into memory by its id; None if it has ended."""
 
-ASK_MS, ASK_AT_MOST_MS = 1_000, 60_000  # between inquiries about a decision
+ASK_AT_MOST_MS = 60_000  # between inquiries about a decision
 
 
 class Doubts:
@@ -49,6 +49,7 @@ class Doubts:
     ) -> None:
         self._store, self._clock = parts.store, parts.clock
         self._tick, self._found, self._tasks, self._deliver = tick, found, tasks, deliver
+        self._inquiry_ms = parts.settings.pacing.inquiry_ms
         self._votes: dict[str, dict[str, Prepared]] = {}  # by entity and transaction
         self._waits_ms: dict[str, int] = {}  # before the next inquiry, by transaction
         self._timers: Timers[str] = Timers(parts.clock, self._ring)
@@ -100,7 +101,7 @@ class Doubts:
 
     def ask_later(self, name: str, id: str) -> None:
         """Asks the coordinator for its decision after a while, unless the decision comes first."""
-        wait_ms = self._waits_ms.get(id, ASK_MS)
+        wait_ms = self._waits_ms.get(id, self._inquiry_ms)
         self._waits_ms[id] = min(2 * wait_ms, ASK_AT_MOST_MS)
         self._timers.arm(self._clock.now_ms() + wait_ms, name, id)
 

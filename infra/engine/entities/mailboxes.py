@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-IDLE = 10_000  # mailboxes that stay in memory without requests
-AGAIN_S = 0.5  # between attempts to read an entity, when the store fails
-
 
 class Mailboxes:
     """Loads entities, hands them their messages, and removes those at rest from memory."""
@@ -60,6 +57,7 @@ class Mailboxes:
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._store, self._clock, self._tasks = parts.store, parts.clock, tasks
+        self._settings = parts.settings
         self._boxes: OrderedDict[str, Mailbox] = OrderedDict()
         self._to_load: list[Mailbox] = []
         self._stopped = False
@@ -154,7 +152,7 @@ class Mailboxes:
                 if self._stopped:
                     raise
                 log.warning("entity %s cannot be read; trying again: %s", name.strip(), error)
-                await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work again soon
+                await asyncio.sleep(self._settings.pacing.entity_retry_s)  # noqa: TID251  the store may work again soon
 
     async def _present(self, name: str) -> Mailbox:
         """Returns an entity's mailbox when it is loaded, or could not be."""
@@ -167,7 +165,7 @@ class Mailboxes:
 
     def _sweep(self) -> None:
         """Removes mailboxes at rest from memory, the longest unused first, if there are too many."""
-        surplus = len(self._boxes) - IDLE
+        surplus = len(self._boxes) - self._settings.mailboxes
         if surplus <= 0:
             return
         for name, box in list(self._boxes.items())[: 2 * surplus]:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 Work: TypeAlias = tuple[LiveExecution, Changes]
 
 EXPRESS_STEPS = 10_000  # of an execution that is in memory only, until its end
-MANY = 10_000  # hashes that are remembered
-EXPRESS_EVENTS = 200_000  # of its history, which is in memory, too
 
 
 class Starts:
@@ -82,7 +80,7 @@ class Starts:
         self._bounds.begun(child)
         return child, self._begun(child, value)
 
-    def beside(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
+    def begin_detached(self, run: LiveExecution, command: Spawn, *, later: bool) -> Work:
         """Begins a part of another execution, which does not wait for it.
 
         With `later` it is stored, and runs when the others have had their turn. When there is too much
@@ -104,7 +102,8 @@ class Starts:
     ) -> LiveExecution:
         limits = self._parts.settings.limits
         if origin.express:
-            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=EXPRESS_EVENTS)
+            events = self._parts.settings.express_events
+            limits = replace(limits, steps=min(limits.steps, EXPRESS_STEPS), events=events)
         if program.dialect.introduces and introduced:
             origin = self._hooks.introduced(id, origin)
             self._define(program, origin)
@@ -132,7 +131,7 @@ class Starts:
             return
         place = program.hash, revision
         if place not in self._defined:
-            if len(self._defined) == MANY:
+            if len(self._defined) == self._parts.settings.definitions:
                 self._defined.clear()
             self._defined.add(place)
             documents = self._tick.gathering.write.documents

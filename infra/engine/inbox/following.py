@@ -18,7 +18,7 @@ from ..stretching import Stretching
 from ..targets import target
 from .completing import Completing
 from .entity_calls import EntityCalls
-from .invoking import Steps
+from .steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,7 @@ class Following:
                     self.completing.abandon(run, fiber, command)
                 case _:
                     later = not self._share.take()
-                    work.append(self._starts.beside(run, command, later=later))
+                    work.append(self._starts.begin_detached(run, command, later=later))
         if changes.outcome is not None:
             work += self.completing.end(run, changes.outcome)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +29,7 @@ from ...aws import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from ....composer import JSON
     from ...engine import Engine
@@ -78,20 +80,20 @@ class StepFunctions:
     """The integrations of this service's own API and of functions. Requests wait until `serve` is called."""
 
     def __init__(self) -> None:
-        self._served = asyncio.Event()
-        self._functions = Functions()
+        loop = asyncio.get_running_loop()
+        self._served: asyncio.Future[tuple[Engine, Call]] = loop.create_future()
+        self._functions = Functions(self._engine)
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._call: Call
-        self._engine: Engine
 
     def serve(self, engine: Engine, call: Call) -> None:
         """Sets the engine, and the function that carries out operations.
 
         `call` takes a namespace, the request's id, an operation and its parameters; it raises OperationError.
         """
-        self._engine, self._call = engine, call
-        self._functions.serve(engine)
-        self._served.set()
+        self._served.set_result((engine, call))
+
+    async def _engine(self) -> Engine:
+        return (await asyncio.shield(self._served))[0]
 
     @property
     def registry(self) -> dict[tuple[str, str], Integration]:
@@ -103,26 +105,24 @@ class StepFunctions:
     async def _repeated(
         self, request: IntegrationRequest, operation: str, params: dict[str, JSON]
     ) -> dict[str, JSON]:
-        await self._served.wait()
+        _, call = await asyncio.shield(self._served)
         id = _request_id(request)
         name = operation[0].upper() + operation[1:]
         repeatable = operation not in BEGINNING or "name" in params
         while True:
             try:
-                return await self._in_turn(request.namespace, id, operation, name, params)
+                async with self._turn(request.namespace, operation):
+                    return await call(request.namespace, id, name, params)
             except OperationError as error:
                 if error.status != UNAVAILABLE or not repeatable:
                     raise
             await asyncio.sleep(AGAIN_S)  # noqa: TID251  our own store may recover
 
-    async def _in_turn(
-        self, namespace: str, id: str, operation: str, name: str, params: dict[str, JSON]
-    ) -> dict[str, JSON]:
-        """Carries out an operation; a namespace has at most AT_ONCE short ones at a time."""
+    def _turn(self, namespace: str, operation: str) -> AbstractAsyncContextManager[None]:
+        """A namespace has at most AT_ONCE short operations at a time."""
         if operation in LONG:
-            return await self._call(namespace, id, name, params)
-        async with self._turns.setdefault(namespace, asyncio.Semaphore(AT_ONCE)):
-            return await self._call(namespace, id, name, params)
+            return nullcontext()
+        return self._turns.setdefault(namespace, asyncio.Semaphore(AT_ONCE))
 
     # --- SDK integrations --------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class StepFunctions:
             "x-amzn-RequestId": _request_id(request),
             "connection": "keep-alive",
             "Content-Length": str(len(json_text(answer).encode())),
-            "Date": formatdate(self._engine.now_ms / 1000, usegmt=True),
+            "Date": formatdate((await self._engine()).now_ms / 1000, usegmt=True),
             "Content-Type": "application/x-amz-json-1.0",
         }
         told = _pascal(answer, _milliseconds) | came_with(headers, 200, _request_id(request))
@@ -168,12 +168,12 @@ class StepFunctions:
 
     async def _finish(self, request: IntegrationRequest, answer: Any) -> JSON:
         """Waits for the end of an execution, and describes it as DescribeExecution does."""
-        await self._served.wait()
+        engine = await self._engine()
         arn = parsed_arn(answer["ExecutionArn"])
         if isinstance(arn, ExecutionArn):
-            executions = self._engine.executions
+            executions = engine.executions
             found = await executions.found(request.namespace, arn.machine, arn.name)
-            while not await self._engine.wait(request.namespace, found.id, LOOK_S):
+            while not await engine.wait(request.namespace, found.id, LOOK_S):
                 pass
         params: dict[str, JSON] = {"executionArn": answer["ExecutionArn"]}
         told: dict[str, Any] = await self._optimized(request, "describeExecution", params)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 MAX_PARTS = 64  # parts of a key
-MAX_FILES = 1_000_000  # files that one listing may visit
 NEW = ".xingqiao-new"  # the end of a file's name until it is written
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe does not block
@@ -35,10 +34,15 @@ _NOWHERE = (
 
 
 class DirectoryObjects:
-    """Objects in a directory. `Objects`."""
+    """Objects in a directory. `Objects`.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    Args:
+        root: the directory.
+        max_files: files that one listing may visit.
+    """
+
+    def __init__(self, root: Path, max_files: int = 1_000_000) -> None:
+        self._root, self._max_files = root, max_files
 
     def has(self, bucket: object) -> bool:
         """True if a bucket has this name."""
@@ -86,7 +90,7 @@ class DirectoryObjects:
         found: list[ObjectEntry] = []
         try:
             with self._folder(folders) as folder:
-                for key, about in _files(folder, f"{begin}/" if begin else ""):
+                for key, about in _files(folder, f"{begin}/" if begin else "", self._max_files):
                     if key.startswith(prefix) and key > after:
                         entry = ObjectEntry(key, _etag(about), int(about.st_mtime), about.st_size)
                         found.append(entry)
@@ -180,7 +184,7 @@ def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
         os.close(file)
 
 
-def _files(folder: int, begin: str) -> Iterator[tuple[str, os.stat_result]]:
+def _files(folder: int, begin: str, most: int) -> Iterator[tuple[str, os.stat_result]]:
     """The files in a folder and below it, with their keys, and no links."""
     looked_at = 0
     for path, folders, names, within in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
@@ -188,8 +192,8 @@ def _files(folder: int, begin: str) -> Iterator[tuple[str, os.stat_result]]:
             folders.clear()
         for name in names:
             looked_at += 1
-            if looked_at > MAX_FILES:
-                raise OSError(errno.EFBIG, f"There are more than {MAX_FILES} files")
+            if looked_at > most:
+                raise OSError(errno.EFBIG, f"There are more than {most} files")
             about = os.stat(name, dir_fd=within, follow_symlinks=False)
             if stat.S_ISREG(about.st_mode) and not name.endswith(NEW) and _is_text(name):
                 yield f"{begin}{path[2:]}{'/' if path != '.' else ''}{name}", about

@@ -205,10 +205,10 @@ def queue(host):
 
 
 @asynccontextmanager
-async def listening(queue, steps, keys=None):
+async def listening(queue, steps, keys=None, pause_ms=500):
     async with (
         aws_at(queue.url.rpartition("/123")[0]) as (aws, _),
-        Completions(aws, keys or FromKeys(), queue.url, steps) as completions,
+        Completions(aws, keys or FromKeys(), queue.url, steps, pause_ms) as completions,
     ):
         yield completions
 
@@ -322,9 +322,8 @@ async def test_a_message_that_could_not_be_deleted_comes_again_and_is_late(queue
     assert (completed, completions.tally.taken, completions.tally.late) == (["t-1"], 1, 1)
 
 
-async def test_a_queue_that_does_not_answer_is_asked_again(queue, monkeypatch, caplog):
+async def test_a_queue_that_does_not_answer_is_asked_again(queue, caplog):
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("xingqiao.adapters.aws.completions.FIRST_PAUSE_MS", 1)
     queue.refusals = [
         throttled(0),
         answer({"__type": "QueueDoesNotExist"}, 400),
@@ -334,7 +333,7 @@ async def test_a_queue_that_does_not_answer_is_asked_again(queue, monkeypatch, c
     queue.send(record(response={}))
     steps = Steps()
 
-    async with listening(queue, steps):
+    async with listening(queue, steps, pause_ms=1):
         await until(lambda: queue.deleted)
 
     assert [token for token, _ in steps.completed] == ["t-1"]

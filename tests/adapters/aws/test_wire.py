@@ -105,13 +105,14 @@ async def test_what_is_no_region_has_no_endpoint(aws, monkeypatch):
 
 
 async def test_a_place_is_looked_up_once_and_not_for_ever(aws, monkeypatch):
+    aws = Aws(aws._channel, located, 1 << 20, places=2)
     live_in(monkeypatch, **environment())
     first = await aws.place("lambda")
     live_in(monkeypatch, **environment("http://another"))
 
     assert await aws.place("lambda") is first
-    monkeypatch.setattr("xingqiao.adapters.aws.wire.MAX_PLACES", 1)
     await aws.place("lambda", "us-east-1")
+    await aws.place("lambda", "us-east-2")
     assert (await aws.place("lambda")).url == "http://another"
 
 

@@ -215,3 +215,26 @@ def test_walking_meets_parents_before_their_parts():
 
     assert types[0] == "if"
     assert names == ["/_/test", "/_/a", "/_/b", "/_/on", "/_/c"]
+
+
+A = composer.action("a")
+
+
+def test_methods_make_what_the_functions_make():
+    assert A.then("b", "c") == composer.sequence("a", "b", "c")
+    assert A.then("b").then("c") == composer.sequence("a", "b", "c")
+    assert A.catch("h", errors="Timeout") == composer.do("a", "h", errors=["Timeout"])
+    assert A.ensure("f") == composer.ensure("a", "f")
+    assert A.retry(2, delay=1) == composer.retry(2, "a", delay=1)
+    assert A.repeat(3) == composer.repeat(3, "a")
+    assert A.timeout(5) == composer.timeout(5, "a")
+    assert A.forward(["x"], into="y") == composer.forward(["x"], "a", into="y")
+    assert A.asynchronous() == composer.asynchronous("a")
+
+
+def test_other_names_make_the_same():
+    assert composer.then("a", "b") == composer.sequence("a", "b")
+    assert composer.any("a", "b") == composer.race("a", "b")
+    assert composer.value(1) == composer.literal(1)
+    test = path("$.n") > 0
+    assert composer.while_nosave(test, "a") == composer.loop_nosave(test, "a")

@@ -78,13 +78,6 @@ def test_an_event_that_nothing_waits_for_changes_nothing(fiber, event):
     assert (transition.commands, transition.entries) == ([], [])
 
 
-def test_a_join_of_another_turn_changes_nothing():
-    program = composer.compile(composer.parallel("a"))
-    joining = advance(program, START, Continued(), CONTEXT).fiber
-
-    assert advance(program, joining, Joined(7, Success({}), 0), CONTEXT).stale
-
-
 def test_what_is_accepted_waits_on_and_is_not_sent_again():
     accepted = advance(PROGRAM, INVOKING, Accepted(1, {"t": 1}), CONTEXT).fiber
 
@@ -178,20 +171,6 @@ def test_a_function_that_set_variables_before_it_raised_keeps_its_class(errors, 
     assert (run.outcome == Success({})) is named
 
 
-def test_a_retry_names_exceptions_by_their_class():
-    part = composer.retry(2, "a", errors=ConnectionError)
-
-    down = simulate(part, actions={"a": refused}, crash="every")
-    other = simulate(part, actions={"a": lambda params: params["oder"]}, crash="every")
-
-    assert (down.outcome.name, down.outcome.message) == (
-        "ConnectionRefusedError", "ConnectionRefusedError: down",
-    )  # fmt: skip
-    assert {call.activation for call in down.invocations} != {down.invocations[0].activation}
-    assert other.outcome.message == "KeyError: 'oder'"
-    assert len({call.activation for call in other.invocations}) == 1
-
-
 def test_the_class_of_an_exception_passes_through_branches():
     part = composer.do(composer.parallel("a", "b"), composer.literal({"ok": 1}), errors=OSError)
 
@@ -252,44 +231,6 @@ def test_the_outermost_of_two_deadlines_that_are_over_decides():
     world.pass_time(5)
 
     assert world.outcome == Success({"by": "outer"})
-
-
-def test_a_stronger_cause_replaces_a_weaker_one_while_branches_finish():
-    part = composer.timeout(5, composer.parallel(composer.ensure("a", "tidy"), "b"))
-    world = World(composer.do(part, "never", errors="Timeout"))
-    world.pass_time(5)
-    assert world.steps == ["tidy"]
-
-    world.cancel()
-    world.complete("tidy")
-
-    assert world.outcome.code == "Cancelled"
-
-    nested = composer.timeout(
-        9, composer.timeout(5, composer.parallel(composer.ensure("a", "tidy")))
-    )
-    world = World(nested)
-    world.pass_time(5)
-    world.pass_time(4)
-    world.complete("tidy")
-    assert world.outcome.error["message"] == "not done within 9 seconds"
-
-
-def test_a_failing_retry_that_has_run_out_of_steps_ends_with_the_limit():
-    run = simulate(composer.retry(None, "a"), actions={"a": Fail("No")}, limits=Limits(steps=5))
-
-    assert run.outcome.code == "LimitExceeded"
-
-
-def test_jitter_takes_a_share_off_and_the_same_run_draws_the_same():
-    part = composer.retry(3, "a", delay=10, backoff=2, max_delay=15, jitter=0.5)
-
-    first, again = (simulate(part, actions={"a": Fail("No")}) for _ in range(2))
-
-    assert first.elapsed == again.elapsed
-    assert 20 <= first.elapsed <= 40
-    forever = composer.retry(3000, "a", delay=1, backoff=10, max_delay=1)
-    assert simulate(forever, actions={"a": Fail("No")}).elapsed == 3000
 
 
 def test_a_hundred_thousand_rounds_take_no_more_than_one():

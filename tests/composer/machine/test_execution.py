@@ -16,57 +16,6 @@ from xingqiao.composer.values import Failure, Success, copied
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
 
-# --- how much there may be ------------------------------------------------------------------------
-
-
-def room(limit):
-    def refused(standing, more):
-        total = standing + more
-        return Failure("LimitExceeded", {"message": f"{total}"}) if total > limit else None
-
-    return refused
-
-
-def held(composition, limit):
-    """An execution that may have so many fibers, and what has become of it."""
-    execution = composer.Execution("x", composer.compile(composition), composer.Limits())
-    execution.room = room(limit)
-    return execution, execution.begin({"items": [1, 2, 3]}, 0)
-
-
-@pytest.mark.parametrize(("limit", "fits"), [(4, True), (3, False)])
-@pytest.mark.parametrize(
-    "fork", [composer.parallel("a", "a", "a"), composer.map("a", items=composer.path("$.items"))]
-)
-def test_a_fork_has_so_much_room(fork, limit, fits):
-    execution, changes = held(fork, limit)
-
-    assert len(execution.fibers) == (4 if fits else 0)
-    assert changes.outcome == (None if fits else Failure("LimitExceeded", {"message": "4"}))
-
-
-def test_a_fork_that_has_no_room_can_be_handled():
-    _, changes = held(composer.do(composer.parallel("a", "a"), composer.literal({"n": 1})), 2)
-
-    assert changes.outcome == Success({"n": 1})
-
-
-def test_a_fork_takes_no_more_room_than_its_concurrency():
-    items = composer.path("$.items")
-    execution, changes = held(composer.map("a", items=items, concurrency=1), 2)
-
-    assert len(execution.fibers) == 2
-    assert changes.outcome is None
-
-
-def test_a_fork_that_had_no_room_leaves_nothing_behind():
-    body = composer.do(composer.parallel("a", "a"), "sorry")
-    execution, _ = held(body, 2)
-
-    changes = execution.deliver("0", Completed(execution.fibers["0"].turn, {"n": 1}), 1)
-
-    assert changes.outcome == Success({"n": 1})
-
 
 def test_an_execution_may_begin_later():
     execution = composer.Execution("x", composer.compile(composer.sequence("a")), composer.Limits())
@@ -83,19 +32,6 @@ def test_an_execution_may_begin_later():
         assert [command.action for _, command in each.proceed(1).commands] == ["/_/a"]
 
 
-@pytest.mark.parametrize(("wait", "named"), [({"seconds": 5}, None), ({"until": 100}, 100_000)])
-def test_a_wait_knows_whether_it_is_for_an_instant(wait, named):
-    given = wait.get("seconds")
-    body = composer.wait(given) if given else composer.wait(until=wait["until"])
-    world = World(composer.timeout(60, composer.sequence(body)))
-    world.crash()
-    (fiber,) = world.execution.fibers.values()
-
-    assert fiber.by_clock_ms == named
-    assert fiber.deadline_ms is not None
-    assert fiber.due_ms == min(fiber.deadline_ms, fiber.wait.until_ms)
-
-
 # --- cancelling -----------------------------------------------------------------------------------
 
 
@@ -107,39 +43,6 @@ def test_cancelling_a_fork_is_not_stale():
     assert not changes.stale
     assert world.outcome == CANCELLED
     assert sorted(step.action for step in world.abandoned) == ["/_/a", "/_/b", "/_/c"]
-
-
-@pytest.mark.parametrize("errors", ["fail", "wait", "collect"])
-def test_a_cancelled_map_starts_no_item_any_more(errors):
-    world = World(composer.map("a", items=[1, 2, 3], concurrency=1, errors=errors))
-
-    world.cancel()
-
-    assert world.outcome == CANCELLED
-    assert world.calls == ["a"]
-
-
-@pytest.mark.parametrize("errors", ["fail", "wait", "collect"])
-def test_a_map_out_of_time_starts_no_item_any_more(errors):
-    body = composer.map("a", items=[1, 2, 3], concurrency=1, errors=errors)
-    world = World(composer.timeout(5, body))
-
-    world.pass_time(5)
-
-    assert world.outcome.code == "Timeout"
-    assert world.calls == ["a"]
-
-
-def test_a_cancelled_map_starts_no_item_after_a_crash_either():
-    body = composer.ensure("a", "clean up")
-    world = World(composer.map(body, items=[1, 2, 3], concurrency=1, errors="wait"))
-    world.cancel()
-
-    world.crash()
-    world.complete("clean up")
-
-    assert world.outcome == CANCELLED
-    assert world.calls == ["a", "clean up", "clean up"]
 
 
 @pytest.mark.parametrize("inner", ["fail", "wait", "collect"])
@@ -166,25 +69,6 @@ def test_terminating_what_has_ended_changes_nothing():
     world.complete("a")
 
     assert world.terminate().stale
-
-
-# --- restoring ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("failed", ["a", "b", "c"])
-def test_the_failure_that_decided_a_join_is_its_outcome_after_a_crash(failed):
-    parts = [composer.ensure(name, f"clean up {name}") for name in ("a", "b", "c")]
-    parts.append(composer.action("d"))
-    world = World(composer.parallel(*parts))
-    world.fail(failed, "Broken")
-    world.complete(f"clean up {failed}", {"error": "after all"})
-    assert len(world.steps) == 2  # the finalizers of the others; d is cancelled and has ended
-
-    world.crash()
-    for name in world.steps:
-        world.complete(name)
-
-    assert world.outcome == Failure("ApplicationError", "after all")
 
 
 def test_a_member_cancelled_before_its_first_wait_stays_cancelled_after_a_crash():
@@ -238,53 +122,6 @@ def test_new_fibers_count_as_instructions_of_a_turn():
 
     assert max(grown) <= 30  # a share, and the fork that goes beyond it; not 100 at once
     assert isinstance(changes.outcome, Success)
-
-
-def test_the_values_that_a_fiber_holds():
-    part = composer.let(
-        {"x": {"v": 1}}, composer.retain(composer.timeout(5, composer.retry(1, "a")))
-    )
-    world = World(part, {"n": 1})
-
-    held = list(world.root.values())
-
-    assert held == [{"n": 1}, {"v": 1}, {"n": 1}, {"n": 1}]
-
-
-def test_what_must_be_taken_up_at_once_after_a_crash():
-    world = World(composer.sequence("a", composer.wait(5), composer.parallel("b")))
-    assert world.root.active
-    world.complete("a")
-    assert not world.root.active
-    world.pass_time(5)
-    assert world.root.active
-
-
-@pytest.mark.parametrize("concurrency", [1, 2, None])
-def test_a_map_taken_up_in_the_middle_starts_what_was_to_come(concurrency):
-    body = composer.map(composer.sequence("a", "b"), items=[1, 2, 3], concurrency=concurrency)
-    world = World(body)
-    world.complete("a", {"n": 1})
-    while world.outcome is None:
-        world.crash()
-        world.complete(world.steps[0], {"n": 1})
-
-    assert world.outcome == Success({"value": [{"n": 1}] * 3})
-
-
-def test_a_graph_taken_up_in_the_middle_waits_for_what_it_waited_for():
-    after = composer.after
-    world = World(
-        composer.graph({"w": "a", "x": "b", "y": after(["w", "x"], "c"), "z": after("y", "d")})
-    )
-    order = []
-    while world.outcome is None:
-        world.crash()
-        order.append(world.steps[0])
-        world.complete(world.steps[0], {"is": world.steps[0]})
-
-    assert order == ["a", "b", "c", "d"]
-    assert world.outcome.value["z"] == {"is": "d"}
 
 
 def test_a_step_is_told_by_the_history_and_now_and_then_by_the_fiber_itself():

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.composer.world import World
 from xingqiao import composer
 from xingqiao.composer import Limits, path, var
-from xingqiao.composer.machine.cursor import Cursor, popped
-from xingqiao.composer.machine.fiber import Fiber
-from xingqiao.composer.machine.frames import Counter, Saved
-from xingqiao.composer.machine.operations import MAX_SLEEP_MS, OPERATIONS
+from xingqiao.composer.machine.operations import MAX_SLEEP_MS
 from xingqiao.composer.testing import Fail, simulate
 
 YEAR = MAX_SLEEP_MS / 1000
@@ -104,17 +100,6 @@ def test_a_value_that_the_machine_puts_together_is_bounded(size, fits):
         assert (run.outcome.code == "LimitExceeded") if not fits else run.value
 
 
-@pytest.mark.parametrize(("size", "fits"), [(10, True), (100, False)])
-def test_the_results_of_a_fork_together_are_bounded(size, fits):
-    run = simulate(
-        composer.parallel("a", "a"),
-        actions={"a": {"r": "x" * size}},
-        limits=Limits(value_bytes=150),
-    )
-
-    assert (run.outcome.code == "LimitExceeded") if not fits else len(run.value["value"]) == 2
-
-
 @pytest.mark.parametrize(("steps", "fits"), [(4, True), (3, False)])
 @pytest.mark.parametrize(
     "part",
@@ -137,18 +122,6 @@ def test_steps_are_counted_and_bounded(part, steps, fits):
 
     exceeded = run.outcome is not None and getattr(run.outcome, "code", "") == "LimitExceeded"
     assert exceeded is not fits
-
-
-@pytest.mark.parametrize(("width", "fits"), [(3, True), (4, False)])
-def test_forks_are_bounded(width, fits):
-    limits = Limits(fork_width=3)
-    branches = simulate(composer.parallel(*["a"] * width), actions={"a": {}}, limits=limits)
-    items = simulate(
-        composer.map("a", items=list(range(width))), actions={"a": {}}, limits=limits
-    )  # fmt: skip
-
-    for run in (branches, items):
-        assert (run.outcome.code == "LimitExceeded") if not fits else run.value
 
 
 # --- waits ----------------------------------------------------------------------------------------
@@ -224,38 +197,6 @@ def test_dynamic_invokes_what_the_value_names():
 )
 def test_dynamic_refuses_what_names_nothing(wanted):
     assert simulate(composer.dynamic(), wanted).outcome.code == "ExpressionError"
-
-
-def test_a_map_over_what_is_no_list_fails_and_over_nothing_is_nothing():
-    assert simulate(composer.map("a"), {"value": 7}).outcome.code == "ExpressionError"
-    assert simulate(composer.map("a"), {}).value == {"value": []}
-    assert simulate(composer.map("a", items=[]), {}).value == {"value": []}
-
-
-def test_a_race_of_nobody_fails():
-    assert simulate(composer.race()).error["message"] == "there was nothing to race"
-    lost = simulate(composer.race("a", "b"), actions={"a": Fail("No", 1), "b": Fail("No", 2)})
-    assert lost.error == {"code": "AllFailed", "message": "all 2 branches failed", "errors": [1, 2]}
-
-
-# --- what cannot be -------------------------------------------------------------------------------
-
-
-def test_a_program_that_was_compiled_wrong_is_our_mistake():
-    program = composer.compile(composer.action("a"))
-    context = composer.Context("0" * 32, 0, Limits())
-    cursor = Cursor(
-        Fiber(id="0", pc=0, value={}, frames=(Counter(1),)), program.instructions, context
-    )
-
-    with pytest.raises(AssertionError, match="compiled wrong"):
-        popped(cursor, Saved)
-
-
-def test_there_is_an_operation_for_every_instruction():
-    world = World(composer.action("a"))
-
-    assert {type(i) for i in world.program.instructions} <= set(OPERATIONS)
 
 
 def test_an_execution_that_comes_to_its_end_with_an_error_has_failed():

@@ -57,7 +57,7 @@ async def asking(registry, store=None):
     clock = StandingClock()
     async with (
         Integrations(registry, clock) as invoker,
-        world(store, clock=clock, others=[invoker]) as made,
+        world(store, clock=clock, others=[lambda _: invoker]) as made,
     ):
         yield made
 
@@ -105,7 +105,7 @@ async def test_the_end_of_what_was_asked_for_is_waited_for(pattern):
 async def test_after_a_crash_it_is_asked_after_and_not_asked_again():
     store, clock, jobs = MemoryStore(), StandingClock(), Jobs()
     async with Integrations(jobs.registry, clock) as invoker:
-        made = await begun(store, clock=clock, others=[invoker])
+        made = await begun(store, clock=clock, others=[lambda _: invoker])
         execution = await start(made, f"{JOB}.sync")
         await made.until(lambda: jobs.finishing)
         await made.settle()
@@ -222,7 +222,7 @@ async def test_a_failure_has_its_name_and_its_cause(resource, error, cause):
 async def test_one_whose_integration_is_gone_after_a_crash_fails():
     store, clock, jobs = MemoryStore(), StandingClock(), Jobs()
     async with Integrations(jobs.registry, clock) as invoker:
-        made = await begun(store, clock=clock, others=[invoker])
+        made = await begun(store, clock=clock, others=[lambda _: invoker])
         execution = await start(made, f"{JOB}.sync")
         await made.until(lambda: jobs.finishing)
         await made.settle()

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.engine.engines import GUEST, HELD, DyingStore, begun, world
 from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
-from xingqiao.infra.engine import recovery
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore, StoreError
 
 INNER = composer.do(composer.ensure("a", "finalizer"), "sorry")
@@ -189,10 +189,10 @@ class Unreadable(MemoryStore):
         return await super().load(execution)
 
 
-async def test_what_cannot_be_read_just_now_is_ended_all_the_same(monkeypatch):
-    monkeypatch.setattr(recovery, "VISIT_AGAIN_S", 0.0)
+async def test_what_cannot_be_read_just_now_is_ended_all_the_same():
+    at_once = EngineSettings(pacing=Pacing(visit_retry_s=0))
     store, id = await stood_still(store=Unreadable())
-    again = await begun(store, {"a": HELD}, paused=True)
+    again = await begun(store, {"a": HELD}, paused=True, settings=at_once)
     assert await again.engine.recovery.found(id) is not None
     store.failing = {row.id for row in await again.executions() if row.id != id}
 

@@ -10,7 +10,7 @@ from tests.kit.engine.engines import HELD, begun, world
 from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import Failure, Limits, path
-from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.engine.redrives import Redrives
 from xingqiao.infra.stores import MemoryStore
 
@@ -323,17 +323,12 @@ async def test_a_store_that_fails_for_a_while_holds_everybody_and_loses_nothing(
             return await super().commit(writes)
 
     store = Failing()
-    made = await begun(store, {"a": {"n": 1}})
+    settings = EngineSettings(pacing=Pacing(commit_retry_s=0))
+    made = await begun(store, {"a": {"n": 1}}, settings=settings)
     await made.put(a=None, main=composer.sequence("a"))
     store.failures = 1
-    from xingqiao.infra.engine import tick
-
-    before, tick.RETRY_S = tick.RETRY_S, 0.0
-    try:
-        id = await made.start("main")
-        assert await made.result(id) == {"n": 1}
-    finally:
-        tick.RETRY_S = before
+    id = await made.start("main")
+    assert await made.result(id) == {"n": 1}
     assert made.engine.healthy
     await made.kill()
 
@@ -382,3 +377,15 @@ async def test_a_store_that_cannot_commit_does_not_keep_a_server_from_stopping(b
 
     assert not calling.done()  # nobody has heard of what was not committed
     calling.cancel()
+
+
+async def test_a_start_that_fails_leaves_no_task_behind():
+    class Unreadable(MemoryStore):
+        async def standing(self):
+            raise OSError("the disk")
+
+    before = asyncio.all_tasks()
+    with pytest.raises(OSError, match="the disk"):
+        await begun(Unreadable())
+
+    assert asyncio.all_tasks() == before

@@ -11,8 +11,7 @@ from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from xingqiao import composer
 from xingqiao.actions import Action, ActivationRow, Composed, NotFoundError, Query
 from xingqiao.composer import CANCELLED, Failure, Name, Success
-from xingqiao.infra.engine import Beginning
-from xingqiao.infra.engine.inbox import beginning as starts
+from xingqiao.infra.engine import Beginning, EngineSettings
 from xingqiao.infra.stores import MemoryStore
 
 PASS = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
@@ -255,15 +254,14 @@ async def test_an_express_machine_runs_to_its_end_and_its_name_may_be_given_agai
         assert execution.address != other.address
 
 
-async def test_an_express_machine_that_does_not_end_fails_before_memory_does(monkeypatch):
-    monkeypatch.setattr(starts, "EXPRESS_EVENTS", 500)
+async def test_an_express_machine_that_does_not_end_fails_before_memory_does():
     rule = {"Variable": "$", "IsNull": True, "Next": "C"}
     states = {
         "A": {"Type": "Pass", "Next": "B"},
         "B": {"Type": "Choice", "Choices": [rule], "Default": "A"},
         "C": {"Type": "Succeed"},
     }
-    async with world() as made:
+    async with world(settings=EngineSettings(express_events=500)) as made:
         await made.put(main=machine({"StartAt": "A", "States": states}, "EXPRESS"))
 
         _, end = await made.engine.executions.run(beginning(made, execution=None), 20)
@@ -271,9 +269,8 @@ async def test_an_express_machine_that_does_not_end_fails_before_memory_does(mon
         assert "number of history events (500)" in end.outcome.error["Cause"]
 
 
-async def test_definitions_that_are_stored_are_remembered_by_hashes_and_not_all(monkeypatch):
-    monkeypatch.setattr(starts, "MANY", 1)
-    async with world() as made:
+async def test_definitions_that_are_stored_are_remembered_by_hashes_and_not_all():
+    async with world(settings=EngineSettings(definitions=1)) as made:
         for n, definition in enumerate((PASS, CONTEXT, PASS)):
             await made.put(main=machine(definition))
             execution, _ = await made.engine.executions.begin(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import anyio.lowlevel
 import pytest
@@ -12,17 +13,14 @@ from tests.kit.engine.engines import begun
 from tests.kit.engine.faulty import FaultyStore
 from tests.kit.engine.infra_clock import FastClock
 from xingqiao.actions import ActivationRow, InDoubtError, Query, UnavailableError
-from xingqiao.infra.engine import tick
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore
 
 ITEMS = {"items": [1, 2, 3]}
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(tick, "RETRY_S", 0)
-    monkeypatch.setattr("xingqiao.infra.engine.recovery.AGAIN_S", 0)
-    monkeypatch.setattr("xingqiao.infra.engine.entities.mailboxes.AGAIN_S", 0)
+QUICK = Pacing(commit_retry_s=0, recovery_retry_s=0, entity_retry_s=0)
+REFUSING = replace(QUICK, commit_deadline_s=0)
 
 
 async def result(world, kept, id):
@@ -49,7 +47,9 @@ async def test_whatever_commit_is_refused_for_a_moment(name, does):
     while True:
         kept = MemoryStore()
         store = FaultyStore(kept, at, times=2, does=does)
-        world = await begun(store, ANSWERS, clock=FastClock())
+        world = await begun(
+            store, ANSWERS, clock=FastClock(), settings=EngineSettings(pacing=QUICK)
+        )
         await deploy(world, part)
         store.armed = True
         id = await world.start("main", ITEMS)
@@ -66,13 +66,14 @@ async def test_whatever_commit_is_refused_for_a_moment(name, does):
 
 @pytest.mark.parametrize("does", ["refuses", "doubts"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
-async def test_whatever_commit_is_refused_until_callers_hear_of_it(name, does, monkeypatch):
-    monkeypatch.setattr(tick, "DEADLINE_S", 0)
+async def test_whatever_commit_is_refused_until_callers_hear_of_it(name, does):
     part, expected, at = COMPOSITIONS[name], await calm(COMPOSITIONS[name]), 0
     while True:
         kept = MemoryStore()
         store = FaultyStore(kept, at, times=None, does=does)
-        world = await begun(store, ANSWERS, clock=FastClock())
+        world = await begun(
+            store, ANSWERS, clock=FastClock(), settings=EngineSettings(pacing=REFUSING)
+        )
         await deploy(world, part)
         store.armed = True
         starting = asyncio.ensure_future(world.start("main", ITEMS))
@@ -118,7 +119,9 @@ async def test_whatever_read_fails_for_a_moment(name):
     while True:
         kept = MemoryStore()
         store = FaultyStore(kept, at, times=2, reads=True)
-        world = await begun(store, ANSWERS, clock=FastClock())
+        world = await begun(
+            store, ANSWERS, clock=FastClock(), settings=EngineSettings(pacing=QUICK)
+        )
         await deploy(world, part)
         store.armed = True
         id = await world.start("main", ITEMS)

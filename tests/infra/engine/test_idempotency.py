@@ -11,7 +11,7 @@ from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer
 from xingqiao.actions import Call, InvalidError, ReusedKeyError, UnavailableError
 from xingqiao.composer import Failure, Name, Success
-from xingqiao.infra.engine import tick
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore
 
 
@@ -149,12 +149,11 @@ async def test_keys_are_forgotten_with_what_they_began(made):
     assert (await made.engine.invoke(call("long", key="running"))).replayed
 
 
-async def test_a_withdrawn_call_leaves_its_key_free(monkeypatch):
+async def test_a_withdrawn_call_leaves_its_key_free():
     """Also when nobody is there any more to hear that the store has not taken it."""
-    monkeypatch.setattr(tick, "DEADLINE_S", 0.05)
-    monkeypatch.setattr(tick, "RETRY_S", 0.01)
+    pacing = Pacing(commit_deadline_s=0.05, commit_retry_s=0.01)
     store = FaultyStore(MemoryStore(), 0, times=None)
-    async with world(store, {"a": {}}) as made:
+    async with world(store, {"a": {}}, settings=EngineSettings(pacing=pacing)) as made:
         await made.put(a=None, main=composer.sequence("a"))
         store.armed = True
         with pytest.raises(TimeoutError):

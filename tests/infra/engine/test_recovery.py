@@ -22,9 +22,10 @@ from xingqiao.actions import (
     Write,
 )
 from xingqiao.composer import Name
-from xingqiao.infra.engine import recovery
+from xingqiao.infra.engine import EngineSettings, Pacing, recovery
 from xingqiao.infra.engine.programs import PROGRAM
-from xingqiao.infra.service.feeds import SCHEDULE, Feeds
+from xingqiao.infra.service.feed_records import SCHEDULE, FeedRecords
+from xingqiao.infra.service.feeds import Feeds
 from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.stores import MemoryStore, StoreError
 
@@ -119,8 +120,8 @@ async def test_an_alarm_that_is_due_goes_before_what_is_late():
     await made.kill()
 
     again = await begun(store, {"a": {"n": 1}}, clock=clock)
-    async with Feeds(store, clock) as feeds:
-        await feeds.begin(again.engine)
+    async with Feeds(FeedRecords(store), again.engine, clock) as feeds:
+        await feeds.begin()
         await again.until(lambda: store.fired is not None)
         feeds.end()
 
@@ -216,8 +217,11 @@ def _all():
     return ExecutionRow, Query(namespace=GUEST, limit=100)
 
 
-async def test_what_cannot_be_loaded_is_tried_again(monkeypatch):
-    monkeypatch.setattr(recovery, "AGAIN_S", 0.0)
+def retrying(seconds):
+    return EngineSettings(pacing=Pacing(recovery_retry_s=seconds))
+
+
+async def test_what_cannot_be_loaded_is_tried_again():
     store = Tallying()
     made = await begun(store, {"a": HELD})
     (id,) = await of(made, GUEST, 1)
@@ -225,14 +229,13 @@ async def test_what_cannot_be_loaded_is_tried_again(monkeypatch):
     await made.kill()
     store.broken.add(id)
 
-    again = await begun(store, {"a": {"n": 1}})
+    again = await begun(store, {"a": {"n": 1}}, settings=retrying(0))
 
     assert await again.result(id) == {"n": 1}
     await again.kill()
 
 
-async def test_a_server_that_waits_to_load_something_again_stops_at_once(monkeypatch):
-    monkeypatch.setattr(recovery, "AGAIN_S", 3600.0)
+async def test_a_server_that_waits_to_load_something_again_stops_at_once():
     store = Tallying()
     made = await begun(store, {"a": HELD})
     (id,) = await of(made, GUEST, 1)
@@ -240,7 +243,7 @@ async def test_a_server_that_waits_to_load_something_again_stops_at_once(monkeyp
     await made.kill()
     store.broken.add(id)
 
-    again = await begun(store, {"a": {"n": 1}})
+    again = await begun(store, {"a": {"n": 1}}, settings=retrying(3600))
     await again.until(lambda: not store.broken)
     async with asyncio.timeout(60):
         await again.engine.__aexit__(None, None, None)

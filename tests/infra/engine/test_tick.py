@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -21,7 +22,7 @@ from xingqiao.actions import (
 )
 from xingqiao.actions import Trigger as TriggerKind
 from xingqiao.composer import Name, Success
-from xingqiao.infra.engine import tick
+from xingqiao.infra.engine import EngineSettings, Pacing, tick
 from xingqiao.infra.engine.tick import Tick
 from xingqiao.infra.stores import MemoryStore
 
@@ -31,17 +32,14 @@ ENTITY = {
 }
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(tick, "RETRY_S", 0)
-    monkeypatch.setattr(tick, "DEADLINE_S", 0)
+QUICK = Pacing(commit_retry_s=0, commit_deadline_s=0)
 
 
-async def full(answers=None, *, does="refuses", **actions):
+async def full(answers=None, *, does="refuses", pacing=QUICK, **actions):
     """A world whose disk is full from the next commit on."""
     kept = MemoryStore()
     store = FaultyStore(kept, 0, times=None, does=does)
-    world = await begun(store, answers or {"a": {"n": 1}})
+    world = await begun(store, answers or {"a": {"n": 1}}, settings=EngineSettings(pacing=pacing))
     await world.put(a=None, **actions)
     await world.settle()
     store.armed = True
@@ -95,8 +93,8 @@ async def test_a_commit_in_doubt_leaves_the_caller_an_id_to_ask_for():
     await world.kill()
 
 
-async def test_what_hangs_is_in_doubt_too(monkeypatch):
-    monkeypatch.setattr(tick, "GRACE_S", 0)
+async def test_what_hangs_is_in_doubt_too():
+    quick = EngineSettings(pacing=replace(QUICK, commit_grace_s=0))
     kept, hanging = MemoryStore(), asyncio.Event()
 
     class Hangs(FaultyStore):
@@ -106,7 +104,7 @@ async def test_what_hangs_is_in_doubt_too(monkeypatch):
             return await super().commit(writes)
 
     store = Hangs(kept, 0, times=0)
-    world = await begun(store, {"a": {"n": 1}})
+    world = await begun(store, {"a": {"n": 1}}, settings=quick)
     await world.put(a=None)
     store.armed = True
 
@@ -214,9 +212,8 @@ async def test_an_entity_that_has_changed_stays_changed():
     await world.kill()
 
 
-async def test_a_server_that_stops_keeps_nobody_waiting(monkeypatch):
-    monkeypatch.setattr(tick, "DEADLINE_S", 60)
-    world, _, _ = await full()
+async def test_a_server_that_stops_keeps_nobody_waiting():
+    world, _, _ = await full(pacing=replace(QUICK, commit_deadline_s=60))
     calling = asyncio.ensure_future(world.start("a"))
     await world.until(lambda: world.engine._tick._failing)
 
@@ -245,7 +242,7 @@ async def test_what_goes_wrong_is_logged_once_with_its_cause(caplog):
 
 
 async def test_what_was_put_off_is_forgotten_when_the_engine_stops(caplog):
-    ticking, done = Tick(MemoryStore(), StandingClock(), lambda runs: None), []
+    ticking, done = Tick(MemoryStore(), StandingClock(), lambda runs: None, QUICK), []
     ending = asyncio.get_running_loop().create_future()
 
     def last():

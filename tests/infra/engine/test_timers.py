@@ -9,7 +9,7 @@ import pytest
 from tests.kit.engine.engines import GUEST, begun, world
 from xingqiao import composer
 from xingqiao.infra.clock import SystemClock
-from xingqiao.infra.engine import timers
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore
 
 HOUR_MS = 3_600_000
@@ -31,9 +31,7 @@ def clock():
     return SetClock()
 
 
-@pytest.fixture
-def looks_often(monkeypatch):
-    monkeypatch.setattr(timers, "LONGEST_S", 0.01)
+LOOKING_OFTEN = EngineSettings(pacing=Pacing(look_s=0.01))
 
 
 async def status(made, id):
@@ -71,9 +69,9 @@ async def test_a_deadline_is_as_far_away_whatever_the_clock_is_set_to(clock):
             assert await made.result(early) == {"n": 1}
 
 
-async def test_an_instant_comes_when_the_clock_shows_it(clock, looks_often):
+async def test_an_instant_comes_when_the_clock_shows_it(clock):
     until = composer.sequence(composer.wait(until=composer.path("$.at")), composer.wait(0.01), "a")
-    async with world(answers=ANSWERS, clock=clock) as made:
+    async with world(answers=ANSWERS, clock=clock, settings=LOOKING_OFTEN) as made:
         await made.put(a=None, until=until, soon=SOON)
         id = await made.start("until", {"at": clock.now_ms() / 1000 + 3600})
         await made.settle()
@@ -84,9 +82,9 @@ async def test_an_instant_comes_when_the_clock_shows_it(clock, looks_often):
         assert await made.result(id) == {"n": 1}
 
 
-async def test_an_instant_comes_later_when_the_clock_is_set_back(clock, looks_often):
+async def test_an_instant_comes_later_when_the_clock_is_set_back(clock):
     until = composer.timeout(60, composer.sequence(composer.wait(until=composer.path("$.at")), "a"))
-    async with world(answers=ANSWERS, clock=clock) as made:
+    async with world(answers=ANSWERS, clock=clock, settings=LOOKING_OFTEN) as made:
         await made.put(a=None, until=until, soon=SOON)
         id = await made.start("until", {"at": clock.now_ms() / 1000 + 0.05})
         clock.shift_ms = -2 * HOUR_MS
@@ -98,9 +96,9 @@ async def test_an_instant_comes_later_when_the_clock_is_set_back(clock, looks_of
         assert await made.result(id) == {"n": 1}
 
 
-async def test_after_a_restart_an_instant_is_still_what_the_clock_shows(clock, looks_often):
+async def test_after_a_restart_an_instant_is_still_what_the_clock_shows(clock):
     store = MemoryStore()
-    made = await begun(store, ANSWERS, clock=clock)
+    made = await begun(store, ANSWERS, clock=clock, settings=LOOKING_OFTEN)
     until = composer.sequence(composer.wait(until=composer.path("$.at")), "a")
     await made.put(a=None, until=until, soon=SOON)
     instant = await made.start("until", {"at": clock.now_ms() / 1000 + 0.4})
@@ -108,7 +106,7 @@ async def test_after_a_restart_an_instant_is_still_what_the_clock_shows(clock, l
     await made.settle()
     await made.kill()
 
-    again = await begun(store, ANSWERS, clock=clock)
+    again = await begun(store, ANSWERS, clock=clock, settings=LOOKING_OFTEN)
     assert await again.result(wait) == {"n": 1}
     clock.shift_ms = -2 * HOUR_MS
     async with asyncio.timeout(20):

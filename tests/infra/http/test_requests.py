@@ -11,6 +11,7 @@ import pytest
 from tests.kit.http.worlds import OPERATOR, PAYLOAD_BYTES
 from tests.kit.http.worlds import world as opened
 from xingqiao.composer import MAX_DEPTH
+from xingqiao.infra.engine import Pacing
 from xingqiao.infra.http import create_app
 from xingqiao.infra.service.api import WINGS
 from xingqiao.infra.stores import MemoryStore
@@ -364,7 +365,7 @@ async def test_a_mistake_of_ours_is_told_without_its_details(world, client):
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_while_the_store_does_not_commit_calls_are_answered_with_503(monkeypatch):
+async def test_while_the_store_does_not_commit_calls_are_answered_with_503():
     class FullDisk(MemoryStore):
         full = False
 
@@ -373,10 +374,9 @@ async def test_while_the_store_does_not_commit_calls_are_answered_with_503(monke
                 raise OSError("no space left")
             return await super().commit(writes)
 
-    monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
-    monkeypatch.setattr("xingqiao.infra.engine.tick.DEADLINE_S", 0.05)
+    pacing = Pacing(commit_retry_s=0, commit_deadline_s=0.05)
     store = FullDisk()
-    async with opened(store) as world, asyncio.TaskGroup() as tasks:
+    async with opened(store, pacing=pacing) as world, asyncio.TaskGroup() as tasks:
         await world.put("echo", "echo")
         store.full = True
         answering = tasks.create_task(world.client.post("/actions/echo", params=RESULT))

@@ -78,8 +78,7 @@ async def test_a_second_server_does_not_start():
 
 
 @pytest.mark.usefixtures("region")
-async def test_a_server_whose_table_is_taken_is_not_healthy_and_acknowledges_nothing(monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
+async def test_a_server_whose_table_is_taken_is_not_healthy_and_acknowledges_nothing():
     async with open_service(settings(dynamodb=TABLE)) as service:
         owner = own_fence("another")
         write = Write(documents=[Document(kind="x", key="k", body=b"{}")])

@@ -9,7 +9,7 @@ import pytest
 from tests.kit.http.worlds import world as opened
 from xingqiao.actions import Document, Quotas, Rule, Trigger, Write
 from xingqiao.composer import Name
-from xingqiao.infra.engine import EngineSettings
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore, StoreError
 
 LOOKS = 2000
@@ -157,12 +157,10 @@ class FullDisk(MemoryStore):
         return await super().commit(writes)
 
 
-async def test_an_alarm_that_the_store_did_not_take_fires_when_it_works_again(monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.engine.tick.RETRY_S", 0)
-    monkeypatch.setattr("xingqiao.infra.engine.tick.DEADLINE_S", 0)
-    monkeypatch.setattr("xingqiao.infra.service.feeds.AGAIN_MS", 1)
+async def test_an_alarm_that_the_store_did_not_take_fires_when_it_works_again():
+    pacing = Pacing(commit_retry_s=0, commit_deadline_s=0)
     store = FullDisk()
-    async with opened(store) as world:
+    async with opened(store, pacing=pacing) as world:
         alarms = await Alarms(world).furnish()
         await alarms.ask("once", "CREATE", date=world.clock.now_ms() + 5)
         store.full = True

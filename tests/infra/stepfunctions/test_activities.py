@@ -27,19 +27,29 @@ def machine(arn=ARN, **more):
     return {"exec": {"kind": "states", "definition": json.dumps(definition)}}
 
 
+def handing_out(handed, store, clock, poll_s):
+    """Makes the activities of an engine, and keeps them in the list."""
+
+    def made(engine):
+        handed.append(Activities(store, clock, engine, poll_s))
+        return handed[0]
+
+    return made
+
+
 @asynccontextmanager
 async def working(store=None, poll_s=0.01):
     """An engine, and an activity `work`."""
     store, clock = store or MemoryStore(), StandingClock()
-    activities = Activities(store, clock, poll_s)
-    await activities.load()
-    async with world(store, clock=clock, others=[activities]) as made:
-        activities.begin(made.engine)
-        made.activities = activities
-        await activities.create("guest", "work", {})
+    handed = []
+    handing = handing_out(handed, store, clock, poll_s)
+    async with world(store, clock=clock, others=[handing]) as made:
+        (made.activities,) = handed
+        await made.activities.load()
+        await made.activities.create("guest", "work", {})
         await made.put(main=machine())
         yield made
-        activities.close()
+        made.activities.close()
 
 
 async def start(made, input=None):
@@ -151,9 +161,9 @@ async def test_each_piece_of_work_is_given_once():
 
 async def test_work_that_nobody_has_taken_is_there_after_a_crash_and_what_was_taken_is_not():
     store, clock = MemoryStore(), StandingClock()
-    activities = Activities(store, clock, 0.01)
-    made = await begun(store, clock=clock, others=[activities])
-    activities.begin(made.engine)
+    handed = []
+    made = await begun(store, clock=clock, others=[handing_out(handed, store, clock, 0.01)])
+    (activities,) = handed
     await activities.create("guest", "work", {})
     await made.put(main=machine())
     taken, left = await start(made, {"n": 1}), await start(made, {"n": 2})
@@ -207,19 +217,19 @@ async def test_an_activity_is_no_action_that_one_could_invoke():
 
 
 async def test_activities_are_created_once_listed_and_deleted_and_outlive_the_server():
-    store, clock = MemoryStore(), StandingClock()
-    activities = Activities(store, clock)
+    store = MemoryStore()
+    async with working(store) as made:
+        activities = made.activities
     first = await activities.create("guest", "b", {"tags": {}})
     assert await activities.create("guest", "b", {"tags": {"a": "1"}}) == first
     await activities.create("guest", "a", {})
     await activities.create("other", "c", {})
     await activities.delete("guest", "nobody")
 
-    again = Activities(store, clock)
-    await again.load()
-
-    assert [activity.name for activity in again.list("guest")] == ["a", "b"]
-    assert again.get("guest", "b") == first
-    await again.delete("guest", "b")
-    with pytest.raises(NotFoundError):
-        again.get("guest", "b")
+    async with working(store) as other:
+        again = other.activities
+        assert [activity.name for activity in again.list("guest")] == ["a", "b", "work"]
+        assert again.get("guest", "b") == first
+        await again.delete("guest", "b")
+        with pytest.raises(NotFoundError):
+            again.get("guest", "b")

@@ -112,12 +112,15 @@ class World:
 
     def __init__(self, store, hands, clock, settings, others=(), paused=False):
         self.store, self.hands, self.clock = store, hands, clock
-        invokers = {kind: other for other in others for kind in other.kinds}
+        invokers = {"python:3": hands}
         self.engine = Engine(
-            store, {"python:3": hands, **invokers}, clock=clock, ids=RandomIds(),
+            store, invokers, clock=clock, ids=RandomIds(),
             settings=settings or EngineSettings(), secret=b"secret",
             hooks=MachineHooks(Arns()), paused=paused,
         )  # fmt: skip
+        for make in others:
+            other = make(self.engine)
+            invokers |= dict.fromkeys(other.kinds, other)
         for entity in system_entities(clock) if others else ():
             self.engine.catalog.apply(Change(entity, (entity,)))
 
@@ -185,7 +188,7 @@ class World:
 
 
 async def begun(store=None, answers=None, *, clock=None, settings=None, others=(), paused=False):
-    """A world that is killed, not left. `others` are more invokers."""
+    """A world that is killed, not left. `others` make more invokers, given the engine."""
     clock = clock or StandingClock()
     store = store if store is not None else MemoryStore()
     world = World(store, Hands(clock, answers), clock, settings, others, paused)

@@ -22,10 +22,11 @@ from xingqiao.infra.access.namespaces import Namespaces, first_namespaces
 from xingqiao.infra.access.secrets import SecretStore
 from xingqiao.infra.aws.integrations import Integrations
 from xingqiao.infra.clock import RandomIds
-from xingqiao.infra.engine import Engine, EngineSettings
+from xingqiao.infra.engine import Engine, EngineSettings, Pacing
 from xingqiao.infra.http import Authenticator, create_app
 from xingqiao.infra.service.api import WINGS
 from xingqiao.infra.service.clouds import open_clouds
+from xingqiao.infra.service.feed_records import FeedRecords
 from xingqiao.infra.service.feeds import Feeds
 from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.settings import Settings
@@ -159,8 +160,13 @@ class World:
         )
 
 
+def by_kind(*invokers):
+    """A table of invokers."""
+    return {kind: invoker for invoker in invokers for kind in invoker.kinds}
+
+
 @asynccontextmanager
-async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
+async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing=None):
     """A service for as long as the block. With a store that was in use before, it is a restart.
 
     `more` are integrations.
@@ -170,32 +176,32 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
     async with AsyncExitStack() as stack:
         namespaces = Namespaces(store, clock, Quotas(), b"secret")
         await namespaces.load()
-        settings = settings or EngineSettings(quotas=namespaces.quotas)
-        feeds = await stack.enter_async_context(Feeds(store, clock))
+        settings = settings or EngineSettings(quotas=namespaces.quotas, pacing=pacing or Pacing())
         secrets = SecretStore(store, clock, frozenset({"guest"}))
         outside = Settings(egress_allow="127.0.0.1")
         clouds = await stack.enter_async_context(open_clouds(outside, secrets, clock))
-        activities, step_functions = Activities(store, clock, POLL_S), StepFunctions()
-        await activities.load()
+        step_functions = StepFunctions()
         integrations = Integrations({**step_functions.registry, **dict(more)}, clock)
         await stack.enter_async_context(integrations)
-        others = (hands, feeds, activities, integrations, clouds.invoker)
-        invokers = {kind: other for other in others for kind in other.kinds}
-        records = Records(store, ACCOUNT)
+        invokers = by_kind(hands, integrations, clouds.invoker)
+        records, feed_records = Records(store, ACCOUNT), FeedRecords(store)
         engine = Engine(
             store, invokers, clock=clock, ids=RandomIds(), settings=settings, secret=b"secret",
-            hooks=MachineHooks(Arns()), companions=(records.beside, feeds.beside),
+            hooks=MachineHooks(Arns()), integrations=integrations.knows,
+            companions=(records.attachment, feed_records.attachment),
         )  # fmt: skip
-        engine.catalog.integrations = integrations.knows
+        activities = Activities(store, clock, engine, POLL_S)
+        await activities.load()
+        feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock, retry_ms=1))
+        invokers |= by_kind(activities, feeds)
         for entity in system_entities(clock):
             engine.catalog.apply(Change(entity, (entity,)))
         await stack.enter_async_context(engine)
-        machines = Machines(records, engine)
+        machines = Machines(records, engine, ready=3)
         await machines.load()
-        activities.begin(engine)
         stack.callback(activities.close)
         stack.callback(feeds.end)
-        await feeds.begin(engine)
+        await feeds.begin()
         await first_namespaces(namespaces, auth, OPERATOR)
         keys, audit = Keys(store, clock, namespaces), AuditLog(store, clock, 90, AUDIT_RECORDS)
         await keys.load()

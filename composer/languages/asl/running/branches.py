@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ....machine import history
 from ....machine.frames import quiet
@@ -34,7 +34,8 @@ def joined(cursor: Cursor, event: Joined, wait: Joining) -> Reaction:
         _branch_failed(cursor, event.outcome)
         reason = event.outcome
     elif reason is None:
-        reason = _succeeded_all(cursor, event.outcome.value["value"], event.members)
+        gathered = cast("dict[str, JSON]", event.outcome.value)  # as the machine makes it at a join
+        reason = _succeeded_all(cursor, gathered["value"], event.members)
     if reason is not None:
         cursor.origin = cursor.turn
     return reason

@@ -52,17 +52,17 @@ def _handled(cursor: Cursor, frame: InState, failure: Failure) -> Failure | None
 def _retry(cursor: Cursor, frame: InState, at: int, state: State) -> None:
     tried = frame.retried[at]
     view = View(cursor, state, frame)
-    wait_ms = state.retriers[at].delay_ms(tried, view.chance.number)
+    delay_ms = state.retriers[at].backoff_ms(tried, view.chance.number)
     cursor.note(
         history.RETRY_SCHEDULED,
-        {"attempt": sum(frame.retried) + 2, "delay_ms": wait_ms, "code": ""},
+        {"attempt": sum(frame.retried) + 2, "delay_ms": delay_ms, "code": ""},
     )
     retried = (*frame.retried[:at], tried + 1, *frame.retried[at + 1 :])
     cursor.push(changed(frame, retried=retried))
     cursor.value, cursor.pc, cursor.origin = frame.value, frame.at + 1, None
-    if cursor.count_steps() and wait_ms:
+    if cursor.count_steps() and delay_ms:
         cursor.turn += 1
-        cursor.wait = Sleeping(cursor.now_ms + wait_ms)
+        cursor.wait = Sleeping(cursor.now_ms + delay_ms)
 
 
 def _catch(cursor: Cursor, frame: InState, at: int, failure: Failure) -> Failure | None:

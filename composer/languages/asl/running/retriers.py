@@ -31,7 +31,7 @@ class Retrier:
         self._most_ms = None if most is None else most * 1000
         self._full = doc.get("JitterStrategy") == "FULL"
 
-    def delay_ms(self, tried: int, chance: Callable[[], float]) -> int:
+    def backoff_ms(self, tried: int, chance: Callable[[], float]) -> int:
         """The delay before the next retry, after `tried` retries; `chance` draws from [0, 1)."""
         try:
             grown = self._interval_ms * float(self._rate) ** tried

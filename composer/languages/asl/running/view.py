@@ -16,7 +16,7 @@ from .compiled import state_of
 from .evaluation import engine, evaluate_field, expression_in
 from .frames import Machine
 from .instructions import EnterState
-from .tokens import task_token
+from .task_tokens import task_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

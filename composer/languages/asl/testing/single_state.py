@@ -277,8 +277,8 @@ class SingleState:
             handled["retryIndex"] = at
             retrier, tried = state.retriers[at], self._given.retried
             if tried < retrier.attempts:
-                wait_ms = retrier.delay_ms(tried, self._view().chance.number)
-                handled["retryBackoffIntervalSeconds"] = wait_ms // 1000
+                delay_ms = retrier.backoff_ms(tried, self._view().chance.number)
+                handled["retryBackoffIntervalSeconds"] = delay_ms // 1000
                 return StateResult(RETRIABLE, None, failure, handled=handled)
         at = first_covering(state.catchers, name)
         if at is None:

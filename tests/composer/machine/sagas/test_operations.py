@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.composer.sagas import OK, STEPS, fakes, names, undone
 from xingqiao import composer as c
-from xingqiao.composer import CompositionError, Failure, path, saga, step
+from xingqiao.composer import path, saga, step
 from xingqiao.composer.machine.sagas.compensations import Doubt, logged_values
 from xingqiao.composer.testing import Fail, Never, Simulation, Slow, simulate
 from xingqiao.composer.testing import Run as SimulatedRun
-
-OK = {"ok": True}
-STEPS = saga(step("a", undo="undo_a"), step("b", undo="undo_b"), step("c", undo="undo_c"))
-
-
-def fakes(**answers):
-    names = ("a", "b", "c", "d")
-    made = {name: {name: 1} for name in names} | {f"undo_{name}": {} for name in names}
-    return made | answers
-
-
-def names(run):
-    """The actions in the order in which they were first asked for."""
-    return list(dict.fromkeys(invoked.action.rpartition("/")[2] for invoked in run.invocations))
-
-
-def undone(run):
-    return [name.removeprefix("undo_") for name in names(run) if name.startswith("undo_")]
 
 
 def test_a_saga_that_succeeds_undoes_nothing():
@@ -34,16 +17,6 @@ def test_a_saga_that_succeeds_undoes_nothing():
 
     assert run.value == {"c": 1}
     assert names(run) == ["a", "b", "c"]
-
-
-def test_what_is_done_is_undone_in_reverse_with_input_and_result():
-    run = simulate(STEPS, {"n": 1}, actions=fakes(c=Fail("Full")))
-
-    assert run.outcome == Failure("Full", {"code": "Full", "message": "simulated"})
-    assert names(run) == ["a", "b", "c", "undo_b", "undo_a"]
-    assert run.calls("undo_a") == [{"input": {"n": 1}, "result": {"a": 1}}]
-    assert run.calls("undo_b") == [{"input": {"a": 1}, "result": {"b": 1}}]
-    assert run.kinds()[-4:] == ["StepSucceeded", "StepUndone", "Compensated", "ExecutionFailed"]
 
 
 @pytest.mark.parametrize("at", ["a", "b", "c"])
@@ -88,119 +61,6 @@ def test_it_counts_as_done_when_a_branch_of_it_has_an_unknown_outcome():
     slow = fakes(a=Slow(9, {}), c=Fail("Timeout"), d=Slow(1, Fail("Full")))
     again = simulate(saga(step(inner, undo="undo_a")), {}, actions=slow, crash="every")
     assert undone(again) == ["a"]
-
-
-def test_a_failed_step_is_undone_when_asked_to():
-    tried = saga(step("a", undo="undo_a", undo_on_failure=True))
-
-    run = simulate(tried, {"n": 1}, actions=fakes(a=Fail("Full")))
-
-    assert run.calls("undo_a") == [{"input": {"n": 1}, "error": run.error}]
-
-
-def test_a_step_that_needs_no_undo_has_none():
-    run = simulate(
-        saga(step("a", no_undo="it only reads"), step("b", undo="undo_b")),
-        {},
-        actions=fakes(b=Fail("Timeout")),
-    )
-
-    assert undone(run) == ["b"]
-
-
-# --- in other combinators, and around them -------------------------------------------------------
-
-
-def test_branches_are_undone_beside_each_other_before_what_was_before_them():
-    forked = saga(
-        step("a", undo="undo_a"),
-        c.parallel(
-            step("b", undo="undo_b"),
-            c.sequence(step("c", undo="undo_c"), step("d", undo="undo_d")),
-        ),
-        step("e", undo="undo_e"),
-    )
-    slow = {"undo_d": Slow(5, {}), "undo_c": Slow(5, {}), "undo_b": Slow(3, {})}
-    run = simulate(forked, {}, actions=fakes(**slow, e=Fail("Full")) | {"undo_e": {}})
-
-    assert sorted(undone(run)[:2]) == ["b", "d"]
-    assert undone(run)[2:] == ["c", "a"]
-    assert run.elapsed == 10
-    again = simulate(forked, {}, actions=fakes(e=Fail("Full")) | {"undo_e": {}}, crash="every")
-    assert again.outcome == run.outcome
-    assert sorted(undone(again)) == ["a", "b", "c", "d"]
-
-
-def test_a_branch_that_fails_has_the_others_undone():
-    forked = saga(c.parallel(step("a", undo="undo_a"), step("b", undo="undo_b")))
-    run = simulate(forked, {}, actions=fakes(a=Slow(1, {}), b=Slow(2, Fail("Full"))))
-
-    assert undone(run) == ["a"]
-    late = simulate(forked, {}, actions=fakes(a=Slow(9, {}), b=Slow(2, Fail("Full"))))
-    assert undone(late) == ["a"]  # it was under way: nobody knows
-
-
-def test_a_map_has_each_of_its_items_undone():
-    mapped = saga(c.map(step("a", undo="undo_a")), step("b", no_undo="it fails"))
-    run = simulate(
-        mapped, {"value": [{"n": 1}, {"n": 2}]}, actions=fakes(b=Fail("Full")), crash="every"
-    )
-
-    undos = {call["input"]["n"] for call in run.calls("undo_a")}
-    assert undos == {1, 2}
-
-
-def test_loops_conditions_and_retries_are_undone_step_by_step():
-    looped = saga(
-        c.repeat(2, step("a", undo="undo_a")),
-        c.when(path("$.a") == 1, step("b", undo="undo_b"), step("d", undo="undo_d")),
-        c.do(step("c", undo="undo_c"), c.literal({"caught": True})),
-        step("e", no_undo="it fails"),
-    )
-    run = simulate(looped, {}, actions=fakes(c=Fail("Full"), e=Fail("No")))
-
-    assert [call.action.rpartition("/")[2] for call in run.invocations][-3:] == [
-        "undo_b", "undo_a", "undo_a",
-    ]  # fmt: skip
-
-
-def test_a_saga_may_be_anything_that_a_composition_is():
-    caught = c.do(STEPS, lambda p: {"caught": p["error"]["code"]})
-    run = simulate(c.map(caught), {"value": [1, 2]}, actions=fakes(c=Fail("Full")))
-
-    assert run.value == {"value": [{"caught": "Full"}] * 2}
-    assert len(run.calls("undo_a")) == 2
-    ensured = simulate(c.ensure(STEPS, "d"), {}, actions=fakes(c=Fail("Full")))
-    assert names(ensured)[-2:] == ["undo_a", "d"]
-
-
-def test_a_saga_in_a_saga_is_undone_with_it_though_it_has_succeeded():
-    outer = saga(step("a", undo="undo_a"), saga(step("b", undo="undo_b")), step("c", undo="undo_c"))
-    run = simulate(outer, {}, actions=fakes(c=Fail("Full")))
-
-    assert undone(run) == ["b", "a"]
-
-
-def test_a_saga_that_is_a_step_is_undone_as_the_step_says():
-    inner = saga(step("b", undo="undo_b"))
-    outer = saga(step(inner, undo="undo_d"), step("c", undo="undo_c"))
-    run = simulate(outer, {}, actions=fakes(c=Fail("Full")))
-
-    assert undone(run) == ["d"]
-    branches = saga(step(c.parallel(inner, "a"), undo="undo_d"), step("c", undo="undo_c"))
-    assert undone(simulate(branches, {}, actions=fakes(c=Fail("Full")))) == ["d"]
-
-
-def test_who_loses_a_race_is_undone_with_the_saga():
-    raced = saga(
-        c.race(
-            step("a", undo="undo_a"), c.sequence(step("b", undo="undo_b"), "wait" and c.wait(9))
-        ),
-        step("c", no_undo="it fails"),
-    )
-    run = simulate(raced, {}, actions=fakes(a=Slow(5, {}), c=Fail("Full")))
-
-    assert sorted(undone(run)) == ["a", "b"]
 
 
 # --- it is stopped -------------------------------------------------------------------------------
@@ -400,59 +260,6 @@ def test_code_that_undoes_and_has_a_flaw_is_stuck():
     assert run.kinds()[-1] == "Stuck"
 
 
-# --- policies ------------------------------------------------------------------------------------
-
-
-def test_times_tries_the_whole_saga_again():
-    policy = saga(step("a", undo="undo_a"), step("b", undo="undo_b"), retry=c.Times(3, delay=2))
-    run = simulate(policy, {}, actions=fakes(b=[Fail("x"), Fail("y"), OK]), crash="every")
-
-    assert (run.value, run.elapsed) == (OK, 4.0)
-    assert len({invoked.activation for invoked in run.invocations if "/a" in invoked.action}) == 3
-    spent = simulate(policy, {}, actions=fakes(b=Fail("x")))
-    assert (spent.error["code"], len(spent.calls("undo_a"))) == ("x", 3)
-
-
-def test_for_each_tries_one_value_after_the_other():
-    policy = saga(step("a", undo="undo_a"), retry=c.ForEach(["x", "y", "z"], into="host"))
-
-    def answer(params):
-        return {"at": params["host"]} if params["host"] == "y" else Fail("Down")
-
-    run = simulate(policy, {"n": 1}, actions=fakes(a=answer), crash="every")
-    assert run.value == {"at": "y"}
-    none = simulate(policy, {}, actions=fakes(a=Fail("Down")))
-    assert [call["host"] for call in none.calls("a")] == ["x", "y", "z"]
-
-
-def test_parameterized_for_each_takes_them_from_the_input():
-    policy = saga(
-        step("a", undo="undo_a"), retry=c.ParameterizedForEach(path("$.hosts"), into="host")
-    )
-    run = simulate(policy, {"hosts": [1, 2]}, actions=fakes(a=[Fail("x"), OK]))
-
-    assert [call["host"] for call in run.calls("a")] == [1, 2]
-    for params in ({}, {"hosts": []}, {"hosts": 1}):
-        assert simulate(policy, params, actions=fakes()).outcome.code == "ExpressionError"
-
-
-def test_revert_goes_on_to_the_saga_outside_and_asks_its_policy():
-    inner = saga(step("b", undo="undo_b"), retry=c.AlwaysRevert())
-    outer = saga(step("a", undo="undo_a"), inner, retry=c.Times(2))
-    run = simulate(outer, {}, actions=fakes(b=[Fail("x"), OK]))
-
-    assert (run.value, len(run.calls("a"))) == (OK, 2)
-
-
-def test_revert_all_is_no_others_to_try_again_or_to_catch():
-    inner = saga(step("b", undo="undo_b"), retry=c.AlwaysRevertAll())
-    outer = saga(step("a", undo="undo_a"), c.retry(5, inner), retry=c.Times(5))
-    run = simulate(outer, {}, actions=fakes(b=Fail("No")))
-
-    assert (run.outcome.code, run.error["code"]) == ("RevertAll", "No")
-    assert (len(run.calls("a")), undone(run)) == (1, ["a"])
-
-
 # --- keys ----------------------------------------------------------------------------------------
 
 
@@ -497,92 +304,6 @@ def test_a_saga_that_is_tried_again_has_other_keys():
 
     assert len(set(keys_of(tried, {}, fakes(b=Fail("x")))["a"])) == 2
     assert keys_of(c.sequence("a"), {}, fakes())["a"] == [None]
-
-
-# --- composing -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (lambda: step("a"), "say how its effect is undone"),
-        (lambda: step("a", undo="b", pivot=True), "a pivot is neither undone nor retriable: remove 'undo'"),
-        (lambda: step("a", pivot=True, retriable=True), "remove 'retriable'"),
-        (lambda: step("a", undo="b", no_undo="c"), "give either 'undo' or 'no_undo'"),
-        (lambda: step("a", no_undo="c", undo_on_failure=True), "needs an 'undo'"),
-        (lambda: step("a", pivot=True, retries=3), "a pivot takes no 'retries'"),
-        (lambda: step("a", undo="b", seconds=0), "'seconds' must be a number > 0"),
-        (lambda: step("a", undo="b", undo_on_failure=1), "must be True or False"),
-        (saga, "give at least one step"),
-        (lambda: saga("a", step("a", undo="b")), "'/_/a' may have an effect: make it a step"),
-        (lambda: saga(c.when("a", None)), "may have an effect"),
-        (lambda: saga(c.call("e", "k", "op")), "'/_/e' may have an effect"),
-        (lambda: saga(c.dynamic()), "'dynamic' may have an effect"),
-        (lambda: saga(c.asynchronous(c.wait(1))), "'async' may have an effect"),
-        (lambda: saga(*PIVOTAL.arguments["components"], step("d", undo="e")), "give every later step retriable"),
-        (lambda: saga(step("a", pivot=True), step("b", pivot=True)), "a saga has at most one pivot"),
-        (lambda: saga(c.parallel(step("a", pivot=True))), "not in a branch or a loop"),
-        (lambda: saga(c.repeat(2, step("a", pivot=True))), "not in a branch or a loop"),
-        (lambda: saga(step("a", retriable=True)), "may have to be undone: give it an 'undo'"),
-        (lambda: saga(step("a", pivot=True), c.raise_error("x")), "remove the part that raises an error"),
-        (lambda: saga(step("a", undo="b"), retry=3), "must be AlwaysRevert"),
-        (lambda: saga(step("a", undo="b"), retry=c.Times(0)), "attempts: it must be an int >= 1"),
-        (lambda: saga(step("a", undo="b"), retry=c.Times(2, -1)), "a delay of -1"),
-        (lambda: saga(step("a", undo="b"), retry=c.ForEach([], "x")), "at least one"),
-        (lambda: saga(step("a", undo="b"), retry=c.ForEach([{1}], "x")), "must have JSON values"),
-        (lambda: saga(step("a", undo="b"), retry=c.ForEach([1], "error")), "the name of a field"),
-        (lambda: saga(step("a", undo="b"), retry=c.ParameterizedForEach(1, "x")), "a path"),
-        (lambda: c.compile(step("a", undo="b")), "a step must stand in a saga"),
-        (lambda: c.compile(saga(step(step("a", undo="b"), undo="c"))), "a step must stand in a saga"),
-    ],
-)  # fmt: skip
-def test_what_could_not_be_undone_is_refused_when_composing(make, why):
-    with pytest.raises(CompositionError, match=why):
-        make()
-
-
-def test_what_has_no_effect_may_stand_between_steps():
-    saga(
-        c.select({"n": path("$.n")}),
-        c.call("e", "k", "look", read=True),
-        c.let({"x": 1}, c.assign(x=2), step("a", retriable=True, undo="b")),
-        lambda p: p,
-        c.wait(1),
-        step("a", pivot=True),
-        c.parallel(step("b", retriable=True), step("c", retriable=True, no_undo="kept")),
-    )
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        None, c.AlwaysRevert(), c.AlwaysRevertAll(), c.Times(3), c.Times(3, 1.5),
-        c.ForEach((1, {"a": 2}), "x"), c.ParameterizedForEach(path("$.hosts"), "x"),
-    ],
-)  # fmt: skip
-def test_a_saga_is_json_and_back(policy):
-    made = saga(
-        step(
-            "a", undo="b", retries=2, delay=0.5, seconds=9, undo_retries=None, undo_on_failure=True
-        ),
-        step("c", pivot=True),
-        step("d", retriable=True),
-        retry=policy,
-        seconds=99,
-    )
-
-    assert c.parse(made.to_json()) == made
-    program = c.compile(made)
-    assert c.Program.from_json(program.to_json(), c.DIALECTS).hash == program.hash
-    assert program.spans
-    assert not c.compile(c.sequence("a")).spans
-
-
-def test_a_policy_that_is_none_of_ours_is_refused():
-    document = saga(step("a", undo="b")).to_json()
-    assert c.parse({**document, "retry": {"policy": "AlwaysRevert"}}) == c.parse(document)
-    with pytest.raises(CompositionError, match="is not a policy"):
-        c.parse({**document, "retry": {"policy": "Never"}})
 
 
 # --- redrive -------------------------------------------------------------------------------------

@@ -4,67 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.composer.bank import SWEEP, TRANSFER, Bank, look, move
 from xingqiao import composer as c
-from xingqiao.composer import CompositionError, Failure, Success, call, path, transaction
-from xingqiao.composer.machine.transactions.coordinator import MAX_PARTICIPANTS
-from xingqiao.composer.testing import Fail, Never, Simulation, Slow, simulate
-from xingqiao.transactions import Answer, Participant, Perform, Request, Row, key_of, parsed
-
-ACCOUNT = "/_/account"
-
-
-class Bank:
-    """An entity type, as a fake: participants that answer at once."""
-
-    def __init__(self, **balances):
-        self.entities = {key: Participant(Row(balance)) for key, balance in balances.items()}
-        self.messages = []
-        self.answers = {}
-
-    def __call__(self, params):
-        key, now_ms = key_of(params), 0
-        about = params.get("transaction")
-        self.messages.append((key, about["kind"] if about else params["operation"]))
-        entity = self.entities.setdefault(key, Participant())
-        effects = entity.receive(Request(f"{len(self.messages)}", parsed(params)), now_ms)
-        while effects and isinstance(effects[0], Perform):
-            effects = entity.performed(self.operate(effects[0]), now_ms)
-        found = [effect for effect in effects if isinstance(effect, Answer)]
-        if not found:
-            return Never()
-        return found[0].outcome
-
-    @staticmethod
-    def operate(effect):
-        balance, amount = effect.state or 0, effect.params.get("amount", 0)
-        match effect.operation:
-            case "withdraw" if balance < amount:
-                return Failure("ApplicationError", "insufficient funds")
-            case "withdraw":
-                return Success({"state": balance - amount, "result": {"balance": balance - amount}})
-            case "deposit":
-                return Success({"state": balance + amount, "result": {"balance": balance + amount}})
-            case _:
-                return Success({"result": {"balance": balance}})
-
-    @property
-    def balances(self):
-        return {key: entity.row.state for key, entity in self.entities.items()}
-
-    @property
-    def at_rest(self):
-        return all(entity.idle and entity.prepared is None for entity in self.entities.values())
-
-
-def move(operation, key, amount=30):
-    return call("account", key, operation, {"amount": amount})
-
-
-def look(key):
-    return call("account", key, "look", {}, read=True)
-
-
-TRANSFER = transaction(move("deposit", "b"), move("withdraw", "a"))
+from xingqiao.composer import Success, call, path, transaction
+from xingqiao.composer.testing import Fail, Never, Slow, simulate
+from xingqiao.transactions import Request
 
 
 def run(composition, params=None, **balances):
@@ -191,16 +135,6 @@ def test_it_comes_to_the_same_whenever_the_coordinator_dies(composition):
 
 # --- as it goes ----------------------------------------------------------------------------------
 
-SWEEP = transaction(
-    c.let(
-        {"all": 0},
-        c.read("account", "a"),
-        c.assign(all=path("$.state")),
-        call("account", "a", "withdraw", {"amount": c.var("all")}),
-        call("account", "b", "deposit", {"amount": c.var("all")}),
-    )
-)
-
 
 def test_what_is_read_decides_what_is_written():
     done, bank = run(SWEEP)
@@ -247,217 +181,6 @@ def test_a_failure_that_is_caught_does_not():
     assert (done.value, bank.balances["a"]) == ({"balance": 99}, 99)
 
 
-# --- conflicts, retries, cancellation --------------------------------------------------------------
-
-
-def test_a_conflict_is_tried_again_with_the_same_age_after_a_while():
-    asked = []
-
-    def answer(params):
-        asked.append(params["transaction"])
-        if len(asked) < 4:
-            return {"vote": "no", "reason": {"code": "Locked"}, "retryable": True}
-        return {"vote": "committed", "results": [{}]}
-
-    done = simulate(transaction(look("a")), {}, actions={"account": answer})
-
-    assert done.value == {"value": [{}]}
-    assert len({about["id"] for about in asked}) == 4
-    assert len({about["started"] for about in asked}) == 1
-    assert done.elapsed > 0
-
-
-def test_it_gives_up_at_last_and_says_that_it_may_be_tried_again():
-    conflict = transaction(c.sequence(look("a")), retries=2)
-
-    def answer(params):
-        kind = params["transaction"]["kind"]
-        return Fail("TransactionConflict") if kind == "work" else {"done": kind}
-
-    done = simulate(conflict, {}, actions={"account": answer})
-
-    assert done.error["code"] == "TransactionAborted"
-    assert done.error["retryable"] is True
-    assert (
-        len([call_ for call_ in done.calls("account") if call_["transaction"]["kind"] == "work"])
-        == 3
-    )
-    caught = c.do(conflict, c.literal({}), errors="TransactionAborted")
-    assert simulate(caught, {}, actions={"account": answer}).value == {}
-
-
-@pytest.mark.parametrize("composition", [TRANSFER, SWEEP])
-def test_one_that_is_cancelled_before_it_is_decided_is_aborted(composition):
-    kinds = []
-
-    def answer(params):
-        kinds.append(params["transaction"]["kind"])
-        return Never() if kinds[-1] in ("prepare", "work") else {"done": kinds[-1]}
-
-    done = simulate(composition, {}, actions={"account": answer}, cancel_at=5)
-
-    assert done.outcome.code == "Cancelled"
-    assert kinds[-1] == "abort"
-
-
-def test_one_that_may_be_decided_is_not_disturbed():
-    bank = Bank(a=100, b=0)
-
-    def answer(params):
-        slow = params["transaction"]["kind"] in ("prepare_commit", "commit")
-        return Slow(10, bank(params)) if slow else bank(params)
-
-    cancelled = simulate(TRANSFER, {}, actions={"account": answer}, cancel_at=5)
-    assert cancelled.outcome.code == "Cancelled"
-    assert "TransactionCommitted" in cancelled.kinds()
-    assert bank.balances == {"a": 70, "b": 30}
-    late = simulate(c.timeout(15, TRANSFER), {}, actions={"account": answer})
-    assert isinstance(late.outcome, Success)  # too late, and not aborted: it says what is true
-    assert bank.balances == {"a": 40, "b": 60}
-
-
-def test_one_that_takes_too_long_before_that_is_aborted_and_times_out():
-    answers = {"account": lambda p: Never() if p["transaction"]["kind"] == "prepare" else {}}
-
-    assert simulate(c.timeout(3, TRANSFER), {}, actions=answers).outcome.code == "Timeout"
-
-
-def test_one_with_too_many_steps_is_aborted_unless_it_is_decided():
-    bank = Bank(a=100, b=0)
-    actions = {"account": bank}
-
-    early = simulate(TRANSFER, {}, actions=actions, limits=c.Limits(steps=0))
-    assert early.error["reason"]["code"] == "LimitExceeded"
-    assert bank.at_rest
-    assert bank.balances == {"a": 100, "b": 0}
-    assert simulate(TRANSFER, {}, actions=actions, limits=c.Limits(steps=1)).value
-    assert bank.balances == {"a": 70, "b": 30}
-
-
-def test_a_decision_can_be_asked_for():
-    simulation = Simulation(c.compile(TRANSFER), {f"{ACCOUNT}": Never()}, (), c.Limits())
-    simulation.run({})
-    execution = simulation._execution
-    id = execution.fibers["0"].frames[-1].transaction
-
-    assert c.decision(execution.fibers.values(), id) == "undecided"
-    assert c.decision(execution.fibers.values(), "tx-other") == "abort"
-    assert not c.decided(execution.fibers.values())
-    held = simulate(TRANSFER, {}, actions={"account": Bank(a=100, b=0)})
-    assert isinstance(held.outcome, Success)
-
-
-@pytest.mark.parametrize(("kind", "decision"), [("commit", "commit"), ("abort", "abort")])
-def test_a_decision_is_told_until_everybody_knows(kind, decision):
-    bank = Bank(a=100, b=0)
-
-    def answer(params):
-        if params["transaction"]["kind"] == kind:
-            return Never()
-        if params["transaction"]["kind"] == "prepare_commit" and kind == "abort":
-            return {"vote": "no", "reason": "no"}
-        return bank(params)
-
-    simulation = Simulation(c.compile(TRANSFER), {ACCOUNT: answer}, (), c.Limits())
-    simulation.run({})
-    execution = simulation._execution
-    id = execution.fibers["0"].frames[-2].transaction
-
-    assert c.decision(execution.fibers.values(), id) == decision
-    assert c.decided(execution.fibers.values()) is (decision == "commit")
-
-
-# --- other participants ----------------------------------------------------------------------------
-
-
-def with_other(**answers):
-    bank = Bank(a=100, b=0)
-    fakes = {"p": {"of": "p"}, "k": {}, "x": {}} | answers
-    both = transaction(
-        c.participant("p", "k", "x", {"n": path("$.n")}),
-        move("deposit", "b"),
-        move("withdraw", "a"),
-    )
-    return simulate(both, {"n": 7}, actions={"account": bank, **fakes}), bank
-
-
-def test_what_is_no_entity_prepares_and_commits_by_actions():
-    done, bank = with_other()
-
-    assert done.value == {"value": [{"of": "p"}, {"balance": 30}, {"balance": 70}]}
-    assert [kind for _, kind in bank.messages] == ["prepare", "prepare", "commit", "commit"]
-    (prepared,), (committed,) = done.calls("p"), done.calls("k")
-    assert (prepared["n"], prepared["transaction"]["kind"]) == (7, "prepare")
-    assert committed["transaction"]["id"] == prepared["transaction"]["id"]
-    assert done.calls("x") == []
-
-
-def test_what_is_no_entity_may_refuse_and_is_told_so():
-    done, bank = with_other(p=Fail("ApplicationError", "no"))
-
-    assert done.error["reason"] == "no"
-    assert bank.balances == {"a": 100, "b": 0}
-    assert len(done.calls("x")) == 1
-    retried, _ = with_other(p=Fail("Timeout"), x=[Fail("Down"), {}])
-    assert len(retried.calls("x")) == 2
-
-
-def test_its_commit_is_asked_for_until_it_succeeds():
-    done, _ = with_other(k=[Fail("Down"), Fail("Timeout"), {}])
-
-    assert isinstance(done.outcome, Success)
-    assert len(done.calls("k")) == 3
-
-
-def test_what_is_given_to_it_is_the_input_unless_said_otherwise():
-    both = transaction(c.participant("p", "k", "x"), move("deposit", "b"))
-    done = simulate(both, {"n": 1}, actions={"account": Bank(), "p": {}, "k": {}, "x": {}})
-
-    assert done.calls("p")[0]["n"] == 1
-
-
-# --- composing, and bad values ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (transaction, "give at least one call"),
-        (lambda: transaction(look("a"), seconds=61), "at most 60"),
-        (lambda: transaction(look("a"), seconds=0), "must be a number > 0"),
-        (lambda: transaction(look("a"), conflict="fight"), "must be one of 'wait', 'nowait'"),
-        (lambda: transaction(c.sequence("a")), "'action' cannot stand in a transaction"),
-        (lambda: transaction(c.parallel(look("a"))), "'parallel' cannot stand in a transaction"),
-        (lambda: transaction(c.sequence(TRANSFER)), "'transaction' cannot stand in a transaction"),
-        (lambda: transaction(c.sequence(lambda p: p)), "'function' cannot stand in a transaction"),
-        (
-            lambda: transaction(call("e", "k", "o", expected_version=1)),
-            "has no use in a transaction",
-        ),
-        (
-            lambda: c.compile(c.participant("p", "k", "x")),
-            "a participant must stand in a transaction",
-        ),
-        (lambda: call("e", "k", ""), "'operation' must be the name"),
-        (lambda: call("", "k", "o"), "is not an action name"),
-        (lambda: call("e", "k", "o", read=1), "must be True or False"),
-    ],
-)
-def test_what_cannot_be_a_transaction_is_refused(make, why):
-    with pytest.raises(CompositionError, match=why):
-        make()
-
-
-@pytest.mark.parametrize("composition", [TRANSFER, SWEEP, transaction(
-    c.participant("p", "k", "x"), look("a"), retries=0, seconds=5), c.signal("e", "k", "o", after=5),
-    transaction(c.sequence(look("a")), conflict="nowait"), call("e", path("$.k"), "o", expected_version=3),
-    c.semantic_lock([("e", "k"), ("e", path("$.k"))], look("a"))])  # fmt: skip
-def test_it_is_json_and_back(composition):
-    assert c.parse(composition.to_json()) == composition
-    program = c.compile(composition)
-    assert c.Program.from_json(program.to_json(), c.DIALECTS).hash == program.hash
-
-
 @pytest.mark.parametrize("composition", [
     transaction(look(path("$.key"))), transaction(c.sequence(look(path("$.key")))),
 ])  # fmt: skip
@@ -469,18 +192,6 @@ def test_a_key_is_a_string(composition, params):
     assert reason["code"] == "ExpressionError"
     outside = simulate(look(path("$.key")), {}, actions={"account": Bank()})
     assert outside.outcome.code == "ExpressionError"
-
-
-def test_a_transaction_has_so_many_participants():
-    def of(number):
-        return [look(f"k{n:03}") for n in range(number)]
-
-    bank = Bank()
-    assert simulate(transaction(*of(MAX_PARTICIPANTS)), {}, actions={"account": bank}).value
-    for parts in (of(MAX_PARTICIPANTS + 1), [c.sequence(*of(MAX_PARTICIPANTS + 1))]):
-        done = simulate(transaction(*parts), {}, actions={"account": Bank()})
-        reason = done.error.get("reason", done.error)
-        assert reason["code"] == "LimitExceeded"
 
 
 # --- calls of their own accord, and flags ------------------------------------------------------------
@@ -545,22 +256,6 @@ def test_a_saga_of_calls_knows_what_an_entity_has_not_done():
     assert [p["key"] for p in failed.calls("account")] == ["a", "b", "a"]
 
 
-def test_one_of_several_that_cannot_be_asked_to_prepare_aborts():
-    bank = Bank(a=100, b=0)
-
-    def answer(params):
-        if params["transaction"]["kind"] == "prepare" and params["key"] == "b":
-            return Fail("Timeout")
-        return bank(params)
-
-    both = transaction(c.sequence(move("withdraw", "a"), move("deposit", "b")))
-    done = simulate(both, {}, actions={"account": answer})
-
-    assert done.error["reason"]["code"] == "Timeout"
-    assert bank.messages[-2:] == [("a", "abort"), ("b", "abort")]
-    assert bank.balances == {"a": 100, "b": 0}
-
-
 def test_an_entity_type_has_no_fake_of_its_own():
     """It is faked as any action: what it would be given is a message."""
     counter = c.ActionFunction("counter", dict, annotations={"entity": True})
@@ -619,11 +314,3 @@ def test_telling_several_a_decision_is_not_counted():
     assert isinstance(done.outcome, Success)
     assert bank.balances == {"a": 70, "b": 10, "c": 20}
     assert bank.at_rest
-
-
-def test_what_is_no_entity_is_told_to_abort_though_its_preparing_never_ran():
-    """A part of it may have: the failure is that of a composition's part."""
-    done, _ = with_other(p=Fail("NotFound"))
-
-    assert done.error["reason"]["code"] == "NotFound"
-    assert len(done.calls("x")) == 1

@@ -11,8 +11,7 @@ from tests.kit.engine.infra_clock import FastClock
 from xingqiao import composer as c
 from xingqiao.actions import Call, ConflictError, ForbiddenError, NotFoundError
 from xingqiao.composer import Failure, Name, Resolved, call, path, read, transaction
-from xingqiao.infra.engine import EngineSettings
-from xingqiao.infra.engine.entities import doubts, mailboxes
+from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.engine.entities.documents import name_of
 from xingqiao.infra.stores import MemoryStore
 
@@ -122,14 +121,17 @@ async def test_nobody_calls_the_entities_of_another(world):
 # --- memory ----------------------------------------------------------------------------------------
 
 
-async def test_entities_at_rest_leave_memory_and_come_back(world, monkeypatch):
-    monkeypatch.setattr(mailboxes, "IDLE", 3)
+async def test_entities_at_rest_leave_memory_and_come_back():
+    few = EngineSettings(mailboxes=3)
+    world = await begun(answers={"counter": counter}, clock=FastClock(), settings=few)
+    await world.put(counter=entity())
     for _ in range(2):
         for number in range(20):
             await operate(world, f"k{number}")
 
     assert world.engine.gauges()["entities_in_memory"] <= 6
     assert [await stored(world, f"k{number}") for number in range(20)] == [2] * 20
+    await world.kill()
 
 
 async def test_one_that_cannot_be_read_fails_and_is_read_again_later(world, monkeypatch):
@@ -262,10 +264,15 @@ async def test_a_vote_from_elsewhere_waits_for_its_decision_over_a_restart(world
     await again.kill()
 
 
-async def test_a_vote_asks_its_coordinator_until_it_hears(monkeypatch):
+def asking(milliseconds):
+    return EngineSettings(pacing=Pacing(inquiry_ms=milliseconds))
+
+
+async def test_a_vote_asks_its_coordinator_until_it_hears():
     """One that has ended without a decision has aborted; one that has decided says so."""
-    monkeypatch.setattr(doubts, "ASK_MS", 5)
-    world = await begun(answers={"counter": counter, "slow": HELD}, clock=FastClock())
+    world = await begun(
+        answers={"counter": counter, "slow": HELD}, clock=FastClock(), settings=asking(5)
+    )
     await world.put(counter=entity(), slow=None)
     part = transaction(add("k", 5), c.participant("slow", "slow", "slow"))
     await world.put(both=part)
@@ -280,10 +287,9 @@ async def test_a_vote_asks_its_coordinator_until_it_hears(monkeypatch):
     await world.kill()
 
 
-async def test_what_was_decided_cannot_be_terminated_and_is_told_to_who_asks(monkeypatch):
-    monkeypatch.setattr(doubts, "ASK_MS", 5)
+async def test_what_was_decided_cannot_be_terminated_and_is_told_to_who_asks():
     answers = {"counter": counter, "yes": {}, "commit": HELD}
-    world = await begun(answers=answers, clock=FastClock())
+    world = await begun(answers=answers, clock=FastClock(), settings=asking(5))
     await world.put(counter=entity(), yes=None, commit=None)
     await world.put(both=transaction(add("k", 5), c.participant("yes", "commit", "yes")))
     id = await world.start("both")
@@ -412,8 +418,9 @@ async def test_what_undoes_and_has_no_token_may_come_twice_too(world):
 
 
 async def test_a_store_that_cannot_be_read_now_is_asked_again(monkeypatch):
-    monkeypatch.setattr(doubts, "ASK_MS", 2)
-    world = await begun(answers={"counter": counter, "slow": HELD}, clock=FastClock())
+    world = await begun(
+        answers={"counter": counter, "slow": HELD}, clock=FastClock(), settings=asking(2)
+    )
     await world.put(counter=entity(), slow=None)
     await world.put(both=transaction(add("k", 5), c.participant("slow", "slow", "slow")))
     load, failures = world.store.load, []

@@ -369,13 +369,14 @@ async def test_the_program_of_a_version_is_there_after_a_crash(world, aws):
     assert kept == [start.action.program.hash]
 
 
-async def test_few_versions_are_kept_ready_and_those_that_go_are_not(world, aws, monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.stepfunctions.machines.READY", 1)
+async def test_few_versions_are_kept_ready_and_those_that_go_are_not(world, aws):
     await made(aws, publish=True)
-    await updated(aws, defined("2"), publish=True)
+    for name in "234":
+        await updated(aws, defined(name), publish=True)
     caller = Caller("guest", "id")
     first = await start_of(M + ":1", "e", caller, world.api)
-    await start_of(M + ":2", "e", caller, world.api)
+    for number in (2, 3, 4):
+        await start_of(f"{M}:{number}", "e", caller, world.api)
 
     again = await start_of(M + ":1", "e", caller, world.api)
     assert again.action is not first.action

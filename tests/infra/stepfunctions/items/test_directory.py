@@ -117,8 +117,8 @@ async def test_names_that_are_no_text_are_not_listed(objects, root):
     assert [e.key for e in (await objects.page("items", "", "", 10)).entries] == ["k"]
 
 
-async def test_too_many_files_are_not_listed(objects, root, monkeypatch):
-    monkeypatch.setattr("xingqiao.infra.stepfunctions.items.directory.MAX_FILES", 2)
+async def test_too_many_files_are_not_listed(root):
+    objects = DirectoryObjects(root, max_files=2)
     for n in range(3):
         (root / "items" / str(n)).write_text("")
 

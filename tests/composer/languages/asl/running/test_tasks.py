@@ -21,7 +21,7 @@ from tests.kit.asl.machines import (
     types,
 )
 from xingqiao.composer import Accepted, Execution, Limits
-from xingqiao.composer.languages.asl.running.tokens import task_token, token_place
+from xingqiao.composer.languages.asl.running.task_tokens import task_token, token_place
 from xingqiao.composer.languages.asl.running.view import machine_frames
 from xingqiao.composer.testing import Fail, Never, Slow
 

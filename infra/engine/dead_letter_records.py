@@ -52,7 +52,7 @@ GIVEN_UP: Final = frozenset({
 
 
 @frozen
-class Letter:
+class DeadLetter:
     """A dead letter.
 
     Args:
@@ -96,7 +96,7 @@ class Letter:
         return Unwaited(self.how, self.rule, self.attempts + 1)
 
     @classmethod
-    def from_json(cls, doc: dict[str, Any]) -> Letter:
+    def from_json(cls, doc: dict[str, Any]) -> DeadLetter:
         """Reads what `to_json` wrote, and what versions before 2026-11-22 wrote: `ran` was its old name."""
         known = {"may_have_run": doc.get("ran"), **doc}
         return cls(**{name: known[name] for name in _FIELDS if name in known})
@@ -127,17 +127,17 @@ _FIELDS = (
 )  # fmt: skip
 
 
-class Letters:
+class DeadLetterRecords:
     """Keeps dead letters, so many of each namespace; then the oldest goes."""
 
     def __init__(self, parts: Parts, tick: Tick) -> None:
         self._parts, self._tick = parts, tick
-        self._kept: dict[str, dict[str, Letter]] = {}  # by namespace and id, the oldest first
+        self._kept: dict[str, dict[str, DeadLetter]] = {}  # by namespace and id, the oldest first
 
     async def load(self) -> None:
         """Reads the letters from the store, without their parameters."""
         async for document in self._parts.store.documents(LETTER):
-            letter = Letter.from_json(orjson.loads(document.body or b""))
+            letter = DeadLetter.from_json(orjson.loads(document.body or b""))
             self._kept.setdefault(letter.namespace, {})[letter.id] = letter
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class Letters:
         letter = self._letter(run.origin.namespace, str(action), unwaited, failed)
         letter["activation"], letter["execution"] = run.id, not run.origin.solo
         letter["owner"] = run.origin.owner
-        self._keep(Letter(**letter), run.given, failed.error)
+        self._keep(DeadLetter(**letter), run.given, failed.error)
 
     def refused(
         self, namespace: str, target: str, unwaited: Unwaited, params: JSON, why: str
@@ -165,7 +165,7 @@ class Letters:
         """Keeps a call that could not even begin."""
         failed = Failure(UNAVAILABLE, why)
         letter = self._letter(namespace, target, unwaited, failed)
-        self._keep(Letter(**letter), params, failed.error)
+        self._keep(DeadLetter(**letter), params, failed.error)
 
     def _letter(
         self, namespace: str, target: str, unwaited: Unwaited, failed: Failure
@@ -187,7 +187,7 @@ class Letters:
             "attempts": unwaited.attempts,
         }
 
-    def _keep(self, letter: Letter, params: JSON, error: JSON) -> None:
+    def _keep(self, letter: DeadLetter, params: JSON, error: JSON) -> None:
         log.warning(
             "dead letter %s of namespace %s: %s failed by %s after %d attempts",
             letter.id, letter.namespace, letter.target, letter.code, letter.attempts,
@@ -200,7 +200,7 @@ class Letters:
         ]
         gathering.effects.append(partial(self._kept_now, letter))
 
-    def _kept_now(self, letter: Letter) -> None:
+    def _kept_now(self, letter: DeadLetter) -> None:
         """Shows a letter that is durable. The oldest go, if there are too many."""
         kept = self._kept.setdefault(letter.namespace, {})
         kept[letter.id] = letter
@@ -213,11 +213,11 @@ class Letters:
 
     # --- they are seen, and go -----------------------------------------------------------------
 
-    def listed(self, namespace: str) -> list[Letter]:
+    def listed(self, namespace: str) -> list[DeadLetter]:
         """The letters of a namespace, the newest first."""
         return list(reversed(self._kept.get(namespace, {}).values()))
 
-    def found(self, namespace: str, id: str) -> Letter:
+    def found(self, namespace: str, id: str) -> DeadLetter:
         """A letter of a namespace.
 
         Raises:
@@ -228,7 +228,7 @@ class Letters:
             raise NotFoundError
         return letter
 
-    async def content(self, letter: Letter) -> tuple[JSON, JSON]:
+    async def content(self, letter: DeadLetter) -> tuple[JSON, JSON]:
         """The parameters of the call and the whole error. An execution's input is in its history.
 
         Raises:

@@ -23,8 +23,8 @@ from xingqiao.actions import (
     UnavailableError,
 )
 from xingqiao.composer import Failure, Name
-from xingqiao.infra.engine import EngineSettings, tick
-from xingqiao.infra.engine.letters import CONTENT, GIVEN_UP, LETTER, Letter
+from xingqiao.infra.engine import EngineSettings, Pacing
+from xingqiao.infra.engine.dead_letter_records import CONTENT, GIVEN_UP, LETTER, DeadLetter
 from xingqiao.infra.stores import MemoryStore
 
 GUEST = "guest"
@@ -246,11 +246,10 @@ async def test_what_fails_again_is_another_letter_that_counts(world):
 
 
 @pytest.mark.parametrize("asked", ["retry", "remove", "clear"])
-async def test_whoever_asks_for_a_change_hears_of_a_store_that_does_not_commit(asked, monkeypatch):
-    monkeypatch.setattr(tick, "DEADLINE_S", 0)
-    monkeypatch.setattr(tick, "GRACE_S", 0)
+async def test_whoever_asks_for_a_change_hears_of_a_store_that_does_not_commit(asked):
+    pacing = Pacing(commit_deadline_s=0, commit_grace_s=0)
     store = FaultyStore(MemoryStore(), 0, times=None)
-    world = await begun(store, {"work": GONE})
+    world = await begun(store, {"work": GONE}, settings=EngineSettings(pacing=pacing))
     await world.put(work=None)
     await world.start("work")
     (letter,) = await letters(world)
@@ -269,10 +268,10 @@ async def test_whoever_asks_for_a_change_hears_of_a_store_that_does_not_commit(a
 
 
 @pytest.mark.parametrize("asked", ["retry", "remove"])
-async def test_a_letter_stays_while_the_store_does_not_commit(asked, monkeypatch):
-    monkeypatch.setattr(tick, "DEADLINE_S", 0)
+async def test_a_letter_stays_while_the_store_does_not_commit(asked):
+    pacing = Pacing(commit_deadline_s=0)
     store = FaultyStore(MemoryStore(), 0, times=None)
-    world = await begun(store, {"work": GONE})
+    world = await begun(store, {"work": GONE}, settings=EngineSettings(pacing=pacing))
     await world.put(work=None)
     await world.start("work")
     (letter,) = await letters(world)
@@ -383,10 +382,10 @@ def test_a_letter_of_the_version_before_is_read():
         "activation": "a", "execution": False, "code": "Crashed", "message": "gone", "attempts": 1, "owner": "",
     }  # fmt: skip
 
-    letter = Letter.from_json({**doc, "ran": "unknown"})
+    letter = DeadLetter.from_json({**doc, "ran": "unknown"})
 
     assert letter.to_json() == {**doc, "may_have_run": "unknown"}
-    assert Letter.from_json(letter.to_json()) == letter
+    assert DeadLetter.from_json(letter.to_json()) == letter
 
 
 @pytest.mark.parametrize("what", ["work", "main"])

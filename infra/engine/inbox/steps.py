@@ -46,7 +46,7 @@ class Steps:
             return [self._failed(run, fiber, command, action)]
         step = opened(run, action, command, self._clock.now_ms())
         self._counters.steps += 1
-        if action.asked_once:  # it must be known after a crash that it may have run
+        if action.lost_on_crash:  # it must be known after a crash that it may have run
             run.write(run.execution.release(fiber), self._tick.gathering.write)
         active = run.invocations[fiber, command.turn] = ActiveInvocation(
             step, action.invoker_kind(command.function), later=command.later
