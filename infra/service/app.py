@@ -121,15 +121,13 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         StoreError: the store cannot be opened.
         SandboxError: the configured isolation is not available, or not enough for the namespaces.
     """
-    clock = SystemClock()
-    sandbox = open_sandbox(settings)
+    clock, sandbox = SystemClock(), open_sandbox(settings)
     async with AsyncExitStack() as stack:
         query_engine()  # loads JSONata now: at its first use, the 60 ms would hold up other clients
         stack.enter_context(_rare_collections())
         opened = await stack.enter_async_context(_opened_store(settings, clock))
         store, namespaces = opened.store, opened.namespaces
-        await namespaces.load(single_namespace_reason(settings, sandbox))
-        keys, audit = await _access(store, clock, namespaces, settings)
+        keys, audit = await _access(opened, clock, settings, sandbox)
         inline = await stack.enter_async_context(InlineInvoker(clock))
         pool = await stack.enter_async_context(_pool(settings, sandbox, clock, namespaces))
         secret_store = await _secrets(store, clock, settings)
@@ -142,13 +140,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         records, feed_records = Records(store, settings.aws_account), FeedRecords(store)
         companions = (records.attachment, feed_records.attachment)
         engine = _engine(
-            opened,
-            invokers,
-            clock,
-            settings,
-            integrations=integrations.knows,
-            companions=companions,
-        )
+            opened, invokers, clock, settings, integrations=integrations.knows, companions=companions
+        )  # fmt: skip
         activities = Activities(store, clock, engine)
         feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock))
         invokers |= _by_kind(activities, feeds)
@@ -184,11 +177,13 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
 
 
 async def _access(
-    store: Store, clock: Clock, namespaces: Namespaces, settings: Settings
+    opened: _OpenStore, clock: Clock, settings: Settings, sandbox: Sandbox
 ) -> tuple[Keys, AuditLog]:
-    keys = Keys(store, clock, namespaces)
+    """Loads the namespaces with their keys, and the audit log."""
+    await opened.namespaces.load(single_namespace_reason(settings, sandbox))
+    keys = Keys(opened.store, clock, opened.namespaces)
     await keys.load()
-    audit = AuditLog(store, clock, settings.audit_days, settings.audit_records)
+    audit = AuditLog(opened.store, clock, settings.audit_days, settings.audit_records)
     await audit.load()
     return keys, audit
 
