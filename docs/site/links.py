@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FETCHED = {"script": "src", "img": "src", "iframe": "src", "link": "href"}
-_SILENT = {"canonical", "alternate", "prev", "next"}  # relations of links that a browser does not fetch
+_SILENT = {
+    "canonical",
+    "alternate",
+    "prev",
+    "next",
+}  # relations of links that a browser does not fetch
 
 
 class _Page(HTMLParser):
@@ -41,7 +46,11 @@ def problems(site: Path) -> list[str]:
         if file.name == "404.html":  # its links begin at the top of the host
             continue
         name = file.relative_to(site)
-        found += [f"{name}: fetches {address}" for address in sorted(page.fetched) if urlsplit(address).netloc]
+        found += [
+            f"{name}: fetches {address}"
+            for address in sorted(page.fetched)
+            if urlsplit(address).netloc
+        ]
         for link in sorted(page.links):
             address, place = urldefrag(link)
             if urlsplit(link).scheme:

@@ -48,4 +48,4 @@ def docstring(of: object) -> str:
         else:
             shown.append(line if line.startswith("    ") else plain(line))
             listed = False
-    return "\n".join(shown).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(shown)).strip() + "\n"

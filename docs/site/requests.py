@@ -25,7 +25,8 @@ slashes: a package and a name.
 def page() -> str:
     """All requests as one page, grouped by what they are about."""
     parts = [HEAD]
-    for subject, routes in groupby(sorted(ROUTES, key=_subject), key=_subject):
+    shown = [route for route in ROUTES if route[1] == "/" or not _is_second_spelling(route[1])]
+    for subject, routes in groupby(sorted(shown, key=_subject), key=_subject):
         parts += [f"## {subject}", "", *(_request(route) for route in routes)]
     return "\n".join(parts)
 
@@ -35,6 +36,11 @@ def _subject(route: Route) -> str:
     if words[:1] == ["namespaces"]:
         words = words[1:] or words
     return words[0].capitalize() if words else "Server"
+
+
+def _is_second_spelling(path: str) -> bool:
+    """True for a path that leads to the same place without its last slash."""
+    return path.endswith("/") and any(path[:-1] == other for _, other, _ in ROUTES)
 
 
 def _request(route: Route) -> str:
