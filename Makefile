@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check docs bench attack lock
+.PHONY: setup demo test check docs schemas bench attack lock
 
 setup: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
@@ -27,6 +27,9 @@ check: setup
 
 docs: setup  # the site, with every link checked: build/site/index.html
 	$(BIN)/python -m docs.site
+
+schemas: setup  # the JSON Schemas that the package publishes, made of the rows of the combinators
+	$(BIN)/xingqiao schema composition > src/xingqiao/schemas/composition.json
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -12,7 +12,7 @@ from ...machine import instructions as i
 from ..arguments import POSITIVE, TEMPLATE, Argument, Kind, choice, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, title
-from ..grammar import COMPONENTS, one_part, read
+from ..grammar import COMPONENTS, PART_REFERENCE, one_part, read
 from ..hosting import NO_KEY, ONE_THREAD, never
 from ..lowering import lower, lower_components
 from .control import sequence
@@ -268,6 +268,18 @@ _TASKS = Kind(
         name: Task(read(item["body"]), tuple(item["after"])) for name, item in doc.items()
     },
     lambda argument, tasks: [(f"{argument}.{name}", task.body) for name, task in tasks.items()],
+    schema={
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "body": PART_REFERENCE,
+                "after": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["body", "after"],
+        },
+    },
 )
 
 GRAPH: Final = define(
