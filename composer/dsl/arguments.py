@@ -178,6 +178,17 @@ def choice(*choices: str) -> Kind:
     return Kind(take, schema={"enum": list(choices)})
 
 
+def items_of(doc: Any) -> list[Any]:
+    """The items of a list in JSON.
+
+    Raises:
+        ValueError: it is not a list.
+    """
+    if not isinstance(doc, list):
+        raise ValueError(f"must be a list, not {doc!r:.100}")
+    return doc
+
+
 def optional(kind: Kind) -> Kind:
     """The same kind, with None allowed."""
     below = kind.parts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CompositionError, Error
 from ..values import flaw
-from .arguments import Argument, Kind
+from .arguments import Argument, Kind, items_of
 from .composition import ROWS, Composition, as_part, build
 from .hints import similar
 
@@ -66,7 +66,7 @@ PART: Final = Kind(
 PARTS: Final = Kind(
     _take_parts,
     lambda parts: [part.to_json() for part in parts],
-    lambda doc: [None if item is None else read(item) for item in doc],
+    lambda doc: [None if item is None else read(item) for item in items_of(doc)],
     lambda name, parts: [(f"{name}[{index}]", part) for index, part in enumerate(parts)],
     schema={"type": "array", "items": PART_REFERENCE},
 )

@@ -398,10 +398,16 @@ def parse_predicate(doc: Any) -> Predicate:
         if op in CHECKS:
             return Check(op, Selector.from_json(doc["of"]))
         if op in CONNECTIVES:
-            return CONNECTIVES[op](tuple(map(parse_predicate, doc["of"])))
+            return CONNECTIVES[op](_parsed(doc["of"]))
         return _READERS[op](doc)
     except (KeyError, TypeError, AttributeError) as error:
         raise ExpressionError(f"not a predicate: {doc!r:.200}") from error
+
+
+def _parsed(docs: Any) -> tuple[Predicate, ...]:
+    if not isinstance(docs, list):
+        raise ExpressionError(f"'of' must be a list of predicates, not {docs!r:.200}")
+    return tuple(map(parse_predicate, docs))
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], Predicate]] = {

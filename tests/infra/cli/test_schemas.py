@@ -26,7 +26,7 @@ def test_a_file_that_names_its_schema_can_be_run(command, tmp_path):
 
     ended = command("run", file, "--json")
 
-    assert (ended.code, ended.json) == (0, {"value": 1})
+    assert (ended.code, ended.json["result"]) == (0, {"value": 1})
 
 
 @pytest.mark.parametrize("arguments", [[], ["workflow"]])
