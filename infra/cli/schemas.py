@@ -13,7 +13,7 @@ SCHEMAS = {"composition": composition_schema}
 @click.command(epilog="\b\nExample:\n  xingqiao schema composition > composition.schema.json")
 @click.argument("document", type=click.Choice(list(SCHEMAS)))
 def schema(document: str) -> None:
-    """Print the JSON Schema of a kind of document.
+    """Print the JSON Schema of DOCUMENT, a kind of document.
 
     Editors check a document with its schema while you type. `composition` is the JSON form of a composition,
     as `deploy` and `run` read it from a .json file.
