@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check docs schemas bench attack lock
+.PHONY: setup demo test check docs schemas bench attack audit lock
 
 setup: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
@@ -37,6 +37,10 @@ bench: setup
 attack: setup  # the attacks of tests/attack at full size, alone; their figures go to docs/reliability.md
 	mkdir -p build && rm -f build/attack.jsonl
 	ATTACK_SCALE=20 ATTACK_FIGURES=$(CURDIR)/build/attack.jsonl $(BIN)/pytest tests/attack --timeout=1800 -p no:randomly && cat build/attack.jsonl
+
+audit:  # asks PyPI for advisories about the packages in requirements.lock
+	$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	build/audit/bin/pip-audit --requirement requirements.lock --disable-pip --strict --progress-spinner off
 
 lock:  # needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra dev --extra docs --output-file requirements.lock pyproject.toml
