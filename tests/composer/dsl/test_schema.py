@@ -58,13 +58,13 @@ def test_every_combinator_with_every_option_is_valid(name):
     assert list(VALIDATOR.iter_errors(CATALOG[name].to_json())) == []
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(compositions(timed=True))
 def test_every_composition_is_valid(composition):
     assert is_valid(composition.to_json())
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(compositions(timed=True), st.data())
 def test_a_misspelt_member_of_a_combinator_is_refused_as_by_the_parser(composition, data):
     document = composition.to_json()
@@ -79,7 +79,7 @@ def test_a_misspelt_member_of_a_combinator_is_refused_as_by_the_parser(compositi
     assert not is_valid(document)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(compositions(timed=True), st.data())
 def test_a_document_that_the_schema_refuses_is_refused_by_the_parser(composition, data):
     """The other way round the schema is lenient: names, paths and whole rules are left to the parser."""
