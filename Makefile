@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench attack lock
+.PHONY: setup demo test check docs schemas bench attack audit lock
 
 setup: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
@@ -23,6 +23,13 @@ test: setup  # what is pure is covered whole by its own tests; the others run wi
 check: setup
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
 	$(BIN)/mypy && $(BIN)/lint-imports
+	$(BIN)/python -m docs.site
+
+docs: setup  # the site, with every link checked: build/site/index.html
+	$(BIN)/python -m docs.site
+
+schemas: setup  # the JSON Schemas that the package publishes, made of the rows of the combinators
+	$(BIN)/xingqiao schema composition > src/xingqiao/schemas/composition.json
 
 bench: setup
 	$(BIN)/python -m benchmarks
@@ -31,5 +38,9 @@ attack: setup  # the attacks of tests/attack at full size, alone; their figures 
 	mkdir -p build && rm -f build/attack.jsonl
 	ATTACK_SCALE=20 ATTACK_FIGURES=$(CURDIR)/build/attack.jsonl $(BIN)/pytest tests/attack --timeout=1800 -p no:randomly && cat build/attack.jsonl
 
+audit:  # asks PyPI for advisories about the packages in requirements.lock
+	$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	build/audit/bin/pip-audit --requirement requirements.lock --disable-pip --strict --progress-spinner off
+
 lock:  # needs uv
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra dev --output-file requirements.lock pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra dev --extra docs --output-file requirements.lock pyproject.toml

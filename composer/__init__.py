@@ -48,6 +48,7 @@ from .dsl.composition import Composition
 from .dsl.functions import ActionFunction, capture
 from .dsl.grammar import parse
 from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
+from .dsl.schema import composition_schema
 from .errors import (
     CaptureError,
     CompositionError,
@@ -202,6 +203,7 @@ __all__ = [
     "classes_of",
     "classes_told",
     "compile",
+    "composition_schema",
     "copied",
     "decided",
     "decision",

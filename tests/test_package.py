@@ -126,6 +126,7 @@ def test_a_wheel_has_one_package(wheel):
     assert {name.split("/")[0] for name in names} == {"xingqiao", f"xingqiao-{VERSION}.dist-info"}
     assert {name.split("/")[1] for name in names if name.count("/") > 1} >= set(FOLDERS)
     assert "xingqiao/py.typed" in names
+    assert "xingqiao/schemas/composition.json" in names
     assert "xingqiao/infra/stores/migrations/0001.sql" in names
 
 

@@ -6,12 +6,19 @@ that it must have. `build` puts the names of the combinator and of the argument 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ExpressionError, InvalidNameError
-from ..expressions import Predicate, Selector, Template, parse_predicate
+from ..expressions import (
+    PREDICATE_REFERENCE,
+    TEMPLATE_REFERENCE,
+    Predicate,
+    Selector,
+    Template,
+    parse_predicate,
+)
 from ..names import Name
 from ..values import flaw
 
@@ -30,12 +37,15 @@ class Kind:
     read: makes an argument of JSON whose shape nothing has checked; `take` checks the argument.
     parts: the compositions in an argument of this kind, each with where it stands, given the
         argument's name and value; None when there can be none.
+    schema: the JSON Schema of what `read` and `take` accept. It may accept more: names, paths and rules
+        between arguments are left to them.
     """
 
     take: Callable[[Any], Any]
     write: Callable[[Any], JSON] = lambda value: value
     read: Callable[[Any], Any] = lambda doc: doc
     parts: Callable[[str, Any], Iterable[tuple[str, Any]]] | None = None
+    schema: dict[str, JSON] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +109,16 @@ def _predicate(value: Any) -> Predicate:
     return value
 
 
-def _whole(at_least: int) -> Callable[[Any], int]:
+def _whole(at_least: int) -> Kind:
     def take(value: Any) -> int:
         if type(value) is not int or value < at_least:
             raise ValueError(f"must be an int >= {at_least}, not {value!r}")
         return value
 
-    return take
+    return Kind(take, schema={"type": "integer", "minimum": at_least})
 
 
-def _number(at_least: float, at_most: float, *, above: bool = False) -> Callable[[Any], float]:
+def _number(at_least: float, at_most: float, *, above: bool = False) -> Kind:
     def take(value: Any) -> float:
         low = f"> {at_least:g}" if above else f">= {at_least:g}"
         fits = type(value) in (int, float) and at_least <= value <= at_most
@@ -117,7 +127,9 @@ def _number(at_least: float, at_most: float, *, above: bool = False) -> Callable
             raise ValueError(f"must be a number {low}{high}, not {value!r}")
         return float(value)
 
-    return take
+    highest: dict[str, JSON] = {} if at_most == float("inf") else {"maximum": at_most}
+    lowest = "exclusiveMinimum" if above else "minimum"
+    return Kind(take, schema={"type": "number", lowest: at_least, **highest})
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -155,13 +167,26 @@ def _instant(value: Any) -> Template:
     return _template(value)
 
 
-def _one_of(*choices: str) -> Callable[[Any], str]:
+def choice(*choices: str) -> Kind:
+    """One of these words."""
+
     def take(value: Any) -> str:
         if value not in choices:
             raise ValueError(f"must be one of {', '.join(map(repr, choices))}, not {value!r}")
         return str(value)
 
-    return take
+    return Kind(take, schema={"enum": list(choices)})
+
+
+def items_of(doc: Any) -> list[Any]:
+    """The items of a list in JSON.
+
+    Raises:
+        ValueError: it is not a list.
+    """
+    if not isinstance(doc, list):
+        raise ValueError(f"must be a list, not {doc!r:.100}")
+    return doc
 
 
 def optional(kind: Kind) -> Kind:
@@ -172,31 +197,31 @@ def optional(kind: Kind) -> Kind:
         lambda value: None if value is None else kind.write(value),
         lambda doc: None if doc is None else kind.read(doc),
         below and (lambda name, value: () if value is None else below(name, value)),
+        schema={"if": {"not": {"type": "null"}}, "then": kind.schema} if kind.schema else {},
     )
 
 
-ERRORS = Kind(_names, list)
+_TEXT: dict[str, JSON] = {"type": "string", "minLength": 1}
+ERRORS = Kind(_names, list, schema={"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]})
 JSON_VALUE = Kind(_json)
-NAME = Kind(_name)
-VARIABLES = Kind(_variables)
-TEMPLATE = Kind(_template, Template.to_json, Template.from_json)
-INSTANT = Kind(_instant, Template.to_json, Template.from_json)
+NAME = Kind(_name, schema=_TEXT)
+VARIABLES = Kind(_variables, schema={"type": "object", "minProperties": 1})
+TEMPLATE = Kind(_template, Template.to_json, Template.from_json, schema=TEMPLATE_REFERENCE)
+INSTANT = Kind(_instant, Template.to_json, Template.from_json, schema=TEMPLATE_REFERENCE)
 ASSIGNMENTS = Kind(
     _assignments,
     lambda value: {name: template.to_json() for name, template in value.items()},
     lambda doc: {name: Template.from_json(item) for name, item in doc.items()},
+    schema={"type": "object", "minProperties": 1, "additionalProperties": TEMPLATE_REFERENCE},
 )
-CONDITION = Kind(_predicate, lambda value: value.to_json(), parse_predicate)
-COUNT = Kind(_whole(0))
-POSITIVE = Kind(_whole(1))
-SECONDS = Kind(_number(0, 366 * 24 * 3600, above=True))
-DELAY = Kind(_number(0, 366 * 24 * 3600))
-FACTOR = Kind(_number(1, float("inf")))
-SHARE = Kind(_number(0, 1))
-FIELD = Kind(_field)
-FLAG = Kind(_flag)
-
-
-def choice(*choices: str) -> Kind:
-    """One of these words."""
-    return Kind(_one_of(*choices))
+CONDITION = Kind(
+    _predicate, lambda value: value.to_json(), parse_predicate, schema=PREDICATE_REFERENCE
+)
+COUNT = _whole(0)
+POSITIVE = _whole(1)
+SECONDS = _number(0, 366 * 24 * 3600, above=True)
+DELAY = _number(0, 366 * 24 * 3600)
+FACTOR = _number(1, float("inf"))
+SHARE = _number(0, 1)
+FIELD = Kind(_field, schema={**_TEXT, "not": {"const": "error"}})
+FLAG = Kind(_flag, schema={"type": "boolean"})

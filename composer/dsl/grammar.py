@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CompositionError, Error
 from ..values import flaw
-from .arguments import Argument, Kind
+from .arguments import Argument, Kind, items_of
 from .composition import ROWS, Composition, as_part, build
 from .hints import similar
 
 if TYPE_CHECKING:
     from ..values import JSON
+
+LABELS: Final = ("type", "path", "$schema")
+"""Members of a node that are no arguments: Composer labels its nodes with a path, an editor's file its schema."""
 
 
 def parse(doc: JSON) -> Composition:
@@ -34,7 +37,7 @@ def read(doc: JSON) -> Composition:
         raise CompositionError(f"the combinator {type!r} does not exist{similar(type, ROWS)}")
     arguments = {}
     for name, value in doc.items():
-        if name in ("type", "path"):  # Composer labels its nodes with a path
+        if name in LABELS:
             continue
         try:
             known = row.arguments.get(name)
@@ -52,17 +55,20 @@ def _take_parts(values: Any) -> tuple[Composition, ...]:
     return tuple(as_part(value) for value in values)
 
 
+PART_REFERENCE: Final[dict[str, JSON]] = {"$ref": "#/$defs/part"}
 PART: Final = Kind(
     as_part,
     lambda part: part.to_json(),
     lambda doc: None if doc is None else read(doc),
     lambda name, part: [(name, part)],
+    schema=PART_REFERENCE,
 )
 PARTS: Final = Kind(
     _take_parts,
     lambda parts: [part.to_json() for part in parts],
-    lambda doc: [None if item is None else read(item) for item in doc],
+    lambda doc: [None if item is None else read(item) for item in items_of(doc)],
     lambda name, parts: [(f"{name}[{index}]", part) for index, part in enumerate(parts)],
+    schema={"type": "array", "items": PART_REFERENCE},
 )
 COMPONENTS: Final = {"components": Argument(PARTS, ())}
 """The argument of most combinators: parts that run in sequence, or at the same time."""

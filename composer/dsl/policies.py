@@ -7,10 +7,11 @@ propagates to the saga around it, which is undone in turn and applies its own po
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..expressions import Selector, Template
 from ..values import copied, flaw
+from .arguments import DELAY, FIELD, POSITIVE, TEMPLATE, Kind
 
 if TYPE_CHECKING:
     from ..values import JSON
@@ -127,3 +128,34 @@ def read(doc: Any) -> Policy | None:
             return ParameterizedForEach(Template.from_json(values), into)
         case _:
             raise ValueError(f"is not a policy: {doc!r:.100}")
+
+
+def _case(policy: str, required: list[JSON], **members: JSON) -> JSON:
+    return {
+        "if": {"properties": {"policy": {"const": policy}}, "required": ["policy"]},
+        "then": {"properties": members, "required": required},
+    }
+
+
+_POLICIES: Final[list[JSON]] = [
+    _case("Times", ["attempts"], attempts=POSITIVE.schema, delay=DELAY.schema),
+    _case("ForEach", ["values", "into"], values={"type": "array"}, into=FIELD.schema),
+    _case("ParameterizedForEach", ["values", "into"], values=TEMPLATE.schema, into=FIELD.schema),
+]
+_NAMES: Final[list[JSON]] = [
+    each.__name__ for each in (AlwaysRevert, AlwaysRevertAll, Times, ForEach, ParameterizedForEach)
+]
+POLICY: Final = Kind(
+    take,
+    write,
+    read,
+    schema={
+        "if": {"not": {"type": "null"}},
+        "then": {
+            "type": "object",
+            "properties": {"policy": {"enum": _NAMES}},
+            "required": ["policy"],
+            "allOf": _POLICIES,
+        },
+    },
+)

@@ -228,6 +228,9 @@ class Comparison(_Combinable):
         return {"op": self.op, "left": self.left.to_json(), "right": right}
 
 
+CHECKS = ("exists", "true")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Check(_Combinable):
     """Holds if there is a value (`exists`), or a true value (`true`)."""
@@ -245,7 +248,7 @@ class Check(_Combinable):
         return {"op": self.op, "of": self.of.to_json()}
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
+TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
     "boolean": (bool,),
     "number": (int, float),
@@ -263,12 +266,12 @@ class Typed(_Combinable):
     type: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.type, str) or self.type not in _TYPES:
-            raise ExpressionError(f"is_a: 'type' must be one of {list(_TYPES)}, not {self.type!r}")
+        if not isinstance(self.type, str) or self.type not in TYPES:
+            raise ExpressionError(f"is_a: 'type' must be one of {list(TYPES)}, not {self.type!r}")
 
     def holds(self, scope: Scope) -> bool | Failure:
         found = self.of.select(scope)
-        return found if type(found) is Failure else type(found) in _TYPES[self.type]
+        return found if type(found) is Failure else type(found) in TYPES[self.type]
 
     def to_json(self) -> dict[str, JSON]:
         return {"op": "is", "of": self.of.to_json(), "type": self.type}
@@ -363,6 +366,9 @@ class Some(_Combinable):
         return {"op": "or", "of": [predicate.to_json() for predicate in self.of]}
 
 
+CONNECTIVES: dict[str, type[Every | Some]] = {"and": Every, "or": Some}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Not(_Combinable):
     """It does not hold."""
@@ -389,17 +395,23 @@ def parse_predicate(doc: Any) -> Predicate:
             right = doc["right"]
             operand = right["value"] if "value" in right else Selector.from_json(right)
             return Comparison(op, Selector.from_json(doc["left"]), operand)
+        if op in CHECKS:
+            return Check(op, Selector.from_json(doc["of"]))
+        if op in CONNECTIVES:
+            return CONNECTIVES[op](_parsed(doc["of"]))
         return _READERS[op](doc)
     except (KeyError, TypeError, AttributeError) as error:
         raise ExpressionError(f"not a predicate: {doc!r:.200}") from error
 
 
+def _parsed(docs: Any) -> tuple[Predicate, ...]:
+    if not isinstance(docs, list):
+        raise ExpressionError(f"'of' must be a list of predicates, not {docs!r:.200}")
+    return tuple(map(parse_predicate, docs))
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], Predicate]] = {
-    "exists": lambda doc: Check("exists", Selector.from_json(doc["of"])),
-    "true": lambda doc: Check("true", Selector.from_json(doc["of"])),
     "is": lambda doc: Typed(Selector.from_json(doc["of"]), doc["type"]),
     "matches": lambda doc: Matches(Selector.from_json(doc["of"]), doc["pattern"]),
-    "and": lambda doc: Every(tuple(map(parse_predicate, doc["of"]))),
-    "or": lambda doc: Some(tuple(map(parse_predicate, doc["of"]))),
     "not": lambda doc: Not(parse_predicate(doc["of"])),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
 from dataclasses import dataclass
@@ -9,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
 
-import httpx
-
 from ...composer import Error
 from . import wskprops
+from .connection import BROKEN_OFF, FAILURES, Connection, basic, target
 from .exit_codes import FAILED, MISSING, NOT_ALLOWED, TIMED_OUT, UNREACHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 NAMESPACES = "/api/v1/namespaces"
-NO_CONTENT, UNAUTHORIZED, NOT_FOUND = 204, 401, 404
+NO_CONTENT, LEAST_ERROR, UNAUTHORIZED, NOT_FOUND = 204, 400, 401, 404
 ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
 HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
@@ -80,6 +80,7 @@ class Client:
 
     Raises:
         ApiError: `ca` cannot be read.
+        ValueError: the URL is not valid.
     """
 
     def __init__(
@@ -92,14 +93,11 @@ class Client:
         wait_s: float = DEADLINE_S,
     ) -> None:
         user, _, key = auth.partition(":")
+        self._headers = {"Authorization": basic(user, key), "User-Agent": "xingqiao"}
         self.url, self.auth, self.ca = url, auth, ca
         self._origins = origins or Origins()
-        self._http = httpx.Client(
-            base_url=url,
-            auth=(user, key),
-            timeout=wait_s,
-            verify=True if ca is None else _tls_context(ca),
-        )
+        context = None if ca is None else _tls_context(ca)
+        self._http = Connection(url, timeout_s=wait_s, context=context)
 
     def __enter__(self) -> Self:
         return self
@@ -155,39 +153,44 @@ class Client:
         query: dict[str, Any],
         headers: dict[str, str] | None = None,
     ) -> tuple[int, Any]:
-        given = {name: str(value).lower() if isinstance(value, bool) else value
+        given = {name: str(value).lower() if isinstance(value, bool) else str(value)
                  for name, value in query.items() if value is not None}  # fmt: skip
+        sent = {**self._headers, **(headers or {})}
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+            sent["Content-Type"] = "application/json"
         try:
-            response = self._http.request(method, path, json=body, params=given, headers=headers)
-        except httpx.HTTPError as error:
-            late = isinstance(error, httpx.TimeoutException)
+            response = self._http.request(method, target(path, given), content, sent)
+        except FAILURES as error:
+            late = isinstance(error, TimeoutError)
             raise ApiError(
                 f"the server at {self.url} cannot be reached: {self._unreached(error)}",
                 exit_code=TIMED_OUT if late else UNREACHED,
             ) from error
-        if response.status_code == NO_CONTENT:
+        if response.status == NO_CONTENT:
             return NO_CONTENT, None
         try:
-            document = response.json()
+            document = json.loads(response.content)
         except ValueError:
             raise ApiError(
-                f"the response of {self.url} ({response.status_code}) is not JSON: "
+                f"the response of {self.url} ({response.status}) is not JSON: "
                 "check that --url names a Xingqiao server"
             ) from None
         failed_action = "x-openwhisk-activation-id" in response.headers
-        if response.is_error and not failed_action:
+        if response.status >= LEAST_ERROR and not failed_action:
             text = document.get("error", document) if isinstance(document, dict) else document
-            gone = response.status_code == NOT_FOUND
+            gone = response.status == NOT_FOUND
             what = f"{_shown(path)}: {text}" if gone else str(text)
-            if response.status_code == UNAUTHORIZED:
+            if response.status == UNAUTHORIZED:
                 what = (
                     f"{what}: the credentials come from {self._origins.auth}, and the server at "
                     f"{self.url} does not accept them: check that they belong to this server"
                 )
-            raise ApiError(what, response.status_code, request=(method, path))
-        return response.status_code, document
+            raise ApiError(what, response.status, request=(method, path))
+        return response.status, document
 
-    def _unreached(self, error: httpx.HTTPError) -> str:
+    def _unreached(self, error: Exception) -> str:
         """The reason why the server cannot be reached, and the remedy."""
         why = str(error).rstrip(".")
         scheme, _, place = self.url.partition("://")
@@ -202,7 +205,7 @@ class Client:
                 f"the TLS handshake failed ({why}). If the server does not serve HTTPS, use "
                 f"http://{place}. {origin}"
             )
-        if scheme == "http" and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+        if scheme == "http" and isinstance(error, BROKEN_OFF):
             return (
                 f"the connection was closed without a response ({why}). If the server serves "
                 f"HTTPS, use https://{place}. {origin}"
@@ -318,7 +321,7 @@ def connect(  # noqa: PLR0913  where each may come from
     try:
         origins = Origins(url=url_from, auth=auth_from)
         return Client(url.rstrip("/"), auth, ca, origins, wait_s=wait_s)
-    except httpx.InvalidURL as error:
+    except ValueError as error:
         raise ApiError(f"{url} (from {url_from}) is not a valid URL: {error}") from error
 
 

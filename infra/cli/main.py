@@ -40,6 +40,7 @@ COMMANDS = {  # command: the module that defines it
     "run": "local",
     "show": "local",
     "export": "exports",
+    "schema": "schemas",
     "bundle": "bundles",
     "namespace": "namespaces",
     "access-key": "access_keys",

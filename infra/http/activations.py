@@ -24,6 +24,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 async def list_activations(request: Request, api: Api) -> Json:
+    """Lists activations, the newest first, filtered by `name`, `status`, `kind`, `cause`, `since` and `upto`."""
     namespace = api.auth.own(request)
     query = request.query_params
     wanted = requests.listing(query, namespace, "activations")
@@ -49,6 +50,7 @@ def _status(query: Mapping[str, str]) -> int:
 
 
 async def get_activation(request: Request, api: Api) -> Json:
+    """Returns an activation; `wait` is the number of milliseconds to wait for its end."""
     return Json(await _record(request, api))
 
 
@@ -60,6 +62,7 @@ async def cancel_activation(request: Request, api: Api) -> Json:
 
 
 async def get_result(request: Request, api: Api) -> Json:
+    """Returns the response of an activation."""
     record = await _record(request, api)
     if "response" not in record:
         raise NotFoundError("The activation waits for its callback: it has no result yet.")
@@ -68,6 +71,7 @@ async def get_result(request: Request, api: Api) -> Json:
 
 
 async def get_logs(request: Request, api: Api) -> Json:
+    """Returns the log of an activation."""
     return Json({"logs": (await _record(request, api))["logs"]})
 
 

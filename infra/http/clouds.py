@@ -61,7 +61,7 @@ async def list_secrets(request: Request, api: Api) -> Json:
 
 
 async def put_secret(request: Request, api: Api) -> Json:
-    """The body is the secret: a text, or an object with a `type`."""
+    """Stores a secret; the body is the secret: a text, or an object with a `type`."""
     namespace = api.auth.own(request)
     name: str = request.path_params["name"]
     secret = await requests.body(request, SECRET_BYTES)
@@ -70,6 +70,7 @@ async def put_secret(request: Request, api: Api) -> Json:
 
 
 async def delete_secret(request: Request, api: Api) -> Json:
+    """Deletes a secret."""
     namespace = api.auth.own(request)
     name: str = request.path_params["name"]
     await api.secrets.delete(namespace, name)

@@ -86,6 +86,7 @@ def _listed(request: Request, found: list[Any], collection: str, *, hidden: bool
 
 
 async def get_definition(collection: Collection, request: Request, api: Api) -> Json:
+    """Returns a definition; `code=false` leaves out the code of an action."""
     caller, namespace = api.auth.named(request)
     name = name_of(request, namespace)
     catalog = api.engine.catalog
@@ -104,6 +105,7 @@ async def get_definition(collection: Collection, request: Request, api: Api) -> 
 
 
 async def put_definition(collection: Collection, request: Request, api: Api) -> Json:
+    """Creates a definition; `overwrite=true` also updates one that exists."""
     name = name_of(request, api.auth.own(request))
     overwrite = requests.flag(request.query_params, "overwrite")
     threads = api.engine.threads
@@ -114,13 +116,14 @@ async def put_definition(collection: Collection, request: Request, api: Api) -> 
 
 
 async def delete_definition(collection: Collection, request: Request, api: Api) -> Json:
+    """Deletes a definition, and returns it."""
     name = name_of(request, api.auth.own(request))
     force = requests.flag(request.query_params, "force")
     return Json(_shown(await api.engine.registry.remove(collection.kind, name, force=force), api))
 
 
 async def set_rule_status(request: Request, api: Api) -> Json:
-    """The body is `{"status": "active" | "inactive"}`; other members are ignored."""
+    """Sets the status of a rule; the body is `{"status": "active" | "inactive"}`."""
     name = name_of(request, api.auth.own(request))
     document = await requests.parameters(request, api.payload_bytes)
     await api.engine.registry.set_status(name, document.get("status"))

@@ -26,12 +26,14 @@ _ANSWER = {"step", "result", "error"}
 
 
 async def list_executions(request: Request, api: Api) -> Json:
+    """Lists executions, the newest first, filtered by `name`, `status`, `since` and `upto`."""
     namespace = api.auth.own(request)
     query = requests.listing(request.query_params, namespace, "executions")
     return Json(await api.engine.records.executions(query))
 
 
 async def get_execution(request: Request, api: Api) -> Json:
+    """Describes an execution: its status, its error, and the place of each fiber."""
     namespace = api.auth.own(request)
     return Json(await _shown(namespace, request.path_params["id"], api))
 
@@ -70,6 +72,7 @@ async def get_cost(request: Request, api: Api) -> Json:
 
 
 async def cancel_execution(request: Request, api: Api) -> Json:
+    """Cancels an execution: finalizers and undos run. 202: it ends soon."""
     namespace, id = api.auth.own(request), request.path_params["id"]
     terminate = requests.flag(request.query_params, "terminate")
     if api.engine.recovery.paused and not terminate:
@@ -82,12 +85,14 @@ async def cancel_execution(request: Request, api: Api) -> Json:
 
 
 async def pause_execution(request: Request, api: Api) -> Json:
+    """Pauses an execution: running steps end, and no further step begins."""
     namespace, id = api.auth.own(request), request.path_params["id"]
     await api.engine.pauses.pause(namespace, id)
     return await _state(namespace, id, api)
 
 
 async def resume_execution(request: Request, api: Api) -> Json:
+    """Resumes a paused execution."""
     namespace, id = api.auth.own(request), request.path_params["id"]
     await api.engine.resume(namespace, id)
     return await _state(namespace, id, api)
@@ -112,6 +117,7 @@ async def answer_step(request: Request, api: Api) -> Json:
 
 
 async def redrive_execution(request: Request, api: Api) -> Json:
+    """Continues a failed execution from its failed steps, with another `composition` if the body has one."""
     namespace, id = api.auth.own(request), request.path_params["id"]
     given = await requests.definition(request, MAX_PROGRAM_BYTES, api.engine.threads)
     composition = requests.as_object(given).get("composition")

@@ -31,11 +31,13 @@ def _named(request: Request, api: Api) -> str:
 
 
 async def list_all(request: Request, api: Api) -> Json:
+    """Lists all namespaces with their limits; for the operator."""
     _named(request, api)
     return Json([_shown(namespace) for namespace in api.namespaces.list()])
 
 
 async def get(request: Request, api: Api) -> Json:
+    """Returns a namespace with its limits; for the operator."""
     return Json(_shown(api.namespaces.get(_named(request, api))))
 
 

@@ -96,6 +96,7 @@ def _runtimes(api: Api) -> dict[str, JSON]:
 
 
 async def ping(_: Request, __: Api) -> Response:
+    """Answers `pong`, without authentication."""
     return Response("pong", media_type="text/plain")
 
 
@@ -117,6 +118,7 @@ async def resume(request: Request, api: Api) -> Json:
 
 
 async def list_namespaces(request: Request, api: Api) -> Json:
+    """Lists the namespace of the credentials, as OpenWhisk does."""
     return Json([api.auth.caller(request)])
 
 

@@ -163,6 +163,11 @@ DEFINITION: Final = Kind(
     _take_definition,
     # JSON has only the name of a function of this process.
     lambda value: None if isinstance(value, ActionFunction) else value,
+    schema={
+        "type": "object",
+        "properties": {"exec": {"type": "object"}},
+        "required": ["exec"],
+    },
 )
 
 
@@ -245,11 +250,25 @@ def _unhosted_function(args: Mapping[str, Any]) -> str | None:
     return f"a conductor action runs only Python inline, and the function is of kind {kind!r}"
 
 
+_FUNCTION: Final = Kind(
+    _take_function,
+    schema={
+        "type": "object",
+        "properties": {
+            "exec": {
+                "type": "object",
+                "properties": {"kind": {"type": "string"}, "code": {"type": "string"}},
+                "required": ["kind", "code"],
+            }
+        },
+        "required": ["exec"],
+    },
+)
 FUNCTION: Final = define(
     Row(
         type="function",
         name="function",
-        arguments={"function": Argument(Kind(_take_function))},
+        arguments={"function": Argument(_FUNCTION)},
         lower=_lower_function,
         draw=_draw_function,
         effect=Effect.APART,

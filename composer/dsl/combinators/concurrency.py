@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...expressions import Template, path
 from ...machine import instructions as i
-from ..arguments import POSITIVE, TEMPLATE, Argument, Kind, choice, optional
+from ..arguments import POSITIVE, TEMPLATE, Argument, Kind, choice, items_of, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, title
-from ..grammar import COMPONENTS, one_part, read
+from ..grammar import COMPONENTS, PART_REFERENCE, one_part, read
 from ..hosting import NO_KEY, ONE_THREAD, never
 from ..lowering import lower, lower_components
 from .control import sequence
@@ -265,9 +265,21 @@ _TASKS = Kind(
         for name, task in tasks.items()
     },
     lambda doc: {
-        name: Task(read(item["body"]), tuple(item["after"])) for name, item in doc.items()
+        name: Task(read(item["body"]), tuple(items_of(item["after"]))) for name, item in doc.items()
     },
     lambda argument, tasks: [(f"{argument}.{name}", task.body) for name, task in tasks.items()],
+    schema={
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "body": PART_REFERENCE,
+                "after": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["body", "after"],
+        },
+    },
 )
 
 GRAPH: Final = define(

@@ -9,10 +9,10 @@ from ...errors import CompositionError
 from ...expressions import Selector, Template, path
 from ...machine import instructions as i
 from ...values import NO_CHOICE, equal
-from ..arguments import INSTANT, JSON_VALUE, TEMPLATE, Argument, Kind, optional
+from ..arguments import INSTANT, JSON_VALUE, TEMPLATE, Argument, Kind, items_of, optional
 from ..composition import Effect, InComposer, Row, as_part, build, define
 from ..drawing import draw, draw_components, draw_data, title, words
-from ..grammar import COMPONENTS, PART, one_part, read
+from ..grammar import COMPONENTS, PART, PART_REFERENCE, one_part, read
 from ..hosting import NO_TIMER, never
 from ..lowering import lower, lower_components
 from .data import PREDICATE, SELECT
@@ -291,8 +291,16 @@ def _draw_switch(canvas: Canvas, node: Composition, ends: Ends) -> Ends:
 _CASES = Kind(
     _take_cases,
     lambda cases: [{"equals": case.equals, "body": case.body.to_json()} for case in cases],
-    lambda doc: [(item["equals"], read(item["body"])) for item in doc],
+    lambda doc: [(item["equals"], read(item["body"])) for item in items_of(doc)],
     lambda name, cases: [(f"{name}[{at}].body", case.body) for at, case in enumerate(cases)],
+    schema={
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"equals": True, "body": PART_REFERENCE},
+            "required": ["equals", "body"],
+        },
+    },
 )
 
 SWITCH: Final = define(

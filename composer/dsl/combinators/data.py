@@ -292,7 +292,7 @@ def _lower_forward(a: Assembler, node: Composition) -> None:
         a.emit(i.Recall, how="merge")
 
 
-_PROJECTION = Kind(_take_projection, TEMPLATE.write, TEMPLATE.read)
+_PROJECTION = Kind(_take_projection, TEMPLATE.write, TEMPLATE.read, schema=TEMPLATE.schema)
 
 FORWARD: Final = define(
     Row(

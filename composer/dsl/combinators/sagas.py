@@ -11,7 +11,7 @@ from ...machine import instructions as i
 from ...machine.retries import RetryPolicy
 from ...machine.sagas.compensations import UNKNOWN
 from .. import policies
-from ..arguments import COUNT, DELAY, FIELD, FLAG, SECONDS, Argument, Kind, optional
+from ..arguments import COUNT, DELAY, FIELD, FLAG, SECONDS, Argument, optional
 from ..composition import Effect, Row, build, define
 from ..grammar import COMPONENTS, PART
 from ..hosting import NO_STORE, never
@@ -160,7 +160,7 @@ SAGA: Final = define(
         name="saga",
         arguments={
             **COMPONENTS,
-            "retry": Argument(Kind(policies.take, policies.write, policies.read), None),
+            "retry": Argument(policies.POLICY, None),
             "seconds": Argument(optional(SECONDS), None),
         },
         check=_check_saga,
