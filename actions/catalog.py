@@ -52,6 +52,8 @@ class Catalog:
     ) -> None:
         self.kinds = kinds
         self.integrations: Callable[[str], bool] = lambda _: True  # that state machines may use
+        # The version that an alias of a Lambda function calls, by function, alias and id of the call.
+        self.aliases: Callable[[Name, str, str], str | None] = lambda *_: None
         self._namespaces: dict[str, dict[str, Definition]] = {}
         # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}

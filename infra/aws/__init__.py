@@ -15,7 +15,7 @@ from .errors import (
     type_not_supported,
     wrong_resource,
 )
-from .functions import AGAIN, Functions, machine_of
+from .functions import Functions, again, machine_of
 from .integrations import (
     INTEGRATION,
     PERMISSIONS,
@@ -34,11 +34,22 @@ from .integrations import (
     discovered,
     json_text,
 )
-from .shapes import Field, Flag, Items, Members, Number, Parameters, Required, Text, members, read
+from .shapes import (
+    Entries,
+    Field,
+    Flag,
+    Items,
+    Members,
+    Number,
+    Parameters,
+    Required,
+    Text,
+    members,
+    read,
+)
 from .sigv4 import TERMINATOR, signer
 
 __all__ = [
-    "AGAIN",
     "INTEGRATION",
     "PERMISSIONS",
     "RUNTIME",
@@ -48,6 +59,7 @@ __all__ = [
     "TERMINATOR",
     "TOKEN",
     "AwsError",
+    "Entries",
     "Field",
     "FirstOf",
     "Flag",
@@ -64,6 +76,7 @@ __all__ = [
     "Registry",
     "Required",
     "Text",
+    "again",
     "came_with",
     "conflict",
     "discovered",

@@ -27,6 +27,7 @@ from ..access import Namespaces, SecretStore
 from ..aws import FirstOf, Integrations, discovered
 from ..clock import RandomIds, SystemClock
 from ..engine import Engine, EngineSettings
+from ..lambdas import LambdaRecords, Lambdas
 from ..settings import each
 from ..stepfunctions import (
     ITEMS,
@@ -80,6 +81,7 @@ class Service:
     clouds: Clouds
     secrets: SecretStore
     machines: Machines
+    lambdas: Lambdas
     activities: Activities
     integrations: Integrations
     step_functions: StepFunctions
@@ -137,11 +139,15 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         invokers = (inline, pool, feeds, activities, integrations, items, clouds.invoker)
         known = {kind: invoker for invoker in invokers for kind in invoker.kinds}
         records = Records(store, settings.aws_account)
-        engine = _engine(opened, known, clock, settings, (records.beside, feeds.beside))
+        functions = LambdaRecords(store)
+        companions = (records.beside, functions.beside, feeds.beside)
+        engine = _engine(opened, known, clock, settings, companions)
         _fill(engine, clock, integrations)
         await stack.enter_async_context(engine)
         machines = Machines(records, engine)
         await machines.load()
+        lambdas = Lambdas(functions, engine)
+        await lambdas.load()
         activities.begin(engine)
         stack.callback(feeds.end)
         resumption = await _resumption(engine, feeds, paused=settings.paused)
@@ -157,6 +163,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             clouds=clouds,
             secrets=secret_store,
             machines=machines,
+            lambdas=lambdas,
             activities=activities,
             integrations=integrations,
             step_functions=step_functions,

@@ -21,13 +21,14 @@ from xingqiao.infra.aws.integrations import Integrations
 from xingqiao.infra.clock import RandomIds
 from xingqiao.infra.engine import Engine, EngineSettings
 from xingqiao.infra.http import Authenticator, create_app
-from xingqiao.infra.service.api import WINGS
+from xingqiao.infra.lambdas import LambdaRecords, Lambdas
+from xingqiao.infra.service.api import WINGS, ServiceApi
 from xingqiao.infra.service.clouds import open_clouds
 from xingqiao.infra.service.feeds import Feeds
 from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.settings import Settings
 from xingqiao.infra.stepfunctions.activities import Activities
-from xingqiao.infra.stepfunctions.api import StepFunctionsApi, operations
+from xingqiao.infra.stepfunctions.api import operations
 from xingqiao.infra.stepfunctions.contexts import MachineHooks
 from xingqiao.infra.stepfunctions.integrations.sfn import StepFunctions
 from xingqiao.infra.stepfunctions.machines import Machines
@@ -177,10 +178,10 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
         await stack.enter_async_context(integrations)
         others = (hands, feeds, activities, integrations, clouds.invoker)
         invokers = {kind: other for other in others for kind in other.kinds}
-        records = Records(store, ACCOUNT)
+        records, functions = Records(store, ACCOUNT), LambdaRecords(store)
         engine = Engine(
             store, invokers, clock=clock, ids=RandomIds(), settings=settings, secret=b"secret",
-            hooks=MachineHooks(Arns()), companions=(records.beside, feeds.beside),
+            hooks=MachineHooks(Arns()), companions=(records.beside, functions.beside, feeds.beside),
         )  # fmt: skip
         engine.catalog.integrations = integrations.knows
         for entity in system_entities(clock):
@@ -188,12 +189,14 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
         await stack.enter_async_context(engine)
         machines = Machines(records, engine)
         await machines.load()
+        lambdas = Lambdas(functions, engine)
+        await lambdas.load()
         activities.begin(engine)
         stack.callback(activities.close)
         stack.callback(feeds.end)
         await feeds.begin(engine)
         await first_namespaces(namespaces, auth, OPERATOR)
-        api = StepFunctionsApi(
+        api = ServiceApi(
             engine=engine,
             auth=Authenticator(namespaces),
             namespaces=namespaces,
@@ -201,6 +204,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=()):
             clouds=clouds,
             secrets=secrets,
             machines=machines,
+            lambdas=lambdas,
             arns=Arns(),
             activities=activities,
             integrations=integrations,
