@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .lookup import Target
     from .protocol import ApiCall
 
+MAX_EVENT_BYTES = 262_144  # of the input of a state machine, which runs the function
 SLACK_S = 30.0  # time for the worker to start, beside the function's timeout
 
 
@@ -59,6 +60,7 @@ async def invoke(call: ApiCall, api: LambdaApi) -> Answer:
         action = called(qualified_target(owner, meant.qualifier, api), call.id, api)
         reserved, retries = owner.record.reserved, retries_of(owner, meant.qualifier)
     event = _event(call.content)
+    check_size(event)
     match headers.get("x-amz-invocation-type", "RequestResponse"):
         case "RequestResponse":
             with api.under_way.counted(str(meant.action(call.namespace)), reserved):
@@ -79,6 +81,22 @@ async def invoke(call: ApiCall, api: LambdaApi) -> Answer:
                 f"Value {other} at 'invocationType' failed to satisfy constraint: Member must satisfy "
                 "enum value set: [Event, RequestResponse, DryRun]",
             )
+
+
+def check_size(event: JSON) -> None:
+    """Checks the size of an event.
+
+    Raises:
+        AwsError: RequestTooLargeException.
+    """
+    size = len(orjson.dumps(event))
+    if size > MAX_EVENT_BYTES:
+        raise AwsError(
+            "RequestTooLargeException",
+            f"Request must be smaller than {MAX_EVENT_BYTES + 1} bytes for the InvokeFunction operation: the event "
+            f"has {size}.",
+            413,
+        )
 
 
 def called(target: Target, chance: str, api: LambdaApi) -> Action:

@@ -13,7 +13,7 @@ from ...actions import RefusedError, ThrottledError, TooLargeError
 from ...composer import Failure
 from ..aws import AwsError, signer
 from ..http import content
-from .invocations import called, run
+from .invocations import called, check_size, run
 from .lookup import qualified_target
 from .policies import allows
 from .protocol import SERVICE, new_id
@@ -73,11 +73,12 @@ async def _answered(
     owner, key, url = place
     try:
         admitted = await _admitted(request, owner, key, url, api)
-        asked = _request(request, id, url, admitted, api)
+        event = event_of(_request(request, id, url, admitted, api))
+        check_size(event)
         target = qualified_target(owner, key or None, api)
         action = called(target, id, api)
         with api.under_way.counted(str(owner.name), owner.record.reserved):
-            _, ended = await run(action, event_of(asked), owner.name.namespace, api)
+            _, ended = await run(action, event, owner.name.namespace, api)
     except (AwsError, RefusedError) as error:
         return _refused(id, error)
     if isinstance(ended.outcome, Failure):

@@ -168,7 +168,11 @@ def test_a_name_of_neither_is_not_found(name):
 
 
 def test_a_version_is_a_name_of_its_own():
-    assert [qualified(NAME, q).name for q in (None, "$LATEST", "7")] == ["charge", "charge", "charge@7"]
+    assert [qualified(NAME, q).name for q in (None, "$LATEST", "7")] == [
+        "charge",
+        "charge",
+        "charge@7",
+    ]
     assert (version_of(ABOUT), version_of(VERSION)) == ("$LATEST", "1")
 
 

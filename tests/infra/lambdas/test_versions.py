@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import signal
-
-import pytest
 
 from tests.kit.infra.servers import AUTH, running
 from tests.kit.lambdas.clients import (
@@ -19,27 +16,6 @@ from tests.kit.lambdas.clients import (
     returning,
 )
 
-NAMES = (f"fn-{number}" for number in itertools.count())
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("server"), "--auth", AUTH, "--isolation", "none") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def aws(server):
-    return client_of(server)
-
-
-@pytest.fixture
-def name(aws):
-    """The name of a function that exists."""
-    made = next(NAMES)
-    create(aws, made)
-    return made
-
 
 def test_a_version_keeps_its_code_and_its_settings(aws, name):
     one = aws.publish_version(FunctionName=name, Description="the first")
@@ -49,16 +25,20 @@ def test_a_version_keeps_its_code_and_its_settings(aws, name):
     assert one["ResponseMetadata"]["HTTPStatusCode"] == 201
     assert (one["Version"], one["FunctionArn"]) == ("1", f"{ARN}{name}:1")
     kept = aws.get_function_configuration(FunctionName=name, Qualifier="1")
-    assert (kept["Timeout"], kept["Description"], kept["CodeSha256"]) == (3, "the first", one["CodeSha256"])
+    assert (kept["Timeout"], kept["Description"], kept["CodeSha256"]) == (
+        3,
+        "the first",
+        one["CodeSha256"],
+    )
     assert answered(aws, name, Qualifier="1") == ("first", "1")
     assert answered(aws, f"{ARN}{name}:1") == ("first", "1")
     assert answered(aws, name) == answered(aws, name, Qualifier="$LATEST") == ("second", "$LATEST")
 
 
-def test_the_handler_knows_its_version(aws):
+def test_the_handler_knows_its_version(aws, fresh):
     told = "import os\ndef handler(e, c):\n    return [c.function_version, c.function_name, c.invoked_function_arn, "
     told += "os.environ['AWS_LAMBDA_FUNCTION_VERSION'], c.log_stream_name.partition(']')[0]]\n"
-    name = next(NAMES)
+    name = fresh()
     create(aws, name, archive(told), Publish=True)
 
     assert answered(aws, name, Qualifier="1")[0] == ["1", name, f"{ARN}{name}:1", "1", "[1"]
@@ -76,9 +56,8 @@ def test_what_has_not_changed_is_not_published_again(aws, name):
     assert [made["Version"] for made in (first, again, same, other)] == ["1", "1", "1", "2"]
 
 
-def test_create_and_update_publish_if_asked(aws):
-    name = next(NAMES)
-
+def test_create_and_update_publish_if_asked(aws, fresh):
+    name = fresh()
     assert create(aws, name, Publish=True)["Version"] == "1"
     made = aws.update_function_code(FunctionName=name, ZipFile=returning("second"), Publish=True)
     assert (made["Version"], made["FunctionArn"]) == ("2", f"{ARN}{name}:2")
@@ -93,7 +72,9 @@ def test_only_the_code_that_was_meant_is_published(aws, name):
     stale = refused(aws.publish_version, FunctionName=name, RevisionId="another")
 
     assert wrong[:2] == ("InvalidParameterValueException", 400)
-    assert wrong[2].startswith("CodeSHA256 (another) is different from current CodeSHA256 in $LATEST")
+    assert wrong[2].startswith(
+        "CodeSHA256 (another) is different from current CodeSHA256 in $LATEST"
+    )
     assert stale[:2] == ("PreconditionFailedException", 412)
     made = aws.publish_version(
         FunctionName=name, CodeSha256=now["CodeSha256"], RevisionId=now["RevisionId"]
@@ -131,7 +112,10 @@ def test_a_deleted_version_is_gone_and_its_number_is_not_given_again(aws, name):
     aws.delete_function(FunctionName=name)
     create(aws, name)
     assert aws.publish_version(FunctionName=name)["Version"] == "3"
-    assert refused(aws.get_function, FunctionName=name, Qualifier="2")[0] == "ResourceNotFoundException"
+    assert (
+        refused(aws.get_function, FunctionName=name, Qualifier="2")[0]
+        == "ResourceNotFoundException"
+    )
 
 
 def test_qualifiers_that_do_not_fit_are_refused(aws, name):
@@ -141,15 +125,23 @@ def test_qualifiers_that_do_not_fit_are_refused(aws, name):
     assert refused(aws.get_function, FunctionName=f"{name}:1", Qualifier="2")[2] == (
         "The derived qualifier from the function name does not match the specified qualifier."
     )
-    assert aws.get_function(FunctionName=f"{name}:1", Qualifier="1")["Configuration"]["Version"] == "1"
+    assert (
+        aws.get_function(FunctionName=f"{name}:1", Qualifier="1")["Configuration"]["Version"] == "1"
+    )
     said = refused(aws.delete_function, FunctionName=name, Qualifier="$LATEST")
     assert said[2] == "$LATEST version cannot be deleted without deleting the function."
-    assert refused(aws.delete_function, FunctionName=name, Qualifier="prod")[2].endswith("use DeleteAlias.")
+    assert refused(aws.delete_function, FunctionName=name, Qualifier="prod")[2].endswith(
+        "use DeleteAlias."
+    )
     said = refused(aws.delete_function, FunctionName=name, Qualifier="1")
     assert said == (
         "ResourceConflictException", 409, "Unable to delete because the following aliases reference it: [prod]",
     )  # fmt: skip
-    for operation in (aws.update_function_code, aws.update_function_configuration, aws.publish_version):
+    for operation in (
+        aws.update_function_code,
+        aws.update_function_configuration,
+        aws.publish_version,
+    ):
         options = {"ZipFile": b"x"} if operation == aws.update_function_code else {}
         said = refused(operation, FunctionName=f"{name}:1", **options)
         assert said[:2] == ("InvalidParameterValueException", 400)
@@ -191,7 +183,10 @@ def test_all_is_there_after_a_crash_at_once(tmp_path):
         aws.publish_version(FunctionName="kept")
         aws.create_alias(FunctionName="kept", Name="prod", FunctionVersion="1")
         aws.add_permission(
-            FunctionName="kept", StatementId="s", Action="lambda:InvokeFunction", Principal="s3.amazonaws.com"
+            FunctionName="kept",
+            StatementId="s",
+            Action="lambda:InvokeFunction",
+            Principal="s3.amazonaws.com",
         )
         url = aws.create_function_url_config(FunctionName="kept", AuthType="NONE")["FunctionUrl"]
         aws.put_function_event_invoke_config(FunctionName="kept", MaximumRetryAttempts=0)
@@ -202,12 +197,18 @@ def test_all_is_there_after_a_crash_at_once(tmp_path):
         aws = client_of(server)
         assert answered(aws, "kept:prod") == ("first", "1")
         assert answered(aws, "kept") == ("second", "$LATEST")
-        assert json.loads(aws.get_policy(FunctionName="kept")["Policy"])["Statement"][0]["Sid"] == "s"
+        assert (
+            json.loads(aws.get_policy(FunctionName="kept")["Policy"])["Statement"][0]["Sid"] == "s"
+        )
         again = aws.get_function_url_config(FunctionName="kept")["FunctionUrl"]
         assert again.rsplit("/", 2)[1] == url.rsplit("/", 2)[1]
         assert aws.list_tags(Resource=f"{ARN}kept")["Tags"] == {"a": "b"}
-        assert aws.get_function_event_invoke_config(FunctionName="kept")["MaximumRetryAttempts"] == 0
-        assert aws.get_function_concurrency(FunctionName="kept")["ReservedConcurrentExecutions"] == 2
+        assert (
+            aws.get_function_event_invoke_config(FunctionName="kept")["MaximumRetryAttempts"] == 0
+        )
+        assert (
+            aws.get_function_concurrency(FunctionName="kept")["ReservedConcurrentExecutions"] == 2
+        )
         aws.delete_function(FunctionName="kept")
         assert aws.list_functions(FunctionVersion="ALL")["Functions"] == []
 
@@ -226,7 +227,10 @@ def test_an_event_that_is_retried_runs_the_version_that_it_began_with(tmp_path):
         aws.update_alias(FunctionName="fails", Name="prod", FunctionVersion="2")
         assert answered(aws, "fails:prod") == ("two", "2")
         server.stop(signal.SIGKILL)
-    with running(tmp_path, "--auth", AUTH, "--isolation", "none") as server, server.client() as client:
+    with (
+        running(tmp_path, "--auth", AUTH, "--isolation", "none") as server,
+        server.client() as client,
+    ):
         found = client.get(f"/executions/{begun[0]['executionId']}").json()
 
     assert (found["name"], found["status"]) == ("fails@1", "running")
