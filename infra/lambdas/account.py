@@ -73,6 +73,11 @@ async def get_provisioned(call: ApiCall, api: LambdaApi) -> Answer:
     raise AwsError("ProvisionedConcurrencyConfigNotFoundException", text, MISSING)
 
 
+async def list_event_sources(_call: ApiCall, _api: LambdaApi) -> Answer:
+    """No event source calls functions: triggers and rules do."""
+    return Answer({"EventSourceMappings": []})
+
+
 async def get_settings(call: ApiCall, api: LambdaApi) -> Answer:
     """The limits of the namespace and what its functions use of them."""
     owners = api.lambdas.all(call.namespace)

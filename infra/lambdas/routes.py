@@ -73,6 +73,8 @@ _OPERATIONS: list[tuple[str, str, Operation]] = [
     ("GET", "/2019-09-30/functions/{name}/concurrency", account.get_concurrency),
     ("GET", _PROVISIONED, account.get_provisioned),
     ("GET", "/2020-06-30/functions/{name}/code-signing-config", account.get_code_signing),
+    ("GET", "/2015-03-31/event-source-mappings", account.list_event_sources),
+    ("GET", "/2015-03-31/event-source-mappings/", account.list_event_sources),
     ("GET", _RUNTIME, account.get_runtime_management),
     ("GET", "/2016-08-19/account-settings", account.get_settings),
     ("GET", "/2016-08-19/account-settings/", account.get_settings),

@@ -112,17 +112,25 @@ def test_a_permission_that_is_malformed_is_refused(aws, name, options):
 
 
 def test_a_policy_has_at_most_20480_bytes(aws, name):
-    added = 0
-    while added < 200:
-        try:
-            aws.add_permission(FunctionName=name, **{**S3, "StatementId": f"s{added:099}"})
-        except aws.exceptions.PolicyLengthExceededException as error:
-            assert "is bigger than the limit (20480)." in str(error)
-            break
-        added += 1
-    size = len(aws.get_policy(FunctionName=name)["Policy"])
+    def add(size):
+        padding = {"SourceArn": "arn:aws:s3:::" + "b" * size, "StatementId": f"s{size}"}
+        return aws.add_permission(FunctionName=name, **{**S3, **padding})
 
-    assert 20_480 - 300 < size <= 20_480
+    def length():
+        return len(aws.get_policy(FunctionName=name)["Policy"])
+
+    add(9_000)
+    one = length()
+    add(1_000)
+    rest = length() - one - 1_000  # of a statement, with four digits in its id
+    left = 20_480 - length() - rest
+    said = refused(add, size=left + 1)
+    assert said == (
+        "PolicyLengthExceededException", 400, "The final policy size (20481) is bigger than the limit (20480).",
+    )  # fmt: skip
+    add(left)
+
+    assert length() == 20_480
 
 
 URL = {"Action": "lambda:InvokeFunctionUrl", "Principal": "*"}

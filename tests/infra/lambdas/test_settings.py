@@ -165,6 +165,7 @@ def test_what_tools_ask_for_is_answered(aws, name):
     assert versioned["FunctionArn"] == f"{ARN}{name}:1"
     said = refused(aws.get_provisioned_concurrency_config, FunctionName=name, Qualifier="1")
     assert said[:2] == ("ProvisionedConcurrencyConfigNotFoundException", 404)
+    assert aws.list_event_source_mappings(FunctionName=name)["EventSourceMappings"] == []
     usage = aws.get_account_settings()["AccountUsage"]
     assert usage["FunctionCount"] >= 1
     assert usage["TotalCodeSize"] > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 
@@ -15,6 +16,7 @@ from tests.kit.lambdas.clients import (
     refused,
     returning,
 )
+from xingqiao.actions.runtimes import packed
 
 
 def test_a_version_keeps_its_code_and_its_settings(aws, name):
@@ -174,6 +176,41 @@ def test_a_function_without_versions_may_be_deleted_by_other_clients(aws, server
     create(aws, name)
 
     assert aws.list_tags(Resource=f"{ARN}{name}")["Tags"] == {}
+
+
+def test_a_function_of_an_earlier_version_of_the_server_has_no_record(aws, server, fresh):
+    name, environment = fresh(), {"AWS_LAMBDA_FUNCTION_VERSION": "$LATEST"}
+    code = packed(returning("old"), "python:3", "handler.handler", environment)
+    function = {
+        "FunctionName": name, "FunctionArn": f"{ARN}{name}", "Description": "", "Timeout": 3, "MemorySize": 128,
+        "Runtime": "python3.11", "Handler": "handler.handler", "Role": "r", "CodeSha256": "s", "CodeSize": 1,
+        "LastModified": "2026-01-01T00:00:00.000+0000", "RevisionId": "r", "Tags": {"team": "x"},
+    }  # fmt: skip
+    body = {
+        "exec": {"kind": "python:3", "code": base64.b64encode(code).decode()},
+        "annotations": [{"key": "lambda", "value": function}],
+    }
+    with server.client() as client:
+        assert client.put(f"/actions/{name}", json=body).status_code == 200
+
+    assert aws.list_tags(Resource=f"{ARN}{name}")["Tags"] == {"team": "x"}
+    assert answered(aws, name)[0] == "old"
+    assert aws.publish_version(FunctionName=name)["Version"] == "1"
+    aws.update_function_code(FunctionName=name, ZipFile=returning("new"))
+    assert answered(aws, name, Qualifier="1") == ("old", "1")
+    assert aws.list_tags(Resource=f"{ARN}{name}")["Tags"] == {"team": "x"}
+
+
+def test_a_namespace_is_deleted_with_its_functions(server):
+    with server.operator() as operator:
+        place = f"{server.url}/api/v1/operator/namespaces/leaving"
+        user, key = operator.put(place, json={}).json()["auth"].split(":")
+        aws = client_of(server, user=user, key=key)
+        create(aws, "one", Publish=True)
+        aws.create_alias(FunctionName="one", Name="prod", FunctionVersion="1")
+        assert operator.delete(place).status_code == 200
+
+    assert refused(aws.list_functions)[:2] == ("UnrecognizedClientException", 403)
 
 
 def test_all_is_there_after_a_crash_at_once(tmp_path):
