@@ -75,6 +75,12 @@ def test_lambda_invoke_runs_the_version_or_the_alias_that_it_names(given, action
     assert run.calls(action) == [1]
 
 
+def test_an_arn_that_is_not_a_functions_is_not_found():
+    run = ran(task(INVOKE, Parameters={"FunctionName": "arn:aws:sqs:us-east-1:111111111111:fn"}))
+
+    assert run.error["Error"] == "Lambda.ResourceNotFoundException"
+
+
 def test_lambda_invoke_tells_what_lambda_answers():
     arguments = {"FunctionName": FN, "Payload.$": "$.order"}
     run = ran(task(INVOKE, Parameters=arguments), {"order": 7}, actions={"/_/fn": {"ok": True}})
