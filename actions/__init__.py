@@ -50,7 +50,18 @@ from .feeds import ALARM, INTERVAL, ONCE, Schedule, scheduled
 from .integrations import is_integration
 from .invocation import Call, Invocation
 from .kinds import COMPOSITION, MACHINE, NODE, PYTHON, SEQUENCE
-from .lambdas import FUNCTION, function_of, log_tail, request_id
+from .lambdas import (
+    AT,
+    FUNCTION,
+    LATEST,
+    chosen,
+    found_function,
+    function_of,
+    log_tail,
+    qualified,
+    request_id,
+    version_of,
+)
 from .limits import BOUNDS, Limits
 from .model import ACTIVE, Action, Definition, Package, Rule, Trigger, definition_from_json
 from .outcome import (
@@ -110,6 +121,7 @@ __all__ = [
     "ACCOUNT",
     "ACTIVE",
     "ALARM",
+    "AT",
     "AZURE",
     "BAD_RESPONSE",
     "BOUNDS",
@@ -128,6 +140,7 @@ __all__ = [
     "INVALID_REQUEST",
     "KINDS",
     "LAMBDA",
+    "LATEST",
     "LOST",
     "MACHINE",
     "MAX_SEQUENCE",
@@ -216,12 +229,14 @@ __all__ = [
     "check_call",
     "check_exported",
     "check_payload",
+    "chosen",
     "closed",
     "closed_trigger",
     "cors_headers",
     "define_action",
     "definition_from_json",
     "fired",
+    "found_function",
     "function_of",
     "is_integration",
     "listed",
@@ -231,12 +246,14 @@ __all__ = [
     "outcome_of",
     "parsed_arn",
     "parsed_remote",
+    "qualified",
     "record",
     "request_id",
     "scheduled",
     "status_of",
     "summary",
     "target_of",
+    "version_of",
     "web_parameters",
     "web_response",
 ]

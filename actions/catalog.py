@@ -46,6 +46,7 @@ class Catalog:
         definitions: the initial contents.
         kinds: of actions that can run from here, besides compositions and sequences.
         integrations: True for a service integration that state machines may use.
+        alias: version that an alias of a Lambda function calls, by function, alias and id of the call.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Catalog:
         definitions: Iterable[Definition] = (),
         kinds: Collection[str] = KINDS,
         integrations: Callable[[str], bool] = lambda _: True,
+        alias: Callable[[Name, str, str], str | None] = lambda *_: None,
     ) -> None:
         self.kinds = kinds
-        self._integrations = integrations
+        self._integrations, self.alias = integrations, alias
         self._namespaces: dict[str, dict[str, Definition]] = {}
         # Lookups since the last change.
         self._resolved: dict[tuple[str, str], Action] = {}

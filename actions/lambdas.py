@@ -14,19 +14,25 @@ with one of `runtimes/functions`, so that its outcome is the handler's own:
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..composer import APPLICATION_ERROR, TIMEOUT, Failure, Success
+from .errors import NotFoundError
 from .outcome import BAD_RESPONSE, CRASHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..composer import JSON
+    from ..composer import JSON, Name
+    from .catalog import Catalog
     from .invocation import Invocation
     from .model import Action
 
 FUNCTION = "lambda"  # the annotation
+LATEST = "$LATEST"  # the version that can be changed
+AT = "@"  # stands between the name of a function and its version or alias, in names of actions
 TAIL_BYTES = 4096  # of a log in Lambda's answer
 
 # The configuration of a function, which Lambda's API has checked.
@@ -37,6 +43,56 @@ def function_of(action: Action) -> Configuration | None:
     """The configuration of an action that is a Lambda function; None for any other action."""
     found = action.annotations.get(FUNCTION)
     return found if isinstance(found, dict) else None
+
+
+def version_of(function: Configuration) -> str:
+    """The version of a function's configuration: a number, or `$LATEST`."""
+    return str(function.get("Version", LATEST))
+
+
+def qualified(name: Name, qualifier: str | None) -> Name:
+    """The name of a function's version or alias among actions; the function's own name for `$LATEST`."""
+    if qualifier is None or qualifier == LATEST:
+        return name
+    return replace(name, name=f"{name.name}{AT}{qualifier}")
+
+
+def chosen(version: str, weights: Iterable[tuple[str, float]], chance: str) -> str:
+    """The version that an alias calls: `version`, or one of those that get a share of the calls.
+
+    The choice depends on `chance` only, the id of a request: a repeated request gets the same version.
+    """
+    at = int.from_bytes(sha256(chance.encode()).digest()[:8]) / (1 << 64)
+    for other, weight in weights:
+        if at < weight:
+            return other
+        at -= weight
+    return version
+
+
+def found_function(catalog: Catalog, name: Name, caller: str, chance: str) -> Action:
+    """The action of this name; for the name of a function's alias, the version that the alias calls.
+
+    A name with a qualifier is that of the action itself if the action is not a Lambda function: such an
+    action has no versions.
+
+    Raises:
+        NotFoundError, ForbiddenError, ConflictError: there is no such action, or `caller` may not run it.
+    """
+    try:
+        return catalog.resolve(name, caller)
+    except NotFoundError:
+        bare, at, qualifier = name.name.rpartition(AT)
+        if not at:
+            raise
+        owner = replace(name, name=bare)
+        action = catalog.resolve(owner, caller)
+        if function_of(action) is None:
+            return action
+        version = catalog.alias(owner, qualifier, chance)
+        if version is None:
+            raise
+        return catalog.resolve(qualified(owner, version), caller)
 
 
 def request_id(activation: str) -> str:
@@ -50,12 +106,14 @@ def handler_request(
     invocation: Invocation, function: Configuration, deadline_ms: int
 ) -> dict[str, JSON]:
     """The request to the code of a function: the event and its context."""
-    name, memory_mb = invocation.action.name.name, function["MemorySize"]
-    group, stream = f"/aws/lambda/{name}", f"[$LATEST]{invocation.activation}"
+    name = function.get("FunctionName", invocation.action.name.name)
+    memory_mb, version = function["MemorySize"], version_of(function)
+    group, stream = f"/aws/lambda/{name}", f"[{version}]{invocation.activation}"
     return {
         "event": invocation.params,
         "request": request_id(invocation.activation),
         "name": name,
+        "version": version,
         "arn": function["FunctionArn"],
         "memory_mb": memory_mb,
         "log_group": group,
@@ -78,7 +136,7 @@ def log_tail(action: Action, activation: str, ran_ms: int, logs: Iterable[str]) 
     size = function.get("MemorySize", action.limits.memory_mb)
     report = f"Duration: {ran_ms}.00 ms\tBilled Duration: {ran_ms} ms\tMemory Size: {size} MB"
     lines = (
-        f"START RequestId: {request} Version: $LATEST",
+        f"START RequestId: {request} Version: {version_of(function)}",
         *printed,
         f"END RequestId: {request}",
         f"REPORT RequestId: {request}\t{report}\t\n",

@@ -342,7 +342,7 @@ class Simulation:
         if command.function is not None:
             name, answer = f"function:{command.function[:12]}", self._call(command)
         else:
-            name = str(command.action)
+            name = self._faked(str(command.action))
             if name not in self._fakes:
                 raise SimulationError(
                     f"the action {name} has no fake: give actions={{{name!r}: ...}}"
@@ -356,6 +356,11 @@ class Simulation:
         delay_ms, event = self._answer(name, answer, command)
         if event is not None:
             self._push(self._now_ms + delay_ms, fiber, event)
+
+    def _faked(self, name: str) -> str:
+        """The name of the fake of an action. That of a function stands for its versions and aliases, `NAME@prod`."""
+        bare = name.rpartition("@")[0]
+        return bare if name not in self._fakes and bare in self._fakes else name
 
     def _call(self, command: Invoke) -> Any:
         runtime = self._program.functions[str(command.function)]

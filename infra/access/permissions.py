@@ -85,20 +85,50 @@ _ENTITIES = {
     )
 }
 
+
+def _configured(path: str, *methods: str) -> dict[str, Permission]:
+    """The rows of a part of a function that has its own calls."""
+    verbs = {"POST": "create", "PUT": "update", "DELETE": "delete"}
+    return {
+        f"{method} {path}": READ if method == "GET" else _deploy(verbs[method])
+        for method in methods
+    }
+
+
+_FUNCTION = _LAMBDA + "/{name}"
 _FUNCTIONS = {
     route: replace(row, door=Door.SIGNATURE)
     for route, row in {
-        f"POST {_LAMBDA}/{{name}}/invocations": INVOKE,
-        f"POST {_LAMBDA}": _deploy("create"),
-        f"POST {_LAMBDA}/": _deploy("create"),
-        f"GET {_LAMBDA}": READ,
-        f"GET {_LAMBDA}/": READ,
-        f"GET {_LAMBDA}/{{name}}": READ,
-        f"DELETE {_LAMBDA}/{{name}}": _deploy("delete"),
-        f"GET {_LAMBDA}/{{name}}/configuration": READ,
-        f"PUT {_LAMBDA}/{{name}}/configuration": _deploy("update configuration"),
-        f"PUT {_LAMBDA}/{{name}}/code": _deploy("update code"),
-        f"GET {_LAMBDA}/{{name}}/versions": READ,
+        f"POST {_FUNCTION}/invocations": INVOKE,
+        **_configured(_LAMBDA, "GET", "POST"),
+        **_configured(f"{_LAMBDA}/", "GET", "POST"),
+        **_configured(_FUNCTION, "GET", "DELETE"),
+        f"GET {_FUNCTION}/configuration": READ,
+        f"PUT {_FUNCTION}/configuration": _deploy("update configuration"),
+        f"PUT {_FUNCTION}/code": _deploy("update code"),
+        f"GET {_FUNCTION}/versions": READ,
+        f"POST {_FUNCTION}/versions": _deploy("publish version"),
+        **_configured(f"{_FUNCTION}/aliases", "GET", "POST"),
+        **_configured(f"{_FUNCTION}/aliases/{{alias}}", "GET", "PUT", "DELETE"),
+        f"GET {_FUNCTION}/policy": READ,
+        f"POST {_FUNCTION}/policy": _deploy("add permission"),
+        f"DELETE {_FUNCTION}/policy/{{statement}}": _deploy("remove permission"),
+        **_configured("/2017-03-31/tags/{arn:path}", "GET", "POST", "DELETE"),
+        **_configured("/2021-10-31/functions/{name}/url", "GET", "POST", "PUT", "DELETE"),
+        "GET /2021-10-31/functions/{name}/urls": READ,
+        "GET /2019-09-25/functions/{name}/event-invoke-config/list": READ,
+        **_configured(
+            "/2019-09-25/functions/{name}/event-invoke-config", "GET", "POST", "PUT", "DELETE"
+        ),
+        **_configured("/2017-10-31/functions/{name}/concurrency", "PUT", "DELETE"),
+        "GET /2019-09-30/functions/{name}/concurrency": READ,
+        "GET /2019-09-30/functions/{name}/provisioned-concurrency": READ,
+        "GET /2020-06-30/functions/{name}/code-signing-config": READ,
+        "GET /2015-03-31/event-source-mappings": READ,
+        "GET /2015-03-31/event-source-mappings/": READ,
+        "GET /2021-07-20/functions/{name}/runtime-management-config": READ,
+        "GET /2016-08-19/account-settings": READ,
+        "GET /2016-08-19/account-settings/": READ,
     }.items()
 }
 
@@ -162,6 +192,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     "GET /": OPEN,
     f"GET {_API}": OPEN,
     f"* {_API}/web/{{path:path}}": OPEN,  # the action decides
+    "* /lambda-url/{url}": OPEN,  # the configuration of the URL decides
+    "* /lambda-url/{url}/{path:path}": OPEN,
     f"POST {_API}/webhooks/{{token}}": TOKEN,
     f"POST {_API}/completions/{{token}}": TOKEN,
     "POST /": SIGNED,

@@ -15,7 +15,7 @@ from .errors import (
     type_not_supported,
     wrong_resource,
 )
-from .functions import AGAIN, Functions, machine_of
+from .functions import Functions, again, machine_of
 from .integrations import (
     INTEGRATION,
     PERMISSIONS,
@@ -34,12 +34,23 @@ from .integrations import (
     discovered,
     json_text,
 )
-from .shapes import Field, Flag, Items, Members, Number, Parameters, Required, Text, members, read
+from .shapes import (
+    Entries,
+    Field,
+    Flag,
+    Items,
+    Members,
+    Number,
+    Parameters,
+    Required,
+    Text,
+    members,
+    read,
+)
 from .signed import signed_content
 from .sigv4 import TERMINATOR
 
 __all__ = [
-    "AGAIN",
     "INTEGRATION",
     "PERMISSIONS",
     "RUNTIME",
@@ -49,6 +60,7 @@ __all__ = [
     "TERMINATOR",
     "TOKEN",
     "AwsError",
+    "Entries",
     "Field",
     "FirstOf",
     "Flag",
@@ -65,6 +77,7 @@ __all__ = [
     "Registry",
     "Required",
     "Text",
+    "again",
     "came_with",
     "conflict",
     "discovered",

@@ -31,11 +31,14 @@ _FRONT = {
 
 
 class AwsError(Error):
-    """An error in AWS' form: its code, its message and its HTTP status."""
+    """An error in AWS' form: its code, its message, its HTTP status and further members of its body."""
 
-    def __init__(self, code: str, message: str, status: int = 400) -> None:
+    def __init__(
+        self, code: str, message: str, status: int = 400, details: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.status = code, message, status
+        self.details = details or {}
 
     @property
     def type(self) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ...actions import MACHINE, Action, Composed, NotFoundError, RefusedError
+from ...actions import MACHINE, Action, Composed, NotFoundError, RefusedError, found_function
 from ...composer import Name, asl
 from ...composer.languages.asl.running import trace_header
 from ..engine import EVENT, Beginning, Unwaited
@@ -25,11 +25,22 @@ if TYPE_CHECKING:
     from ..engine import Engine
     from .integrations import IntegrationRequest
 
-AGAIN = (
-    '{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 2, "BackoffRate": 2.0}'
-)
+RETRIES = 2  # of an event
 STATUS = {"Event": 202, "DryRun": 204}
 HOOKS = asl.hooks(is_action=lambda _: True, is_integration=lambda _: False)
+
+
+def again(retries: int) -> list[str]:
+    """The retriers of an event that fails: the first retry after one minute, the second after two."""
+    if not retries:
+        return []
+    retrier = {
+        "ErrorEquals": ["States.ALL"],
+        "IntervalSeconds": 60,
+        "MaxAttempts": retries,
+        "BackoffRate": 2.0,
+    }
+    return [json.dumps(retrier)]
 
 
 @lru_cache(maxsize=1024)
@@ -64,10 +75,10 @@ class Functions:
         given, id = request.parameters, str(UUID(request.activation))
         try:
             name = Name.parse(given["FunctionName"]).within(request.namespace)
-            action = engine.catalog.resolve(name, request.namespace)
+            action = found_function(engine.catalog, name, request.namespace, id)
             if given["InvocationType"] == "Event":
                 # The name identifies a run that began before a crash, so that it does not begin twice.
-                machine = machine_of(action.name, AGAIN)
+                machine = machine_of(action.name, *again(RETRIES))
                 beginning = Beginning(
                     machine,
                     given["Payload"],

@@ -54,6 +54,15 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """An object with any keys: the shapes of its keys and of its values, and their number."""
+
+    key: Text
+    value: Shape
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Members:
     """An object; `name` is the name that AWS' texts give it."""
 
@@ -62,7 +71,7 @@ class Members:
     name: str = ""
 
 
-Shape: TypeAlias = Text | Number | Flag | Items | Members
+Shape: TypeAlias = Text | Number | Flag | Items | Entries | Members
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,11 @@ def _typed(shape: Shape, value: JSON) -> JSON:
             return _members(shape, value)
         case Items() if isinstance(value, list):
             return [None if item is None else _typed(shape.member, item) for item in value]
+        case Entries() if isinstance(value, dict):
+            return {
+                name: None if item is None else _typed(shape.value, item)
+                for name, item in value.items()
+            }
         case Text() if isinstance(value, str):
             return value
         case Flag() if isinstance(value, bool):
@@ -135,7 +149,7 @@ def _mismatch(shape: Shape, value: JSON) -> str:
         return "Start of structure or map found where not expected."
     if isinstance(value, list):
         return "Start of list found where not expected"
-    if isinstance(shape, Members):
+    if isinstance(shape, Members | Entries):
         return "Unexpected field type"
     if isinstance(shape, Items):
         return "Expected list or null"
@@ -175,6 +189,8 @@ def _violations(shape: Shape, value: Any, at: str) -> Iterator[str]:
                     yield _told("null", where, "Member must not be null")
                 else:
                     yield from _violations(shape.member, item, where)
+        case Entries():
+            yield from _wrong_entries(shape, value, at)
         case Text():
             yield from _sized(shape, len(value), value, at)
             yield from _misspelled(shape, value, at)
@@ -193,6 +209,20 @@ def _missing_or_broken(shape: Members, value: Parameters, at: str) -> Iterator[s
             yield from _violations(inner, value[name], where)
         elif name in shape.required:
             yield _told("null", where, "Member must not be null")
+
+
+def _wrong_entries(shape: Entries, value: Parameters, at: str) -> Iterator[str]:
+    if shape.most is not None and len(value) > shape.most:
+        told = f"Member must have length less than or equal to {shape.most}"
+        yield _wrong(shape, value, at, told)
+    for name, item in value.items():
+        if wrong := [*_violations(shape.key, name, at)]:
+            why = ", ".join(text.partition("failed to satisfy constraint: ")[2] for text in wrong)
+            yield _wrong(shape, value, at, f"Map keys must satisfy constraint: [{why}]")
+        if item is None:
+            yield _told("null", f"{at}.{name}.member", "Member must not be null")
+        else:
+            yield from _violations(shape.value, item, f"{at}.{name}.member")
 
 
 def _misspelled(shape: Text, value: str, at: str) -> Iterator[str]:
@@ -240,6 +270,9 @@ def _shown(shape: Shape, value: Any) -> str:
     match shape:
         case Items():
             return f"[{', '.join(_shown(shape.member, item) for item in value)}]"
+        case Entries():
+            pairs = (f"{name}={_shown(shape.value, item)}" for name, item in value.items())
+            return f"{{{', '.join(pairs)}}}"
         case Members():
             fields = (f"{n}={_shown(inner, value.get(n))}" for n, inner in shape.fields.items())
             return f"{shape.name}({', '.join(fields)})"

@@ -79,6 +79,7 @@ class Engine:
         secret: of this service, for completion triggers' tokens.
         hooks: additions of a wing to executions of its language.
         integrations: True for a service integration that state machines may use.
+        alias: version that an alias of a Lambda function calls, by function, alias and id of the call.
         companions: called with each change to the catalog, for the documents that go with it.
         paused: nothing that was under way goes on, and no step runs, before `recovery.begin`.
     """
@@ -94,6 +95,7 @@ class Engine:
         secret: bytes,
         hooks: Hooks | None = None,
         integrations: Callable[[str], bool] = lambda _: True,
+        alias: Callable[[Name, str, str], str | None] = lambda *_: None,
         companions: Sequence[Companion] = (),
         paused: bool = False,
     ) -> None:
@@ -101,6 +103,7 @@ class Engine:
         self._catalog = Catalog(
             kinds=[kind for kind in KINDS if kind in invokers],
             integrations=integrations,
+            alias=alias,
         )
         self._tokens = Tokens(secret)
         self._parts = Parts(

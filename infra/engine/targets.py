@@ -13,6 +13,7 @@ from ...actions import (
     NotFoundError,
     Opened,
     RefusedError,
+    found_function,
     merged,
 )
 from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
@@ -37,7 +38,7 @@ def target(parts: Parts, run: LiveExecution, command: Invoke) -> Action | Failur
         return run.origin.action
     name = resolvable(command.action, run.origin.namespace)
     try:
-        action = parts.catalog.resolve(name, run.origin.namespace)
+        action = found_function(parts.catalog, name, run.origin.namespace, command.activation)
     except ForbiddenError:
         text = f"Failed entitlement check for action with name '{_shown(name)}'"
         return Failure(PERMISSION, f"{text} during composition.")

@@ -78,7 +78,8 @@ def create_app(api: Api, wings: Sequence[Wing] = ()) -> ASGIApp:
         Exception: not_served,
     }
     routes = [route(*one) for one in chain(ROUTES, *(wing.routes for wing in wings))]
-    return _Common(Starlette(routes=routes, exception_handlers=handlers), api.bodies)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return _Common(app, api.bodies, (WEB, *chain.from_iterable(wing.asked for wing in wings)))
 
 
 def _permission(method: str, path: str) -> Permission:
@@ -119,8 +120,9 @@ def _not_served(wings: Sequence[Wing], request: Request, error: Exception) -> Re
 class _Common:
     """Gives each request a transaction id, and each response that id and the headers for browsers."""
 
-    def __init__(self, app: ASGIApp, bodies: Bodies) -> None:
+    def __init__(self, app: ASGIApp, bodies: Bodies, asked: tuple[str, ...]) -> None:
         self._app, self._bodies = app, bodies
+        self._asked = asked  # paths whose endpoints answer OPTIONS requests themselves
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -140,7 +142,7 @@ class _Common:
             await send(message)
 
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this
-        asks = scope["method"] == "OPTIONS" and not path.startswith(WEB)
+        asks = scope["method"] == "OPTIONS" and not path.startswith(self._asked)
         if asks:  # a preflight request has no key
             await Response()(scope, receive, send_with_headers)
         else:

@@ -25,8 +25,10 @@ class Wing:
 
     Args:
         routes: the routes of the API.
+        asked: beginnings of paths at which the wing itself answers OPTIONS requests.
         unknown: refuses a request of the API's clients that has no route; None for other requests.
     """
 
     routes: Sequence[Route]
+    asked: tuple[str, ...] = ()
     unknown: Callable[[Request], Response | None] = _other

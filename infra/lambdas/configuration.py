@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...actions import FUNCTION, NODE, PYTHON
+from ...actions import FUNCTION, NODE, PYTHON, version_of
 from ...composer import Name
 from ..aws import AwsError, Flag, Number, Required, Text, members, read
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 Function: TypeAlias = "dict[str, Any]"
 """A function's configuration in Lambda's words; `settings` has checked it."""
 
-LATEST = "$LATEST"
 MAX_TIMEOUT_S, MAX_MEMORY_MB, LEAST_MEMORY_MB = 300, 512, 256  # limits of our workers
 RUNTIMES = ((re.compile(r"python3\.\d{1,2}"), PYTHON), (re.compile(r"nodejs\d{1,2}\.x"), NODE))
 _NAMED = re.compile(
     r"(?:arn:aws[a-zA-Z-]*:lambda:[a-z0-9-]+:)?(?:\d{12}:)?(?:function:)?"
     r"(?P<name>[a-zA-Z0-9_-]{1,64})(?::(?P<qualifier>\$LATEST|[a-zA-Z0-9_-]+))?"
 )
+_QUALIFIER = r"(|[a-zA-Z0-9$_-]+)"
 _PATTERN = (
     r"(arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}(-gov)?-[a-z]+-\d{1}:)?(\d{12}:)?(function:)?"
     r"([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?"
@@ -49,6 +50,7 @@ CREATED = members(
 )  # fmt: skip
 CONFIGURED = members(**_SETTINGS)
 REPLACED = members(DryRun=Flag(), Publish=Flag(), RevisionId=Text(), ZipFile=Text())
+VOLATILE = ("LastModified", "RevisionId", "Tags")  # differ between two equal functions
 DEFAULTS: dict[str, JSON] = {"Description": "", "Timeout": 3, "MemorySize": 128}
 
 
@@ -68,7 +70,7 @@ def named(text: str, qualifier: str | None = None) -> Named:
     """Parses a function's name, its ARN or a part of the ARN.
 
     Raises:
-        AwsError: ValidationException.
+        AwsError: ValidationException, or InvalidParameterValueException for two different qualifiers.
     """
     match = _NAMED.fullmatch(text)
     if match is None:
@@ -77,11 +79,21 @@ def named(text: str, qualifier: str | None = None) -> Named:
             f"1 validation error detected: Value '{text}' at 'functionName' failed to satisfy "
             f"constraint: Member must satisfy regular expression pattern: {_PATTERN}",
         )
+    if qualifier is not None:
+        read(
+            members(qualifier=Text(least=1, most=128, pattern=_QUALIFIER)), {"qualifier": qualifier}
+        )
+    if match["qualifier"] and qualifier not in (None, match["qualifier"]):
+        raise invalid(
+            "The derived qualifier from the function name does not match the specified qualifier."
+        )
     return Named(match["name"], match["qualifier"] or qualifier)
 
 
-def arn_of(name: str, api: Api) -> str:
-    return f"arn:aws:lambda:{api.arns.region}:{api.arns.account}:function:{name}"
+def arn_of(name: str, api: Api, qualifier: str | None = None) -> str:
+    """The ARN of a function, or of its version or alias."""
+    arn = f"arn:aws:lambda:{api.arns.region}:{api.arns.account}:function:{name}"
+    return f"{arn}:{qualifier}" if qualifier else arn
 
 
 def kind_of(runtime: JSON, api: Api) -> str:
@@ -133,8 +145,6 @@ def settings(shape: Members, doc: dict[str, JSON]) -> Function:
         AwsError: a setting is malformed or not supported.
     """
     found = read(shape, doc)
-    if found.get("Publish"):
-        raise invalid("Versions of functions are not supported: leave out 'Publish'.")
     if doc.get("Layers"):
         raise invalid("Layers are not supported: leave out 'Layers', and put their files into the ZipFile.")  # fmt: skip
     environment = environment_of(doc)
@@ -152,10 +162,16 @@ def environment(function: Function) -> dict[str, str]:
         "AWS_DEFAULT_REGION": region,
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function["MemorySize"]),
         "AWS_LAMBDA_FUNCTION_NAME": name,
-        "AWS_LAMBDA_FUNCTION_VERSION": LATEST,
+        "AWS_LAMBDA_FUNCTION_VERSION": version_of(function),
         "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
         "AWS_REGION": region,
     }
+
+
+def source_of(function: Function) -> str:
+    """The hash of all settings and of the code: equal for two functions that do the same."""
+    about = {name: value for name, value in function.items() if name not in VOLATILE}
+    return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def coded(uploaded: bytes) -> dict[str, JSON]:
@@ -185,15 +201,16 @@ def modified(now_ms: int) -> str:
     return instant.replace("+00:00", "+0000")
 
 
-def shown(function: Function) -> dict[str, JSON]:
-    """A function's configuration as Lambda shows it."""
+def shown(function: Function, arn: str | None = None) -> dict[str, JSON]:
+    """The configuration of a function or a version as Lambda shows it; `arn` names it as the request did."""
     group: dict[str, JSON] = {
         "LogFormat": "Text",
         "LogGroup": f"/aws/lambda/{function['FunctionName']}",
     }
     return {
         **{name: value for name, value in function.items() if name != "Tags"},
-        "Version": LATEST,
+        "FunctionArn": arn or function["FunctionArn"],
+        "Version": version_of(function),
         "PackageType": "Zip",
         "Architectures": ["x86_64"],
         "TracingConfig": {"Mode": "PassThrough"},

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from ...composer import JSON
     from ..access import Permission
-    from ..http import Api
+    from .api import LambdaApi
 
 SERVICE = "lambda"
 MAX_BODY_BYTES = 70_167_211  # Lambda's own limit: an archive of 50 MB in base64
-DENIED = 403
+DENIED, BUSY = 403, 429
 # Errors of authentication: Lambda answers 403.
 CREDENTIALS = frozenset({
     "IncompleteSignatureException", "InvalidSignatureException", "MissingAuthenticationTokenException",
@@ -55,6 +55,15 @@ class ApiCall:
         """The function in the path: its name, its ARN or a part of the ARN."""
         name: str = self.request.path_params["name"]
         return name
+
+    def part(self, name: str) -> str:
+        """A part of the path."""
+        text: str = self.request.path_params[name]
+        return text
+
+    def query(self, name: str) -> str | None:
+        """A parameter of the query; None if it is missing."""
+        return self.request.query_params.get(name)
 
     @property
     def document(self) -> dict[str, JSON]:
@@ -78,14 +87,14 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-Operation: TypeAlias = Callable[[ApiCall, "Api"], Awaitable[Answer]]
+Operation: TypeAlias = Callable[[ApiCall, "LambdaApi"], Awaitable[Answer]]
 
 
-def served(operation: Operation) -> Callable[[Request, Api], Awaitable[Response]]:
+def served(operation: Operation) -> Callable[[Request, LambdaApi], Awaitable[Response]]:
     """The endpoint of an operation."""
 
-    async def endpoint(request: Request, api: Api) -> Response:
-        id = _new_id()
+    async def endpoint(request: Request, api: LambdaApi) -> Response:
+        id = new_id()
         try:
             answer = await _answered(operation, request, api, id)
         except AwsError as error:
@@ -108,10 +117,10 @@ def unknown(request: Request) -> Response | None:
     if f"/{SERVICE}/{TERMINATOR}" not in request.headers.get("authorization", ""):
         return None
     why = f"This operation of Lambda is not supported: {request.method} {request.url.path:.200}"
-    return _refused(_new_id(), AwsError("UnknownOperationException", why, 404))
+    return _refused(new_id(), AwsError("UnknownOperationException", why, 404))
 
 
-async def _answered(operation: Operation, request: Request, api: Api, id: str) -> Answer:
+async def _answered(operation: Operation, request: Request, api: LambdaApi, id: str) -> Answer:
     identity, body = await signed_content(request, api, SERVICE, MAX_BODY_BYTES)
     permission: Permission = request.scope[PERMISSION]
     request.scope[RESOURCE] = f"functions/{request.path_params.get('name', '')}"
@@ -134,15 +143,19 @@ def parsed(content: bytes | bytearray) -> JSON:
         ) from None
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """A new request id."""
     return str(uuid.UUID(bytes=secrets.token_bytes(16), version=4))
 
 
 def _refused(id: str, error: AwsError) -> Response:
     status = DENIED if error.code in CREDENTIALS else error.status
     kind = "User" if status < 500 else "Service"  # noqa: PLR2004  the client's or the server's fault
-    body = orjson.dumps({"Type": kind, "Message": error.message, "message": error.message})
+    told = {"Type": kind, "Message": error.message, "message": error.message, **error.details}
+    body = orjson.dumps(told)
     headers = {"x-amzn-RequestId": id, "x-amzn-ErrorType": error.code}
+    if status == BUSY:
+        headers["Retry-After"] = "1"
     return Response(body, status, headers, media_type="application/json")
 
 

@@ -1,12 +1,13 @@
-"""The API of Step Functions over a running service, for the server and for an embedded engine."""
+"""The APIs of Step Functions and Lambda over a running service, for the server and for an embedded engine."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...actions import Arns
 from ..http import Authenticator
-from ..lambdas import LAMBDA
+from ..lambdas import LAMBDA, LambdaApi
 from ..stepfunctions import STEP_FUNCTIONS, StepFunctionsApi
 
 if TYPE_CHECKING:
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
 WINGS = (STEP_FUNCTIONS, LAMBDA)
 
 
-def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -> StepFunctionsApi:
+@dataclass(kw_only=True)
+class ServiceApi(StepFunctionsApi, LambdaApi):
+    """The parts of the service that the endpoints of all wings use."""
+
+
+def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -> ServiceApi:
     """The service as its endpoints see it; `metrics` writes all figures in Prometheus' format."""
-    return StepFunctionsApi(
+    return ServiceApi(
         engine=service.engine,
         auth=Authenticator(service.keys, service.failures),
         namespaces=service.namespaces,
@@ -30,6 +36,7 @@ def api_of(service: Service, settings: Settings, metrics: Callable[[], bytes]) -
         clouds=service.clouds,
         secrets=service.secrets,
         machines=service.machines,
+        lambdas=service.lambdas,
         arns=Arns(settings.aws_region, settings.aws_account),
         activities=service.activities,
         integrations=service.integrations,

@@ -27,6 +27,7 @@ from ..access import AuditLog, Failures, Keys, Namespaces, SecretStore
 from ..aws import FirstOf, Integrations, discovered
 from ..clock import RandomIds, SystemClock
 from ..engine import Engine, EngineSettings
+from ..lambdas import LambdaRecords, Lambdas
 from ..settings import each
 from ..stepfunctions import (
     ITEMS,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from ...actions import Clock, Invoker, Store
     from ...actions.runtimes import Sandbox
     from ...adapters import Completions
-    from ...composer import Outcome
+    from ...composer import Name, Outcome
     from ..aws import Registry
     from ..engine import Companion
     from ..settings import Settings
@@ -84,6 +85,7 @@ class Service:
     clouds: Clouds
     secrets: SecretStore
     machines: Machines
+    lambdas: Lambdas
     activities: Activities
     integrations: Integrations
     step_functions: StepFunctions
@@ -138,9 +140,11 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         integrations = await stack.enter_async_context(Integrations(registry, clock))
         invokers = _by_kind(inline, pool, integrations, items, clouds.invoker)
         records, feed_records = Records(store, settings.aws_account), FeedRecords(store)
-        companions = (records.attachment, feed_records.attachment)
+        functions = LambdaRecords(store)
         engine = _engine(
-            opened, invokers, clock, settings, integrations=integrations.knows, companions=companions
+            opened, invokers, clock, settings,
+            integrations=integrations.knows, alias=functions.aliased,
+            companions=(records.attachment, functions.attachment, feed_records.attachment),
         )  # fmt: skip
         activities = Activities(store, clock, engine)
         feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock))
@@ -150,6 +154,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         await stack.enter_async_context(engine)
         machines = Machines(records, engine)
         await machines.load()
+        lambdas = Lambdas(functions, engine)
+        await lambdas.load()
         stack.callback(feeds.end)
         resumption = await _resumption(engine, feeds, paused=settings.paused)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
@@ -167,6 +173,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             clouds=clouds,
             secrets=secret_store,
             machines=machines,
+            lambdas=lambdas,
             activities=activities,
             integrations=integrations,
             step_functions=step_functions,
@@ -218,6 +225,7 @@ def _engine(  # noqa: PLR0913  the ports it needs
     settings: Settings,
     *,
     integrations: Callable[[str], bool] = lambda _: True,
+    alias: Callable[[Name, str, str], str | None] = lambda *_: None,
     companions: Sequence[Companion] = (),
 ) -> Engine:
     """An engine that resumes nothing by itself."""
@@ -230,6 +238,7 @@ def _engine(  # noqa: PLR0913  the ports it needs
         secret=opened.secret,
         hooks=MachineHooks(Arns(settings.aws_region, settings.aws_account)),
         integrations=integrations,
+        alias=alias,
         companions=companions,
         paused=True,
     )

@@ -6,7 +6,22 @@ from base64 import b64decode
 
 import pytest
 
-from xingqiao.actions import FUNCTION, Action, Code, Invocation, Limits, function_of, request_id
+from xingqiao.actions import (
+    FUNCTION,
+    Action,
+    Catalog,
+    Change,
+    Code,
+    Invocation,
+    Limits,
+    NotFoundError,
+    chosen,
+    found_function,
+    function_of,
+    qualified,
+    request_id,
+    version_of,
+)
 from xingqiao.actions.lambdas import (
     TAIL_BYTES,
     handler_outcome,
@@ -38,6 +53,7 @@ def test_its_code_is_asked_with_what_a_handler_may_know():
         "event": [1],
         "request": "01234567-89ab-cdef-0123-456789abcdef",
         "name": "charge",
+        "version": "$LATEST",
         "arn": ARN,
         "memory_mb": 512,
         "log_group": "/aws/lambda/charge",
@@ -112,3 +128,64 @@ def test_a_log_is_told_from_its_end_as_far_as_lambda_does(more):
 
 def test_half_a_character_does_not_stop_a_log():
     assert b"?" in tail(ACTION, "TIME stdout: \ud800")
+
+
+# --- versions and aliases ------------------------------------------------------------------------
+
+PLAIN = Name("guest", None, "plain")
+VERSION = {**ABOUT, "FunctionName": "charge", "Version": "1"}
+
+
+def catalog():
+    known = {"live": "1", "newest": "$LATEST"}
+    made = Catalog(alias=lambda name, alias, _: known.get(alias))
+    for action in (
+        ACTION,
+        Action(PLAIN, Code("python:3", "x")),
+        Action(qualified(NAME, "1"), Code("python:3", "y"), annotations={FUNCTION: VERSION}),
+    ):
+        made.apply(Change(action, (action,)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("charge", "charge"), ("charge@1", "charge@1"), ("charge@live", "charge@1"),
+        ("charge@newest", "charge"), ("plain@live", "plain"),
+    ],
+)  # fmt: skip
+def test_a_name_is_that_of_a_function_a_version_or_an_alias(name, found):
+    action = found_function(catalog(), Name("guest", None, name), "guest", "a call")
+
+    assert action.name.name == found
+
+
+@pytest.mark.parametrize("name", ["charge@2", "charge@other", "none", "none@1"])
+def test_a_name_of_neither_is_not_found(name):
+    with pytest.raises(NotFoundError):
+        found_function(catalog(), Name("guest", None, name), "guest", "a call")
+
+
+def test_a_version_is_a_name_of_its_own():
+    assert [qualified(NAME, q).name for q in (None, "$LATEST", "7")] == [
+        "charge",
+        "charge",
+        "charge@7",
+    ]
+    assert (version_of(ABOUT), version_of(VERSION)) == ("$LATEST", "1")
+
+
+def test_the_code_of_a_version_knows_its_version():
+    asked = handler_request(invocation([1]), VERSION, 99_000)
+
+    assert (asked["name"], asked["version"], asked["log_stream"]) == ("charge", "1", f"[1]{ID}")
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
+def test_an_alias_shares_its_calls_by_weight_and_the_same_call_is_always_the_same(weight):
+    calls = [f"request {number}" for number in range(2000)]
+    found = [chosen("1", [("2", weight)], call) for call in calls]
+
+    assert found == [chosen("1", [("2", weight)], call) for call in calls]
+    assert abs(found.count("2") / len(calls) - weight) < 0.03

@@ -81,7 +81,7 @@ function called (main, event, context) {
 function context (asked) {
   return {
     callbackWaitsForEmptyEventLoop: true,
-    functionVersion: '$LATEST',
+    functionVersion: asked.version,
     functionName: asked.name,
     memoryLimitInMB: String(asked.memory_mb),
     logGroupName: asked.log_group,

@@ -53,12 +53,12 @@ class Identity:
 class Context:
     """What a handler is told of its run."""
 
-    function_version = "$LATEST"
     client_context = None
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.aws_request_id = asked["request"]
         self.function_name = asked["name"]
+        self.function_version = asked["version"]
         self.invoked_function_arn = asked["arn"]
         self.memory_limit_in_mb = str(asked["memory_mb"])
         self.log_group_name = asked["log_group"]

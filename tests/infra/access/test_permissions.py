@@ -27,6 +27,7 @@ WITHOUT_KEY = {
     "GET /", "GET /api/v1", "GET /health", "GET /ping",  # they tell nothing of a namespace
     "GET /metrics",  # tests/infra/http/test_keys.py
     "* /api/v1/web/{path:path}",  # tests/infra/http/test_web.py
+    "* /lambda-url/{url}", "* /lambda-url/{url}/{path:path}",  # tests/infra/lambdas/test_urls.py
     "POST /api/v1/webhooks/{token}", "POST /api/v1/completions/{token}",
 }  # fmt: skip
 WITH_KEY = [route for route in EVERY_ROUTE if ROUTES[route].door is Door.KEY]

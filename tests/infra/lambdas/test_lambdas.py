@@ -335,6 +335,24 @@ def test_the_end_of_the_log_is_told_if_asked_for(aws, deployed):
     assert lines[3].startswith(f"REPORT RequestId: {id}\tDuration: ")
 
 
+def test_an_event_has_at_most_the_size_of_a_machines_input(aws, deployed):
+    deployed("large", "handler.large")
+
+    most = b"1" + b" " * 262_143
+    assert aws.invoke(FunctionName="large", Payload=most)["StatusCode"] == 200
+    text = b'"' + b"x" * 262_142 + b'"'
+    assert (
+        aws.invoke(FunctionName="large", InvocationType="DryRun", Payload=text)["StatusCode"] == 204
+    )
+    for kind in ("RequestResponse", "Event", "DryRun"):
+        larger = text[:-1] + b'x"'
+        code, status, said = refused(
+            aws.invoke, FunctionName="large", Payload=larger, InvocationType=kind
+        )
+        assert (code, status) == ("RequestTooLargeException", 413)
+        assert said.endswith("the event has 262145.")
+
+
 def test_an_event_is_not_waited_for_and_a_dry_run_runs_nothing(aws, server, deployed):
     deployed("echo")
 
@@ -469,7 +487,7 @@ WRONG = {
     "an archive that leaves": ({"Code": {"ZipFile": archive(**{"..__x": "x"})}}, "InvalidParameterValueException", "outside"),
     "no code": ({"Code": {"S3Bucket": "bucket", "S3Key": "k"}}, "InvalidParameterValueException", "source for function code"),
     "an image": ({"PackageType": "Image"}, "InvalidParameterValueException", "PackageType Zip"),
-    "a version": ({"Publish": True}, "InvalidParameterValueException", "leave out 'Publish'"),
+    "a tag": ({"Tags": {"aws:x": ""}}, "InvalidParameterValueException", "is reserved"),
     "a layer": ({"Layers": ["arn:aws:lambda:us-east-1:111111111111:layer:x:1"]}, "InvalidParameterValueException", "leave out 'Layers'"),
     "a variable": ({"Environment": {"Variables": {"1": "x"}}}, "InvalidParameterValueException", "Map keys must"),
 }  # fmt: skip
@@ -520,10 +538,10 @@ def test_functions_and_machines_share_names(aws, server, deployed):
 
 
 def test_an_operation_that_is_not_here_is_named(aws):
-    assert refused(aws.publish_version, FunctionName="any") == (
+    assert refused(aws.get_function_recursion_config, FunctionName="any") == (
         "UnknownOperationException",
         404,
-        "This operation of Lambda is not supported: POST /2015-03-31/functions/any/versions",
+        "This operation of Lambda is not supported: GET /2024-08-31/functions/any/recursion-config",
     )
     assert refused(aws.list_layers)[2].endswith("GET /2018-10-31/layers")
 

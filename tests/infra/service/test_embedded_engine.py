@@ -19,7 +19,7 @@ SERVER = (
     "xingqiao.infra.cli",
     "xingqiao.infra.edge",
     "xingqiao.infra.http",
-    "xingqiao.infra.lambdas",
+    "xingqiao.infra.lambdas.routes",
     "xingqiao.infra.service.server",
     "xingqiao.infra.stepfunctions.api",
 )

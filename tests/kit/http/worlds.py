@@ -24,14 +24,15 @@ from xingqiao.infra.aws.integrations import Integrations
 from xingqiao.infra.clock import RandomIds
 from xingqiao.infra.engine import Engine, EngineSettings, Pacing
 from xingqiao.infra.http import Authenticator, create_app
-from xingqiao.infra.service.api import WINGS
+from xingqiao.infra.lambdas import LambdaRecords, Lambdas
+from xingqiao.infra.service.api import WINGS, ServiceApi
 from xingqiao.infra.service.clouds import open_clouds
 from xingqiao.infra.service.feed_records import FeedRecords
 from xingqiao.infra.service.feeds import Feeds
 from xingqiao.infra.service.system import system_entities
 from xingqiao.infra.settings import Settings
 from xingqiao.infra.stepfunctions.activities import Activities
-from xingqiao.infra.stepfunctions.api import StepFunctionsApi, operations
+from xingqiao.infra.stepfunctions.api import operations
 from xingqiao.infra.stepfunctions.contexts import MachineHooks
 from xingqiao.infra.stepfunctions.integrations.sfn import StepFunctions
 from xingqiao.infra.stepfunctions.machines import Machines
@@ -185,10 +186,12 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing
         await stack.enter_async_context(integrations)
         invokers = by_kind(hands, integrations, clouds.invoker)
         records, feed_records = Records(store, ACCOUNT), FeedRecords(store)
+        functions = LambdaRecords(store)
         engine = Engine(
             store, invokers, clock=clock, ids=RandomIds(), settings=settings, secret=b"secret",
             hooks=MachineHooks(Arns()), integrations=integrations.knows,
-            companions=(records.attachment, feed_records.attachment),
+            alias=functions.aliased,
+            companions=(records.attachment, functions.attachment, feed_records.attachment),
         )  # fmt: skip
         activities = Activities(store, clock, engine, POLL_S)
         await activities.load()
@@ -199,6 +202,8 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing
         await stack.enter_async_context(engine)
         machines = Machines(records, engine, ready=3)
         await machines.load()
+        lambdas = Lambdas(functions, engine)
+        await lambdas.load()
         stack.callback(activities.close)
         stack.callback(feeds.end)
         await feeds.begin()
@@ -206,7 +211,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing
         keys, audit = Keys(store, clock, namespaces), AuditLog(store, clock, 90, AUDIT_RECORDS)
         await keys.load()
         await audit.load()
-        api = StepFunctionsApi(
+        api = ServiceApi(
             engine=engine,
             auth=Authenticator(keys, Failures(clock)),
             namespaces=namespaces,
@@ -216,6 +221,7 @@ async def world(store=None, settings=None, auth=f"{USER}:{KEY}", more=(), pacing
             clouds=clouds,
             secrets=secrets,
             machines=machines,
+            lambdas=lambdas,
             arns=Arns(),
             activities=activities,
             integrations=integrations,

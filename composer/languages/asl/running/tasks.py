@@ -25,6 +25,7 @@ INTEGRATION: Final = f"{OWN}integration"
 NAMES: Final = ("code", "name", "type")  # of an error, the first that is a text
 CALLBACK: Final = ".waitForTaskToken"
 NO_FUNCTION: Final = "Lambda.ResourceNotFoundException"
+LATEST: Final = "$LATEST"
 AWAITED: Final = "RequestResponse"
 UNAWAITED: Final = ("Event", "DryRun")
 UNREADABLE: Final = "Lambda.InvalidRequestContentException"
@@ -128,7 +129,7 @@ def _invocation(given: dict[str, JSON], execution: str) -> tuple[str, JSON] | Fa
     if not isinstance(name, str):
         return failed(RUNTIME, "The field 'FunctionName' must be the name of a function.")
     try:
-        aimed = _function(name, event_of(given.get("Payload")))
+        aimed = _function(name, event_of(given.get("Payload")), given.get("Qualifier"))
     except PayloadError as error:
         text = f"Could not parse request body into json: {error}. A Payload that is text must be the text of a JSON value"
         return failed(UNREADABLE, f"{text}. (Service: Lambda, Status Code: 400)")
@@ -141,11 +142,17 @@ def _invocation(given: dict[str, JSON], execution: str) -> tuple[str, JSON] | Fa
     }  # fmt: skip
 
 
-def _function(text: str, payload: JSON) -> tuple[str, JSON] | Failure:
-    """The action of a function's name or ARN. A name in an ARN, or by itself, has no package."""
-    name = (
-        text.rsplit(":function:", maxsplit=1)[-1].partition(":")[0] if is_function(text) else text
-    )
+def _function(text: str, payload: JSON, asked: JSON = None) -> tuple[str, JSON] | Failure:
+    """The action of a function's name or ARN. A name in an ARN, or by itself, has no package.
+
+    The version or alias `prod` of a function `NAME` is the action `NAME@prod`. It is a part of `text`, or `asked`.
+    """
+    name, _, qualifier = text.rsplit(":function:", maxsplit=1)[-1].partition(":")
+    if not is_function(text) and text.startswith("arn:"):
+        name = text
+    qualifier = qualifier or (asked if isinstance(asked, str) else "")
+    if qualifier not in ("", LATEST):
+        name = f"{name}@{qualifier}"
     try:
         parsed = str(Name.parse(name))
     except InvalidNameError:

@@ -39,6 +39,8 @@ def request_of(run):
     [
         (FN, "/_/fn"),
         (f"{FN}:live", "/_/fn"),
+        (f"{FN}:live", "/_/fn@live"),
+        (f"{FN}:$LATEST", "/_/fn"),
         ("fn", "/_/fn"),
         ("/other/package/fn", "/other/package/fn"),
     ],
@@ -54,6 +56,29 @@ def test_a_function_is_given_the_input_and_its_result_is_the_output(resource, ac
         "LambdaFunctionSucceeded", "TaskStateExited",
     ]  # fmt: skip
     assert events(run)[2][3] == {"resource": resource}
+
+
+@pytest.mark.parametrize(
+    ("given", "action"),
+    [
+        ({"FunctionName": "fn:live"}, "/_/fn@live"),
+        ({"FunctionName": f"{FN}:live"}, "/_/fn@live"),
+        ({"FunctionName": "fn", "Qualifier": "live"}, "/_/fn@live"),
+        ({"FunctionName": FN, "Qualifier": "7"}, "/_/fn@7"),
+        ({"FunctionName": FN, "Qualifier": "$LATEST"}, "/_/fn"),
+        ({"FunctionName": FN, "Qualifier": 7}, "/_/fn"),
+    ],
+)
+def test_lambda_invoke_runs_the_version_or_the_alias_that_it_names(given, action):
+    run = ran(task(INVOKE, Parameters={**given, "Payload": 1}), actions={action: lambda _: "done"})
+
+    assert run.calls(action) == [1]
+
+
+def test_an_arn_that_is_not_a_functions_is_not_found():
+    run = ran(task(INVOKE, Parameters={"FunctionName": "arn:aws:sqs:us-east-1:111111111111:fn"}))
+
+    assert run.error["Error"] == "Lambda.ResourceNotFoundException"
 
 
 def test_lambda_invoke_tells_what_lambda_answers():
