@@ -13,7 +13,13 @@ from tests.kit.infra.servers import AUTH, XINGQIAO
 from xingqiao import composer
 from xingqiao.infra.cli.main import cli
 
-TEXTS = {"serve", "show", "export", "completion"}  # their output is a text for another program
+TEXTS = {
+    "schema",
+    "serve",
+    "show",
+    "export",
+    "completion",
+}  # their output is a text for another program
 HOOK = "/whisk.system/webhooks/webhook"
 UNKNOWN = "0" * 32
 
