@@ -95,10 +95,17 @@ def _line(place: str, line: str) -> str:
         raise _malformed(place, URLS)  # without its text: a URL may hold credentials
     if _OPTION.search(head):
         raise _malformed(place, OPTIONS)
-    if "/" in head or "\\" in head or head.startswith(".") or head.endswith((".whl", ".gz", ".zip")):
+    if (
+        "/" in head
+        or "\\" in head
+        or head.startswith(".")
+        or head.endswith((".whl", ".gz", ".zip"))
+    ):
         raise _malformed(place, PATHS)
     if not _PYTHON.fullmatch(head):
-        raise _malformed(place, f"must be a requirement such as 'requests>=2.31', not {head!r:.100}")
+        raise _malformed(
+            place, f"must be a requirement such as 'requests>=2.31', not {head!r:.100}"
+        )
     return " ".join([head, *hashes])
 
 
@@ -133,6 +140,4 @@ def _count(count: int) -> None:
 
 
 def _malformed(place: str, why: str) -> InvalidError:
-    return InvalidError(
-        f"The request content was malformed:\n'exec.requirements{place}': {why}"
-    )
+    return InvalidError(f"The request content was malformed:\n'exec.requirements{place}': {why}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...actions.runtimes import (
     Groups,
+    Keeping,
     Kept,
     Room,
     SandboxError,
@@ -21,13 +24,13 @@ from ...actions.runtimes import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from ...actions.runtimes import Sandbox
     from ..settings import Settings
 
 log = logging.getLogger(__name__)
 
+ENVIRONMENTS = "environments"  # in the data directory
 INSTALL = "install bubblewrap (apt install bubblewrap)"
 INSIST = "give --isolation process (XINGQIAO_ISOLATION=process)"
 
@@ -57,6 +60,30 @@ def home_of(settings: Settings, sandbox: Sandbox) -> Path | None:
     """
     reached = sandbox.bubblewrap or sandbox.confinement.mounts or sandbox.confinement.users is None
     return settings.data.resolve() if settings.data is not None and reached else None
+
+
+def packages_home(settings: Settings, sandbox: Sandbox) -> Path:
+    """Directory of the packages of actions: in the data directory, or if there is none, in the user's cache.
+
+    Workers that cannot enter these directories have their packages in the cache of the machine.
+    """
+    if settings.environments is not None:
+        return settings.environments
+    if settings.data is not None and home_of(settings, sandbox) is not None:
+        return settings.data.resolve() / ENVIRONMENTS
+    if sandbox.confinement.users is not None:  # the server is root
+        return Path("/var/cache/xingqiao") / ENVIRONMENTS
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "xingqiao" / ENVIRONMENTS
+
+
+def keeping_of(settings: Settings) -> Keeping:
+    """Limits of the packages of actions."""
+    return Keeping(
+        install_s=settings.install_s,
+        most_mb=settings.environments_mb,
+        days=settings.environments_days,
+    )
 
 
 @contextlib.contextmanager

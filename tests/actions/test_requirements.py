@@ -134,7 +134,5 @@ def test_no_requirements_are_not_shown(none):
 
 def test_warm_workers_of_other_requirements_are_not_shared():
     same = {"kind": "python:3", "text": "x"}
-    hashes = {
-        Code(**same, requirements=needed).hash for needed in ((), ("a",), ("b",), ("a", "b"))
-    }
+    hashes = {Code(**same, requirements=needed).hash for needed in ((), ("a",), ("b",), ("a", "b"))}
     assert len(hashes) == 4
