@@ -43,7 +43,6 @@ NEW, GONE = "new-", "gone-"
 PASSED, READABLE = 0o711, 0o755  # workers may be other users, who need not list the environments
 _READABLE_TO_ALL = ("sh", "-c", 'umask 022 && exec "$@"', "sh")  # uvloop cannot set a umask
 AT_ONCE = 2  # installations of different sets
-AGAIN_S = 30.0  # after which a set that has failed is tried again
 MAX_FAILED = 1000  # sets whose failure is remembered
 TAIL_BYTES, TAIL_LINES = 4096, 12  # of the installer's output, in an error
 DAY_MS = 86_400_000
@@ -90,11 +89,13 @@ class Keeping:
         install_s: seconds that an installation may take, and that an activation waits for one.
         most_mb: of all environments together; the least recently used are removed.
         days: after which an unused environment is removed.
+        again_s: seconds after which a set that has failed is tried again.
     """
 
     install_s: float = 300.0
     most_mb: int = 4096
     days: float = 30.0
+    again_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,8 @@ class Environments:
             log.warning("%s", why)
             if len(self._failed) >= MAX_FAILED:
                 self._failed.clear()
-            self._failed[recipe.name] = (asyncio.get_running_loop().time() + AGAIN_S, why)
+            until = asyncio.get_running_loop().time() + self._keeping.again_s
+            self._failed[recipe.name] = (until, why)
             return why
         log.info("installed %s", recipe.title)
         self._failed.pop(recipe.name, None)
