@@ -7,8 +7,9 @@
       new-...                   an environment that is being installed
       gone-...                  an environment that is being removed
 
-An environment appears under its name when it is complete: it is installed beside and renamed. A worker holds a
-shared lock on its environment; only one that nobody holds is removed.
+An environment appears under its name when it is complete: it is installed beside and renamed. If the machine
+loses power then, files may be missing all the same: a server compares the size before its first use. A worker
+holds a shared lock on its environment; only one that nobody holds is removed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ...composer import Error
+from .languages import HERE, INTERPRETER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,13 +41,19 @@ log = logging.getLogger(__name__)
 
 ABOUT = "environment.json"
 OUTPUT = "installer.log"
+HOME = "home"
 NEW, GONE = "new-", "gone-"
 PASSED, READABLE = 0o711, 0o755  # workers may be other users, who need not list the environments
-_READABLE_TO_ALL = ("sh", "-c", 'umask 022 && exec "$@"', "sh")  # uvloop cannot set a umask
 AT_ONCE = 2  # installations of different sets
 MAX_FAILED = 1000  # sets whose failure is remembered
 TAIL_BYTES, TAIL_LINES = 4096, 12  # of the installer's output, in an error
 DAY_MS = 86_400_000
+# Starts an installer that dies with the server and whose files all users can read: uvloop sets no umask.
+_START = (
+    "import os, sys; here, server, *command = sys.argv[1:]; os.umask(0o022); sys.path.append(here); "
+    "from launcher import kernel; "
+    "kernel.LINUX and kernel.die_with_parent(9, int(server)); os.execvp(command[0], command)"
+)
 # An installer gets the settings of installers, proxies and certificates, and nothing of the server's own.
 _ALLOWED = re.compile(
     r"PATH|HOME|TMPDIR|LANG|LC_[A-Z]+|XDG_(CACHE|CONFIG)_HOME|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE"
@@ -148,6 +156,7 @@ class Environments:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._running: dict[str, asyncio.Task[str | None]] = {}
         self._failed: dict[str, tuple[float, str]] = {}  # until when, and why
+        self._complete: set[str] = set()
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -161,8 +170,22 @@ class Environments:
         await self._tasks.__aexit__(None, None, None)
 
     def has(self, recipe: Recipe) -> bool:
-        """True if the environment is installed."""
-        return (self.home / recipe.name).is_dir()
+        """True if the environment is installed, and known to be complete."""
+        return recipe.name in self._complete and (self.home / recipe.name).is_dir()
+
+    async def ready(self, recipe: Recipe) -> bool:
+        """True if the environment is installed. One that is not complete is removed."""
+        root = self.home / recipe.name
+        if self.has(recipe):
+            return True
+        if not root.is_dir():
+            return False
+        if await asyncio.to_thread(_is_complete, root):
+            self._complete.add(recipe.name)
+        else:
+            log.warning("%s: incomplete, perhaps since a crash of the machine", recipe.title)
+            await asyncio.to_thread(_remove, root)
+        return self.has(recipe)
 
     async def install(self, recipe: Recipe) -> None:
         """Installs a set unless it is installed. Callers at the same time share one installation.
@@ -171,7 +194,7 @@ class Environments:
             InstallError: the installation has failed, or takes too long.
         """
         loop = asyncio.get_running_loop()
-        if self.has(recipe):
+        if await self.ready(recipe):
             return
         until, why = self._failed.get(recipe.name, (0.0, ""))
         if loop.time() < until:
@@ -221,6 +244,7 @@ class Environments:
             return why
         log.info("installed %s", recipe.title)
         self._failed.pop(recipe.name, None)
+        self._complete.add(recipe.name)
         await self._sweep(recipe.name)
         return None
 
@@ -239,6 +263,7 @@ class Environments:
     def _finish(self, beside: Path, recipe: Recipe) -> None:
         """Gives a complete environment its name."""
         (beside / recipe.folder).mkdir(exist_ok=True)  # all requirements may be for other platforms
+        shutil.rmtree(beside / HOME, ignore_errors=True)
         size = _size(beside)
         if size > self._keeping.most_mb << 20:
             raise InstallError(
@@ -248,7 +273,6 @@ class Environments:
         about = {"packages": recipe.title, "bytes": size}
         (beside / ABOUT).write_text(json.dumps(about), "utf-8")
         _used(beside, self._clock.now_ms())
-        os.sync()  # a crash of the machine must not leave a name for half of the files
         with contextlib.suppress(OSError):  # another server was quicker
             beside.rename(self.home / recipe.name)
 
@@ -342,11 +366,21 @@ def _beside(home: Path, recipe: Recipe) -> Path:
 
 
 def _size(directory: Path) -> int:
+    """The bytes of all files but the record."""
     return sum(
         os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118  there are thousands
         for where, _, names in os.walk(directory)
         for name in names
+        if name != ABOUT
     )
+
+
+def _is_complete(root: Path) -> bool:
+    try:
+        about = json.loads((root / ABOUT).read_bytes())
+        return bool(about["bytes"] <= _size(root))
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 async def _run(command: Sequence[str], directory: Path, most_s: float) -> None:
@@ -358,10 +392,10 @@ async def _run(command: Sequence[str], directory: Path, most_s: float) -> None:
     output = directory / OUTPUT
     with output.open("wb") as file:
         process = await asyncio.create_subprocess_exec(
-            *_READABLE_TO_ALL,
+            *(INTERPRETER, "-I", "-S", "-c", _START, str(HERE), str(os.getpid())),
             *command,
             cwd=directory,
-            env=installers_environment(os.environ),
+            env=_with_home(installers_environment(os.environ), directory / HOME),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -387,6 +421,14 @@ def _last(lines: Iterable[str]) -> list[str]:
     """The last lines of an installer's output, without warnings if there is more."""
     said = [line for line in lines if line.strip()]
     return [line for line in said if not line.startswith("WARNING")][-TAIL_LINES:] or said[-1:]
+
+
+def _with_home(environment: dict[str, str], home: Path) -> dict[str, str]:
+    """The variables, with a home for the caches of installers if the server's user has none to write to."""
+    if os.access(environment.get("HOME", ""), os.W_OK):
+        return environment
+    home.mkdir()
+    return {**environment, "HOME": str(home)}
 
 
 def installers_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -245,7 +245,7 @@ class Packages:
         if code.hash not in self._known:
             self._learn(code, await asyncio.to_thread(self._cook.recipe, code))
         recipe = self._known[code.hash]
-        if recipe is None or self._environments.has(recipe):
+        if recipe is None or await self._environments.ready(recipe):
             return True
         told(f"installing {recipe.title}")
         try:

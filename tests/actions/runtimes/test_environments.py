@@ -68,6 +68,17 @@ async def test_a_set_is_installed_from_its_files_and_workers_of_any_user_can_rea
     lease.close()
 
 
+async def test_an_installer_has_a_home_to_write_to(environments, home, monkeypatch):
+    """The user of a service often has none."""
+    monkeypatch.setenv("HOME", "/nonexistent")
+    script = 'mkdir packages; echo cached > "$HOME/cache"; cp "$HOME/cache" packages'
+    await environments.install(recipe(script=script))
+
+    root = home / "python-1"
+    assert (root / "packages" / "cache").read_text() == "cached\n"
+    assert names(root) == [ABOUT, "given", "packages"]
+
+
 async def test_however_many_wait_for_a_set_it_is_installed_once(environments, home, tmp_path):
     counted = recipe(script=f"mkdir packages; echo once >> {tmp_path}/count")
 
@@ -153,6 +164,21 @@ async def test_a_directory_that_cannot_be_used_is_an_error(tmp_path, clock):
     async with Environments(tmp_path / "file", clock) as environments:
         with pytest.raises(InstallError, match=r"cannot be used: (File exists|Not a directory)"):
             await environments.install(recipe())
+
+
+@pytest.mark.parametrize("damaged", ["packages/given", ABOUT])
+async def test_what_a_crash_of_the_machine_has_damaged_is_installed_again(
+    environments, home, clock, damaged
+):
+    await environments.install(recipe())
+    (home / "python-1" / damaged).write_bytes(b"")
+
+    async with Environments(home, clock) as after:
+        assert not await after.ready(recipe())
+        lease = await after.lease(recipe())
+        assert (lease.packages / "given").read_bytes() == b"content"
+    async with Environments(home, clock) as after:
+        assert await after.ready(recipe())
 
 
 # --- what is kept ------------------------------------------------------------------------------
