@@ -130,7 +130,7 @@ class Installer:
 
 _UV = (
     "pip", "install", "--python", INTERPRETER, "--compile-bytecode", "--link-mode", "copy",
-    "--no-progress",
+    "--quiet", "--no-progress",
 )  # fmt: skip
 _PIP = (
     "-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",

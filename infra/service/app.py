@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from ...actions import Arns, Change, Document, Quotas, Write
 from ...actions.runtimes import (
     Bounds,
-    Cook,
     Environments,
     InlineInvoker,
     Packages,
@@ -45,6 +44,7 @@ from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .clouds import Clouds, listening, open_clouds
 from .feeds import Feeds
 from .isolation import (
+    cook_of,
     keeping_of,
     limits_of,
     open_places,
@@ -242,7 +242,7 @@ async def _pool(
             result_bytes=settings.payload_bytes,
             directory=homes,
             environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
-            packages=Packages(environments, Cook(settings.wheels)),
+            packages=Packages(environments, cook_of(settings)),
             action_key=namespaces.action_key,
         )
         async with environments, WorkerPool(held, clock, same, bounds) as pool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...actions.runtimes import (
+    Cook,
     Groups,
     Keeping,
     Kept,
@@ -21,6 +22,7 @@ from ...actions.runtimes import (
     open_groups,
     open_homes,
 )
+from ..settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,10 +73,22 @@ def packages_home(settings: Settings, sandbox: Sandbox) -> Path:
         return settings.environments
     if settings.data is not None and home_of(settings, sandbox) is not None:
         return settings.data.resolve() / ENVIRONMENTS
-    if sandbox.confinement.users is not None:  # the server is root
-        return Path("/var/cache/xingqiao") / ENVIRONMENTS
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = Path("/var/cache")
+    if sandbox.confinement.users is None:  # or the server is root
+        with contextlib.suppress(RuntimeError):  # neither HOME nor a name, as in some containers
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "xingqiao" / ENVIRONMENTS
+
+
+def cook_of(settings: Settings) -> Cook:
+    """Recipes for the packages of actions.
+
+    Raises:
+        SettingsError: the directory of wheels does not exist.
+    """
+    if settings.wheels is not None and not settings.wheels.is_dir():
+        raise SettingsError(f"wheels must be a directory, and {settings.wheels} is none")
+    return Cook(settings.wheels)
 
 
 def keeping_of(settings: Settings) -> Keeping:

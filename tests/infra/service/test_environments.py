@@ -12,7 +12,7 @@ import pytest
 from tests.kit.actions.wheels import wheel
 from tests.kit.infra.servers import AUTH, running
 from xingqiao.actions.runtimes import Confinement, Sandbox, Users
-from xingqiao.infra.service.isolation import keeping_of, packages_home
+from xingqiao.infra.service.isolation import cook_of, keeping_of, packages_home
 from xingqiao.infra.settings import Settings, SettingsError
 
 GREETS = {
@@ -121,6 +121,21 @@ def test_workers_of_other_users_find_them_outside_of_the_data_directory():
     assert packages_home(Settings(data=Path(tempfile.gettempdir())), sandbox) == Path(
         "/var/cache/xingqiao/environments"
     )
+
+
+def test_a_user_without_a_home_has_them_in_the_cache_of_the_machine(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    home = packages_home(Settings(data=None), Sandbox())
+    assert home == Path("/var/cache/xingqiao/environments")
+
+
+def test_a_folder_of_wheels_that_does_not_exist_is_refused(tmp_path):
+    assert cook_of(Settings(wheels=tmp_path)).wheels == tmp_path
+    assert cook_of(Settings()).wheels is None
+    with pytest.raises(SettingsError, match=r"wheels must be a directory, and .*absent is none"):
+        cook_of(Settings(wheels=tmp_path / "absent"))
 
 
 def test_the_limits_of_packages_are_settings():
