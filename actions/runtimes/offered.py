@@ -15,6 +15,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from ..kinds import NODE, PYTHON
+from .functions import TASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,7 +48,8 @@ _IMPORTS = {
     ),
 }
 _OFFERED = {kind: re.compile(rf"(?<![\w.-])(?:{names})(?![\w-])") for kind, names in _NAMES.items()}
-_SOURCES = {PYTHON: (".py",), NODE: (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")}
+RECORD = ".dist-info/RECORD"  # lists the files of a package that is in the archive
+_SOURCES = {PYTHON: (".py", RECORD), NODE: (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")}
 _BROUGHT = {
     PYTHON: re.compile(r"(?:virtualenv/[Ll]ib/(?:[^/]+/)?site-packages/)?([^/]+?)(?:\.py|/.*)"),
     NODE: re.compile(r"node_modules/([^/]+)/.*"),
@@ -60,14 +62,20 @@ def imports_offered(code: Code) -> bool:
         return any(_imported(code.kind, str(each["code"])) for each in code.functions.values())
     if not code.binary:
         return bool(_imported(code.kind, code.text))
-    wanted, brought = set(), set()
-    for name, text in _files(code):
-        found = _BROUGHT[code.kind].fullmatch(name)
-        if found:
+    imported: dict[str, set[str]] = {}
+    brought: set[str] = set()
+    others: set[str] = set()
+    for path, text in _files(code):
+        name = path.removeprefix(TASK)
+        if found := _BROUGHT[code.kind].fullmatch(name):
             brought.add(found[1])
-        if text is not None and "/site-packages/" not in name and "node_modules/" not in name:
-            wanted |= _imported(code.kind, text)
-    return bool(wanted - brought)
+        if text is not None and name.endswith(RECORD):
+            others.update(line.partition("/")[0] for line in text.splitlines())
+        elif text is not None and "/site-packages/" not in name and "node_modules/" not in name:
+            imported[name] = _imported(code.kind, text)
+    # A package that is brought along may import another one if that is there: requests does so with simplejson.
+    wanted = (found for name, found in imported.items() if name.partition("/")[0] not in others)
+    return bool(set[str]().union(*wanted) - brought)
 
 
 def _imported(kind: str, text: str) -> set[str]:

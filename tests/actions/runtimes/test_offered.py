@@ -85,6 +85,17 @@ def test_imports_of_node(text, found):
             },
             False,
         ),
+        (
+            PYTHON,
+            {
+                "__main__.py": "import fetch",
+                "fetch/compat.py": "try:\n    import simplejson\nexcept ImportError: ...",
+                "fetch-1.0.dist-info/RECORD": "fetch/compat.py,,\nfetch-1.0.dist-info/RECORD,,\n",
+            },
+            False,
+        ),
+        (PYTHON, {"__main__.py": "", "task/app.py": "import lxml", "task/lxml/a.py": ""}, False),
+        (PYTHON, {"__main__.py": "", "task/app.py": "import lxml"}, True),
         (NODE, {"index.js": "require('./b')", "b.mjs": "import 'uuid'"}, True),
         (NODE, {"index.js": "require('uuid')", "node_modules/uuid/index.js": ""}, False),
         (NODE, {"index.js": "require('a')", "node_modules/a/index.js": "require('uuid')"}, False),
