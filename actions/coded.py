@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..composer import flaw
 from .errors import InvalidError, TooLargeError
 from .kinds import INLINE, RUNTIMES, Row, resolved
+from .requirements import parsed_requirements, shown_requirements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -25,18 +26,23 @@ _PIECE = 1 << 18  # characters that are decoded in one call
 
 @dataclass(frozen=True)
 class Code:
-    """Code for a worker: one module with a `main`, or several inline functions by hash."""
+    """Code for a worker: one module with a `main`, or several inline functions by hash.
+
+    `requirements` are the packages that it needs, as `parsed_requirements` returns them.
+    """
 
     kind: str
     text: str = ""
     main: str = "main"
     binary: bool = False
     functions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # as in a `Program`
+    requirements: tuple[str, ...] = ()
 
     @cached_property
     def hash(self) -> str:
         """The hash by which warm workers are found."""
-        parts = (self.kind, self.main, str(self.binary), self.text, *self.functions)
+        head = (self.kind, self.main, str(self.binary), self.text)
+        parts = (*head, self.requirements, *self.functions)
         return sha256(repr(parts).encode()).hexdigest()
 
 
@@ -90,7 +96,8 @@ def _parsed(doc: ExecDocument, _namespace: str, kinds: Collection[str]) -> Code:
     size = len(text.encode())
     if size > MAX_CODE_BYTES:
         raise TooLargeError(f"Code larger than allowed: {size} > {MAX_CODE_BYTES} bytes.")
-    return Code(kind, text, main or "main", _is_archive(text))
+    requirements = parsed_requirements(kind, doc.get("requirements"))
+    return Code(kind, text, main or "main", _is_archive(text), requirements=requirements)
 
 
 def _is_archive(text: str) -> bool:
@@ -112,6 +119,8 @@ def _shown(execution: Code, code: bool) -> dict[str, JSON]:
     doc: dict[str, JSON] = {"kind": execution.kind, "binary": execution.binary}
     if execution.main != "main":
         doc["main"] = execution.main
+    if execution.requirements:
+        doc["requirements"] = shown_requirements(execution.kind, execution.requirements)
     if code:
         doc["code"] = execution.text
     return doc

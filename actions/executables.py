@@ -2,7 +2,7 @@
 
 Each family of kinds has a module. JSON shapes are OpenWhisk's. The kinds are:
 
-    python:3, nodejs:20   code, run in a worker                  {"kind", "code", "main"?, "binary"?}
+    python:3, nodejs:20   code, run in a worker                  {"kind", "code", "main"?, "binary"?, "requirements"?}
     composition           a composition, run by the conductor    {"kind", "composition"}
     sequence              actions one after the other            {"kind", "components"}
     states                a state machine, as AWS' text          {"kind", "definition", "type"?}

@@ -85,7 +85,11 @@ class Settings:
         audit_days: days to keep an entry of the audit log; 0 keeps it until newer entries displace it.
         audit_records: maximum entries of the audit log; the oldest are displaced.
         prewarmed: number of idle workers of each kind to keep ready.
-        node_modules: directory for installed Node.js modules; the data directory if None.
+        environments: directory for the packages of actions; `environments` in the data directory if None.
+        environments_mb: maximum megabytes of these packages; the least recently used are removed.
+        environments_days: days after which unused packages are removed.
+        wheels: the only directory to install Python packages from; None for the installer's index.
+        install_s: maximum seconds that an activation waits for the installation of its packages.
         synchronous: `FULL`; or `NORMAL`, which is faster but can lose the last commits in a power failure.
         grace_s: seconds that running steps have to end when the server stops.
         log: log format, `text` or `json`.
@@ -156,7 +160,11 @@ class Settings:
     audit_days: float = 90.0
     audit_records: int = 100_000
     prewarmed: int = 1
-    node_modules: Path | None = None
+    environments: Path | None = None
+    environments_mb: int = 4096
+    environments_days: float = 30.0
+    wheels: Path | None = None
+    install_s: float = 300.0
     synchronous: str = "FULL"
     grace_s: float = 10.0
     log: str = "text"
@@ -281,6 +289,9 @@ _LEAST = {
     "audit_days": 0,
     "audit_records": 100,
     "prewarmed": 0,
+    "environments_mb": 1,
+    "environments_days": 0,
+    "install_s": 1,
     "grace_s": 0,
     "url_bytes": 256,
     "header_bytes": 1024,
@@ -303,12 +314,22 @@ _FLOATS = {
     "grace_s",
     "retention_days",
     "audit_days",
+    "environments_days",
+    "install_s",
     "header_s",
     "body_s",
     "idle_s",
     "handshake_s",
 }
-_PATHS = {"data", "items_dir", "node_modules", "auth_file", "tls_cert", "tls_key"}
+_PATHS = {
+    "data",
+    "items_dir",
+    "environments",
+    "wheels",
+    "auth_file",
+    "tls_cert",
+    "tls_key",
+}
 
 
 def each(text: str) -> list[str]:

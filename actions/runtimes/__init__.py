@@ -2,12 +2,13 @@
 
 from .cgroups import open_groups
 from .confinement import Confinement, SandboxError, Users
+from .environments import Environment, Environments, InstallError, Keeping
 from .functions import ArchiveError, packed, repacked
 from .groups import Groups, Kept
 from .homes import open_homes
 from .inline import InlineInvoker
 from .languages import Language, find_languages
-from .modules import NodeModules
+from .packages import Cook, Packages, PackagesState, packages_state
 from .pool import Bounds, WorkerPool
 from .sandbox import Room, Sandbox, few_files, find_sandbox
 from .workers import WorkerSettings
@@ -16,11 +17,17 @@ __all__ = [
     "ArchiveError",
     "Bounds",
     "Confinement",
+    "Cook",
+    "Environment",
+    "Environments",
     "Groups",
     "InlineInvoker",
+    "InstallError",
+    "Keeping",
     "Kept",
     "Language",
-    "NodeModules",
+    "Packages",
+    "PackagesState",
     "Room",
     "Sandbox",
     "SandboxError",
@@ -32,6 +39,7 @@ __all__ = [
     "find_sandbox",
     "open_groups",
     "open_homes",
+    "packages_state",
     "packed",
     "repacked",
 ]

@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import subprocess
-import sys
 import tempfile
 from collections import deque
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...composer import Error
 from .bubblewrap import wrapping
 from .homes import make_home, users_homes
-from .languages import HERE, PYTHON_NEEDS
+from .languages import HERE, INTERPRETER, PYTHON_NEEDS
 from .launcher import landlock, seccomp
 from .launcher.start import CONFINED
 
@@ -157,11 +156,10 @@ class Confinement:
 def launching(plan: dict[str, Any], command: Sequence[str]) -> list[str]:
     """The command line of a launcher.
 
-    The plan is written as Python, which needs no library to be read; if Python does not stay, its
-    sites are left out: both would make the start slower.
+    The plan is written as Python, which needs no library to be read. Without its sites, Python starts faster,
+    and a worker cannot import the server's packages.
     """
-    alone = ["-I"] if plan["inside"] else ["-I", "-S"]
-    return [sys.executable, *alone, "-c", _BOOT, str(HERE), repr(plan), *command]
+    return [INTERPRETER, "-I", "-S", "-c", _BOOT, str(HERE), repr(plan), *command]
 
 
 def find_confinement(users: Users | None, bubblewrap: str | None = None) -> Confinement | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,9 @@ from ..kinds import NODE, PYTHON
 
 # Without links: a sandbox shows the worker's files at their real place, and perhaps not the link to it.
 HERE = Path(__file__).resolve().parent
-PYTHON_NEEDS = (Path(sys.prefix), Path(sys.base_prefix), HERE)
+# The interpreter that the server's environment is made of: workers do not see the server's own packages.
+INTERPRETER = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+PYTHON_NEEDS = (Path(sys.base_prefix), Path(INTERPRETER), HERE)
 OLDEST_NODE = 18
 MARGIN_MB = 192  # of a Node.js process besides its heap
 SHARED_MB = 16  # of a Python process, not counted by its limit of data

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Self
 from ...composer import CANCELLED, Failure
 from ..limits import Limits
 from ..outcome import LOST, UNAVAILABLE
+from .environments import InstallError
 from .languages import find_languages
 from .workers import Assignment, Worker, completion
 
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...composer import JSON, Success
+    from ..coded import Code
     from ..invocation import Invocation
     from ..outcome import Completion
     from ..ports import Clock
     from .languages import Language
+    from .packages import Packages
     from .sandbox import Sandbox
     from .workers import Key, WorkerSettings
 
@@ -93,6 +96,7 @@ class WorkerPool:
         self._stems: dict[str, list[Worker]] = {}  # started ahead, without code, by kind
         self._waiting: dict[Key, deque[Assignment]] = {}
         self._assignments: dict[str, Assignment] = {}
+        self._preparing: dict[str, asyncio.Task[None]] = {}  # packages, by activation
         self._full = False  # the disk had no room for the last worker
         self._tasks = asyncio.TaskGroup()
         self.resent = 0  # invocations whose worker died before their code had begun
@@ -103,6 +107,9 @@ class WorkerPool:
 
     async def __aexit__(self, *exc: object) -> None:
         self._size = 0
+        for activation, task in self._preparing.items():
+            task.cancel()
+            self.finished(self._assignments[activation], _STOPPING, None)
         waiting, self._waiting = self._waiting, {}
         for assignment in [
             assignment for assignments in waiting.values() for assignment in assignments
@@ -138,12 +145,13 @@ class WorkerPool:
         if not self._size:
             loop.call_soon(self.finished, assignment, _STOPPING, None)
             return
-        assignment.queued_s = loop.time()
-        self._waiting.setdefault(assignment.key, deque()).append(assignment)
-        if self._workers.get(assignment.key):
-            loop.call_later(PATIENCE_S, self._grow, assignment)
+        packages = self._settings.packages
+        if packages is None or packages.settled(code):
+            self._queue(assignment)
         else:
-            self._start(assignment.key)
+            task = self._tasks.create_task(self._prepare(assignment, packages))
+            self._preparing[invocation.activation] = task
+            task.add_done_callback(lambda _: self._preparing.pop(invocation.activation, None))
 
     def cancel(self, activation: str) -> None:
         assignment = self._assignments.get(activation)
@@ -154,8 +162,37 @@ class WorkerPool:
             if worker.assignment is assignment:
                 worker.end(cancelled)
                 return
-        self._waiting[assignment.key].remove(assignment)
+        task = self._preparing.get(activation)
+        if task is not None:
+            task.cancel()
+        else:
+            self._waiting[assignment.key].remove(assignment)
         self.finished(assignment, cancelled, None)
+
+    # --- packages ----------------------------------------------------------------------------
+
+    async def _prepare(self, assignment: Assignment, packages: Packages) -> None:
+        """Queues an assignment once its packages are installed. It takes no worker's place until then."""
+        try:
+            ready = await packages.prepare(
+                assignment.code, lambda text: assignment.tell(text, self._clock.now_ms())
+            )
+        except InstallError as error:
+            del self._preparing[assignment.invocation.activation]
+            self.finished(assignment, Failure(UNAVAILABLE, str(error)), None)
+            return
+        del self._preparing[assignment.invocation.activation]
+        assignment.lacking = not ready
+        self._queue(assignment)
+
+    def _queue(self, assignment: Assignment) -> None:
+        loop = asyncio.get_running_loop()
+        assignment.queued_s = loop.time()
+        self._waiting.setdefault(assignment.key, deque()).append(assignment)
+        if self._workers.get(assignment.key):
+            loop.call_later(PATIENCE_S, self._grow, assignment)
+        else:
+            self._start(assignment.key)
 
     # --- the choice of workers ---------------------------------------------------------------
 
@@ -181,8 +218,10 @@ class WorkerPool:
         return sum(worker.uses == 0 for worker in self._workers.get(key, ()))
 
     def _start(self, key: Key) -> None:
-        kind, memory_mb = self._waiting[key][0].code.kind, key.memory_mb
-        ahead = self._stem(kind, memory_mb)
+        assignment, memory_mb = self._waiting[key][0], key.memory_mb
+        kind, packages = assignment.code.kind, self._settings.packages
+        alone = packages is None or assignment.lacking or packages.recipe(assignment.code) is None
+        ahead = self._stem(kind, memory_mb) if alone else None
         if ahead is not None:
             self._take(ahead, key)
             self.idle(ahead)
@@ -193,7 +232,8 @@ class WorkerPool:
                 return  # `idle` and `ended` give it a place, or have given it one just now
             worker = self._made(kind)
             self._take(worker, key)
-            self._tasks.create_task(self._started(worker, memory_mb))
+            code = None if alone else assignment.code
+            self._tasks.create_task(self._started(worker, memory_mb, code))
         self._refill(kind)
 
     def _take(self, worker: Worker, key: Key) -> None:
@@ -237,18 +277,25 @@ class WorkerPool:
                 workers[0].end()
                 return
 
-    async def _started(self, worker: Worker, memory_mb: int) -> None:
+    async def _started(self, worker: Worker, memory_mb: int, code: Code | None) -> None:
+        """Starts a worker, with the packages of `code` if it is given."""
         assert worker.key is not None  # noqa: S101  it was started for that
+        lease, packages = None, self._settings.packages
         try:
-            await worker.start(self._sandbox, memory_mb)
-        except OSError as error:
-            if error.errno in FULL:
+            if code is not None and packages is not None:
+                lease = await packages.lease(code)
+            await worker.start(self._sandbox, memory_mb, lease)
+        except (OSError, InstallError) as error:
+            if lease is not None:
+                lease.close()
+            if isinstance(error, OSError) and error.errno in FULL:
                 await self._pause(error)
                 self.ended(worker)  # and another is started for waiting activations
                 return
             waiting = self._waiting.get(worker.key)
             if waiting:
-                text = f"no worker can be started: {error.strerror}"
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                text = f"no worker can be started: {why}"
                 self.finished(waiting.popleft(), Failure(UNAVAILABLE, text), None)
             self.ended(worker)
             return

@@ -72,17 +72,17 @@ class Program:
         language: of the program.
         memory_mb: the memory that it may use.
         environment: variables that it must have before it starts.
-        modules: a directory that it must see, besides the needs of its language.
+        packages: a directory that it must see, besides the needs of its language.
     """
 
     language: Language
     memory_mb: int
     environment: dict[str, str] = field(default_factory=dict)
-    modules: Path | None = None
+    packages: Path | None = None
 
     @property
     def needs(self) -> Sequence[Path]:
-        return [*self.language.needs, *([self.modules] if self.modules else [])]
+        return [*self.language.needs, *([self.packages] if self.packages else [])]
 
     @property
     def most_bytes(self) -> int:

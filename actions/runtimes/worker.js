@@ -11,7 +11,7 @@ const fs = require('fs')
 const net = require('net')
 const path = require('path')
 const vm = require('vm')
-const { createRequire } = require('module')
+const { createRequire, stripTypeScriptTypes: strip } = require('module')
 
 const LINE_CHARS = 32 << 10 // a longer line of output is sent in pieces
 const MAX_CLASSES = 16 // names of an error's classes that are told
@@ -102,20 +102,76 @@ async function load (init) {
   if (names.length) {
     return new Map(names.map(name => [name, inline(init.functions[name].code, here)]))
   }
-  const main = init.binary ? await unpacked(init, here) : defined(init, here)
+  const main = init.binary ? await unpacked(init, here) : await written(init, here)
   if (typeof main !== 'function') throw new Error(`Action entrypoint '${init.main}' is not a function.`)
   return new Map([['', main]])
 }
 
-function defined ({ code, main, name }, require) {
+function defined (init, require) {
+  return ran(compiled(init), init, require)
+}
+
+function compiled ({ code, main, name }) {
   if (!/^[\w$]+(\.[\w$]+)*$/.test(main)) throw new Error(`'${main}' is no name of a function`)
-  const module = { exports: {} }
   const find = `\n;try { return ${main} } catch (error) { if (!(error instanceof ReferenceError)) throw error }`
-  const file = `${name}.js`
-  const run = vm.compileFunction(code + find, ['require', 'module', 'exports', '__filename', '__dirname'], { filename: file })
-  const found = run(require, module, module.exports, file, process.cwd())
+  const names = ['require', 'module', 'exports', '__filename', '__dirname']
+  return vm.compileFunction(code + find, names, { filename: `${name}.js` })
+}
+
+function ran (run, { main, name }, require) {
+  const module = { exports: {} }
+  const found = run(require, module, module.exports, `${name}.js`, process.cwd())
   return found === undefined ? member(module.exports, main) : found
 }
+
+// A module of ECMAScript has a file, as `import` wants one; types are stripped if that makes it JavaScript.
+async function written (init, require) {
+  let run
+  try {
+    run = compiled(init)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    const code = untyped(init.code, error)
+    if (!ESM.test(code)) return defined({ ...init, code }, require)
+    const file = path.resolve(`${init.name}.mjs`)
+    fs.writeFileSync(file, code)
+    link()
+    return exported(await imported(file), init.main)
+  }
+  return ran(run, init, require)
+}
+
+const ESM = /^[ \t]*(import|export)\b/m
+const TYPED = /^[ \t]*(export[ \t]+)?(interface|type|enum)[ \t]+\w|[)\w][ \t]{0,9}\??:[ \t]{0,9}(string|number|boolean|any|unknown|void|Promise|Record)\b/m
+const TYPESCRIPT = /\.[mc]?ts$/
+const STRIPS = Boolean(process.features.typescript) && typeof strip === 'function'
+const CANNOT_STRIP = `is TypeScript, which Node.js ${process.version} cannot run: ` +
+  'install Node.js 22.18 or newer on the server, or compile the action to JavaScript'
+
+function untyped (code, error) {
+  if (!TYPED.test(code)) return code
+  if (!STRIPS) throw new SyntaxError(`the code ${CANNOT_STRIP} (${error.message})`)
+  return strip(code)
+}
+
+const imported = file => import(require('url').pathToFileURL(file))
+
+// `import` does not look where NODE_PATH points, but in a folder `node_modules` beside the importing file.
+function link () {
+  const packages = process.env.NODE_PATH
+  if (!packages) return
+  for (const name of fs.readdirSync(packages)) {
+    const inside = name.startsWith('@') ? fs.readdirSync(path.join(packages, name)) : ['']
+    for (const each of inside.map(below => path.join(name, below))) {
+      const target = path.resolve('node_modules', each)
+      if (name.startsWith('.') || fs.existsSync(target)) continue
+      fs.mkdirSync(path.dirname(target), { recursive: true })
+      fs.symlinkSync(path.join(packages, each), target)
+    }
+  }
+}
+
+const exported = (module, name) => member(module, name) || (module.default && member(module.default, name))
 
 const member = (object, name) => name.split('.').reduce((found, part) => found && found[part], object)
 
@@ -143,23 +199,32 @@ function inline (code, require) {
 async function unpacked ({ code, main }, require) {
   const raw = Buffer.from(code, 'base64')
   for (const [name, content] of raw[0] === 0x50 ? zipped(raw) : tarred(raw)) place(name, content)
-  let start = 'index.js'
+  let start = STARTS.find(name => fs.existsSync(name)) || STARTS[0]
   if (fs.existsSync('package.json')) start = JSON.parse(fs.readFileSync('package.json', 'utf8')).main || start
   const file = path.resolve(start)
+  link()
+  if (TYPESCRIPT.test(file) && fs.existsSync(file)) return exported(await loadedTypes(file), main)
   try {
     require.resolve(file)
   } catch {
     throw new Error(`Zipped actions must contain either package.json or index.js at the root; there is no ${start}.`)
   }
-  return member(await loaded(file, require), main)
+  return exported(await loaded(file, require), main)
+}
+
+const STARTS = ['index.js', 'index.mjs', 'index.cjs', 'index.ts', 'index.mts', 'index.cts']
+
+function loadedTypes (file) {
+  if (!STRIPS) throw new Error(`${path.basename(file)} ${CANNOT_STRIP}`)
+  return imported(file)
 }
 
 async function loaded (file, require) {
   try {
     return require(file)
   } catch (error) {
-    if (error.code !== 'ERR_REQUIRE_ESM') throw error
-    return import(require('url').pathToFileURL(require.resolve(file)))
+    if (error.code !== 'ERR_REQUIRE_ESM' && error.code !== 'ERR_REQUIRE_ASYNC_MODULE') throw error
+    return imported(require.resolve(file))
   }
 }
 

@@ -1,6 +1,6 @@
 """The program that runs user code, in a process of its own. It stands alone: standard library only.
 
-    python -I worker.py FD FLAG
+    python -I -S worker.py FD FLAG
 
 It speaks over the socket that is its file descriptor FD: one JSON document a line, one request at a
 time. It is told first what to run and within what limits, then each time what to run it on. Just before
@@ -139,6 +139,8 @@ def confine(memory_bytes: int) -> None:
 
 def load(init: dict[str, Any]) -> dict[str | None, Any]:
     """Loads code. Returns the functions to call by the hash of an inline function; None is the action itself."""
+    if init["packages"]:
+        see(init["packages"], len(sys.path))
     if init["functions"]:
         return {
             name: define(f"function-{name[:8]}", function["code"], function["main"])
@@ -185,14 +187,38 @@ def unpack(code: str, main: str) -> Any:
             raise NoRoomError(str(error)) from error
     if not os.path.isfile("__main__.py"):
         raise LookupError("the zip file has no __main__.py at its top level")
-    packages = f"virtualenv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-    sys.path[:0] = [os.getcwd(), os.path.abspath(packages)]
+    sys.path.insert(0, os.getcwd())
+    packages = virtualenv()
+    if packages is not None:
+        see(packages, 1)
     with open("__main__.py", encoding="utf-8") as file:
         source = file.read()
     module = sys.modules["main__"] = types.ModuleType("main__")
     module.__file__ = path = os.path.abspath("__main__.py")
     exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102  this is what we are for
     return entry(module, main)
+
+
+def virtualenv() -> str | None:
+    """The packages in an archive's `virtualenv`: those made for this Python, or else for another one.
+
+    Packages that are all Python run in both. `activate_this.py`, which sets no more than the path, is not run.
+    """
+    folder = "virtualenv/lib"
+    if not os.path.isdir(folder):
+        return None
+    ours = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    names = sorted(os.listdir(folder), key=lambda name: (name == ours, name), reverse=True)
+    found = [os.path.abspath(f"{folder}/{name}/site-packages") for name in names]
+    return next(filter(os.path.isdir, found), None)
+
+
+def see(packages: str, at: int) -> None:
+    """Adds a directory of packages to the path, with what its `.pth` files add."""
+    import site
+
+    sys.path.insert(at, packages)
+    site.addsitedir(packages)
 
 
 def entry(module: types.ModuleType, main: str) -> Any:
@@ -360,6 +386,9 @@ def prepare() -> None:
         import resource  # noqa: F401
     except ImportError:
         pass
+    import site
+
+    site.setquit()  # without its sites, Python has neither exit() nor quit()
     exec(compile("def main(params): return params", "nothing.py", "exec"), {})  # noqa: S102
     json.loads(json.dumps({}))
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import orjson
 
 from ...composer import TIMEOUT, Failure, Success, classes_told
-from ..kinds import NODE
 from ..lambdas import function_of, handler_outcome, handler_request, lambda_failure
 from ..outcome import (
     BAD_RESPONSE,
@@ -34,8 +33,9 @@ if TYPE_CHECKING:
     from ..invocation import Invocation
     from ..model import Action
     from ..ports import Clock
+    from .environments import Lease
     from .languages import Language
-    from .modules import NodeModules
+    from .packages import Packages
     from .sandbox import Sandbox
     from .watch import Use
 
@@ -67,21 +67,21 @@ class WorkerSettings:
         result_bytes: the longest result.
         directory: the parent of the workers' directories; None for the system's temporary one.
         environment: variables such as the API host.
-        modules: for Node.js; None if there are none.
+        packages: provides code with the packages that it needs; None to provide none.
         action_key: makes credentials of a namespace that are valid until an instant, in ms.
     """
 
     result_bytes: int = 1 << 20
     directory: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    modules: NodeModules | None = None
+    packages: Packages | None = None
     action_key: Callable[[str, int], str] | None = None
 
 
 class Assignment:
     """An invocation on its way through a worker."""
 
-    __slots__ = ("code", "done", "function", "init_ms", "invocation", "key", "log_left",
+    __slots__ = ("code", "done", "function", "init_ms", "invocation", "key", "lacking", "log_left",
                  "logs", "queued_s", "sent", "started_ms")  # fmt: skip
 
     def __init__(
@@ -98,6 +98,15 @@ class Assignment:
         self.init_ms: int | None = None
         self.logs: list[str] = []
         self.log_left = limits.logs_mb << 20
+        self.lacking = False  # packages that it may do without could not be installed
+
+    def tell(self, text: str, now_ms: int) -> None:
+        """Writes lines of the server's own into the log."""
+        for line in text.splitlines():
+            told = f"{timestamp(now_ms)} stdout: {line}"
+            self.log_left -= len(told.encode()) + 1
+            if self.log_left >= 0:
+                self.logs.append(told)
 
 
 class Owner(Protocol):
@@ -137,23 +146,22 @@ class Worker:
         self._room = Room()
         self._initialized = False
         self._timer: asyncio.TimerHandle | None = None
+        self._lease: Lease | None = None
+        self._lacking = False
 
-    async def start(self, sandbox: Sandbox, memory_mb: int) -> None:
-        """Starts the process.
+    async def start(self, sandbox: Sandbox, memory_mb: int, lease: Lease | None = None) -> None:
+        """Starts the process, with packages that it keeps in use until it ends.
 
         Raises:
             OSError: it cannot be started.
         """
-        environment, modules = {}, None
-        if self.language.kind == NODE and self._settings.modules is not None:
-            modules = await self._settings.modules.ready()
-        if modules is not None:
-            environment = {"NODE_PATH": str(modules)}
+        self._lease = lease
+        packages = None if lease is None else lease.packages
         program = Program(
             language=self.language,
             memory_mb=memory_mb,
-            environment=environment,
-            modules=modules,
+            environment={"NODE_PATH": str(packages)} if packages and self.language.heap else {},
+            packages=packages,
         )
         await self._process.start(sandbox, program, self._settings.directory)
         self._room = sandbox.room
@@ -164,6 +172,7 @@ class Worker:
         self.assignment, self.uses = assignment, self.uses + 1
         assignment.sent += 1
         assignment.started_ms = self._clock.now_ms()
+        self._lacking |= assignment.lacking
         self._limit(assignment, 0 if assignment.function is None or self._initialized else INIT_S)
         if self._initialized:
             self._process.say(orjson.dumps(self._request(assignment)))
@@ -178,6 +187,9 @@ class Worker:
         assignment, self.assignment = self.assignment, None
         self._quiet()
         self._process.end()
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.close()
         self._owner.ended(self)
         if assignment is not None and failure is not None:
             told = (
@@ -197,6 +209,7 @@ class Worker:
             "main": code.main,
             "binary": code.binary,
             "functions": code.functions,
+            "packages": None if self._lease is None else str(self._lease.packages),
             "memory_bytes": action.limits.memory_mb << 20,
             "logs_bytes": action.limits.logs_mb << 20,
             "result_bytes": self._settings.result_bytes,
@@ -288,7 +301,7 @@ class Worker:
         assignment, self.assignment = self.assignment, None
         assert assignment is not None  # noqa: S101  `_heard` has seen it
         self._quiet()
-        if isinstance(outcome, Failure) and outcome.code == CRASHED:
+        if self._lacking or (isinstance(outcome, Failure) and outcome.code == CRASHED):
             self.end()
         else:
             self._owner.idle(self)

@@ -47,6 +47,7 @@ class ActionFunction(Generic[Params, Result]):
     function: Callable[Params, Result]
     limits: dict[str, JSON] | None = None
     annotations: dict[str, JSON] | None = None
+    requirements: tuple[str, ...] = ()
 
     def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Result:
         return self.function(*args, **kwargs)
@@ -57,7 +58,10 @@ class ActionFunction(Generic[Params, Result]):
         Raises:
             CaptureError: its source cannot be sent to a worker.
         """
-        doc: dict[str, JSON] = {"exec": self.executed()}
+        executed = self.executed()
+        if self.requirements:
+            executed["requirements"] = list(self.requirements)
+        doc: dict[str, JSON] = {"exec": executed}
         if self.limits:
             doc["limits"] = self.limits
         if self.annotations:

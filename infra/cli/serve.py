@@ -50,6 +50,11 @@ log = logging.getLogger(__name__)
     help="Isolation of user code; `none` trusts all code [default: auto, bubblewrap where it works].",
 )
 @click.option(
+    "--wheels",
+    type=click.Path(path_type=Path),
+    help="Directory of wheels to install the actions' Python packages from, in place of a package index.",
+)
+@click.option(
     "--cgroups",
     type=click.Choice(["auto", "off"]),
     help="Cgroups for workers' memory and processes [auto: made where this server may].",

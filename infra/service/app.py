@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import secrets
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...actions import Arns, Change, Document, Quotas, Write
 from ...actions.runtimes import (
     Bounds,
+    Environments,
     InlineInvoker,
-    NodeModules,
+    Packages,
     WorkerPool,
     WorkerSettings,
 )
@@ -46,7 +45,16 @@ from ..stores import FILE, DynamoStore, MemoryStore, SqliteStore, StoreError
 from .clouds import Clouds, listening, open_clouds
 from .feed_records import FeedRecords
 from .feeds import Feeds
-from .isolation import limits_of, open_places, open_sandbox, single_namespace_reason, warn
+from .isolation import (
+    cook_of,
+    keeping_of,
+    limits_of,
+    open_places,
+    open_sandbox,
+    packages_home,
+    single_namespace_reason,
+    warn,
+)
 from .keys import sealed
 from .retention import Retention
 from .system import system_entities
@@ -264,16 +272,17 @@ async def _pool(
         idle_s=settings.worker_idle_s,
         prewarmed=settings.prewarmed,
     )
+    environments = Environments(packages_home(settings, sandbox), clock, keeping_of(settings))
     with open_places(settings, sandbox) as (held, homes):
         log.info("%s", limits_of(held))
         same = WorkerSettings(
             result_bytes=settings.payload_bytes,
             directory=homes,
             environment={"__OW_API_HOST": settings.api_host} if settings.api_host else {},
-            modules=NodeModules(_modules_home(settings)),
+            packages=Packages(environments, cook_of(settings)),
             action_key=namespaces.action_key,
         )
-        async with WorkerPool(held, clock, same, bounds) as pool:
+        async with environments, WorkerPool(held, clock, same, bounds) as pool:
             yield pool
 
 
@@ -366,15 +375,6 @@ def _registry(
         ambient = frozenset(each(settings.ambient_services))
         registries.append(AwsIntegrations(services, clouds.authorizers, ambient, clock))
     return FirstOf(*registries)
-
-
-def _modules_home(settings: Settings) -> Path:
-    """The directory of modules for Node.js: in the data directory, or if there is none, in the user's."""
-    if settings.node_modules is not None:
-        return settings.node_modules
-    if settings.data is not None:
-        return settings.data
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xingqiao"
 
 
 def _quotas(settings: Settings) -> Quotas:

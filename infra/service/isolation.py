@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...actions.runtimes import (
+    Cook,
     Groups,
+    Keeping,
     Kept,
     Room,
     SandboxError,
@@ -18,16 +22,17 @@ from ...actions.runtimes import (
     open_groups,
     open_homes,
 )
+from ..settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from ...actions.runtimes import Sandbox
     from ..settings import Settings
 
 log = logging.getLogger(__name__)
 
+ENVIRONMENTS = "environments"  # in the data directory
 INSTALL = "install bubblewrap (apt install bubblewrap)"
 INSIST = "give --isolation process (XINGQIAO_ISOLATION=process)"
 
@@ -57,6 +62,42 @@ def home_of(settings: Settings, sandbox: Sandbox) -> Path | None:
     """
     reached = sandbox.bubblewrap or sandbox.confinement.mounts or sandbox.confinement.users is None
     return settings.data.resolve() if settings.data is not None and reached else None
+
+
+def packages_home(settings: Settings, sandbox: Sandbox) -> Path:
+    """Directory of the packages of actions: in the data directory, or if there is none, in the user's cache.
+
+    Workers that cannot enter these directories have their packages in the cache of the machine.
+    """
+    if settings.environments is not None:
+        return settings.environments
+    if settings.data is not None and home_of(settings, sandbox) is not None:
+        return settings.data.resolve() / ENVIRONMENTS
+    cache = Path("/var/cache")
+    if sandbox.confinement.users is None:  # or the server is root
+        with contextlib.suppress(RuntimeError):  # neither HOME nor a name, as in some containers
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "xingqiao" / ENVIRONMENTS
+
+
+def cook_of(settings: Settings) -> Cook:
+    """Recipes for the packages of actions.
+
+    Raises:
+        SettingsError: the directory of wheels does not exist.
+    """
+    if settings.wheels is not None and not settings.wheels.is_dir():
+        raise SettingsError(f"wheels must be a directory, and {settings.wheels} is none")
+    return Cook(settings.wheels)
+
+
+def keeping_of(settings: Settings) -> Keeping:
+    """Limits of the packages of actions."""
+    return Keeping(
+        install_s=settings.install_s,
+        most_mb=settings.environments_mb,
+        days=settings.environments_days,
+    )
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ def modules(shared):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, shared):
     needed("node")
-    environment = {**os.environ, "XINGQIAO_NODE_MODULES": str(shared / "runtime")}
+    environment = {**os.environ, "XINGQIAO_ENVIRONMENTS": str(shared / "runtime")}
     data = tmp_path_factory.mktemp("server")
     with running(data, "--auth", AUTH, "--isolation", "none", environment=environment) as made:
         yield made

@@ -37,7 +37,7 @@ def working_in(folder):
 def test_a_busy_worker_dies_with_its_server(tmp_path, kind):
     if kind == "nodejs:20":
         needed("node")
-    environment = {**os.environ, "XINGQIAO_NODE_MODULES": str(tmp_path / "modules")}
+    environment = {**os.environ, "XINGQIAO_ENVIRONMENTS": str(tmp_path / "modules")}
     server = Server(
         tmp_path / "data", "--auth", AUTH, "--isolation", "process", environment=environment
     )

@@ -1,5 +1,5 @@
 """Archives of Lambda functions as actions: the uploaded files, and the code that finds and calls the handler."""
 
-from .packing import ArchiveError, packed, repacked
+from .packing import TASK, ArchiveError, packed, repacked
 
-__all__ = ["ArchiveError", "packed", "repacked"]
+__all__ = ["TASK", "ArchiveError", "packed", "repacked"]

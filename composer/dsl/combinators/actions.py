@@ -13,7 +13,7 @@ from ..drawing import draw_data
 from ..functions import ActionFunction, Params, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...values import JSON
     from ..assembler import Assembler
@@ -37,12 +37,13 @@ def action(
     function: Callable[Params, Result], /, *, name: str | None = None, timeout: float | None = None,
     memory: int | None = None, concurrency: int | None = None,
     annotations: Mapping[str, JSON] | None = None, limits: Mapping[str, JSON] | None = None,
+    requirements: Sequence[str] | None = None,
 ) -> ActionFunction[Params, Result]: ...  # fmt: skip
 @overload
 def action(
     *, name: str | None = None, timeout: float | None = None, memory: int | None = None,
     concurrency: int | None = None, annotations: Mapping[str, JSON] | None = None,
-    limits: Mapping[str, JSON] | None = None,
+    limits: Mapping[str, JSON] | None = None, requirements: Sequence[str] | None = None,
 ) -> Callable[[Callable[Params, Result]], ActionFunction[Params, Result]]: ...  # fmt: skip
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.
@@ -59,8 +60,10 @@ def action(subject: Any = None, /, **options: Any) -> Any:
     Args:
         subject: the name of an action, or a Python function.
         options: for a function: `name`; `timeout` in seconds; `memory` in megabytes; `concurrency`, the
-            number of runs at a time in one worker; `annotations`; and `limits`, which sets the same limits
-            as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks their bounds.
+            number of runs at a time in one worker; `annotations`; `requirements`, the packages that it
+            imports, such as `["requests>=2.31"]`, which the server installs; and `limits`, which sets
+            the same limits as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks
+            their bounds.
 
     Raises:
         CompositionError: an argument is wrong; the text names it and the remedy.
@@ -79,7 +82,9 @@ def _action_function(
     annotations: Mapping[str, JSON] | None = None,
     **options: Any,
 ) -> ActionFunction[Params, Result]:
-    made, known = dict(limits or {}), (*LIMITS, "name", "limits", "annotations")
+    requirements = _requirements(options.pop("requirements", None))
+    made = dict(limits or {})
+    known = (*LIMITS, "name", "limits", "annotations", "requirements")
     if unknown := options.keys() - LIMITS:
         raise CompositionError(
             f"action: unknown argument {min(unknown)!r}; a function's action takes {', '.join(known)}"
@@ -96,8 +101,17 @@ def _action_function(
     if named in ("", "<lambda>"):
         raise CompositionError("action: a lambda has no name: use action(function, name=...)")
     build(ACTION, name=named)  # checks the name
-    return ActionFunction(
-        named, function, made or None, None if annotations is None else dict(annotations)
+    annotated = None if annotations is None else dict(annotations)
+    return ActionFunction(named, function, made or None, annotated, requirements)
+
+
+def _requirements(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
+        return tuple(value)
+    raise CompositionError(
+        f"action: 'requirements' must be a list such as ['requests>=2.31'], not {value!r:.100}"
     )
 
 

@@ -10,17 +10,16 @@ import zipfile
 import pytest
 
 from tests.kit.actions.things import Answers, StandingClock, ended, invocation, needed, node, until
+from tests.kit.actions.wheels import zipped
 from tests.kit.actions.workers import logged, run
 from xingqiao.actions.runtimes import (
     Bounds,
-    NodeModules,
     Sandbox,
     WorkerPool,
     WorkerSettings,
     find_languages,
     find_sandbox,
 )
-from xingqiao.actions.runtimes import modules as modules_module
 from xingqiao.composer import Failure, Success
 
 NO_DICT = "The action did not return a dictionary or array."
@@ -272,14 +271,6 @@ FILES = {
 }
 
 
-def zipped(files, method=zipfile.ZIP_DEFLATED):
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w", method) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return base64.b64encode(raw.getvalue()).decode()
-
-
 def tarred(files):
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w:gz") as archive:
@@ -430,37 +421,6 @@ async def test_it_runs_in_bubblewrap_too(tmp_path):
         found = await outcome(pool, code, {"file": str(tmp_path / "hidden" / "secret")})
 
     assert found == Success({"seen": False, "home": 0})
-
-
-# --- modules -----------------------------------------------------------------------------------
-
-
-async def test_without_npm_actions_run_but_for_what_they_require(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(modules_module.shutil, "which", lambda _: None)
-    modules = NodeModules(tmp_path / "modules")
-
-    assert await modules.ready() is None
-    assert await modules.ready() is None
-    assert caplog.text.count("npm is not found: install it") == 1
-
-
-async def test_a_failed_installation_leaves_nothing_behind(tmp_path, monkeypatch, caplog):
-    npm = tmp_path / "npm"
-    npm.write_text("#!/bin/sh\necho no such registry >&2\nexit 1\n")
-    npm.chmod(0o755)
-    monkeypatch.setattr(modules_module.shutil, "which", lambda _: str(npm))
-
-    assert await NodeModules(tmp_path / "modules").ready() is None
-    assert "npm failed: no such registry" in caplog.text
-    assert list((tmp_path / "modules").iterdir()) == []
-
-
-async def test_modules_that_are_there_are_not_installed_again(tmp_path, monkeypatch):
-    modules = NodeModules(tmp_path)
-    (modules.directory / "node_modules").mkdir(parents=True)
-    monkeypatch.setattr(modules_module.shutil, "which", lambda _: pytest.fail("it was asked for"))
-
-    assert await modules.ready() == modules.directory / "node_modules"
 
 
 def test_a_node_that_is_too_old_is_none(tmp_path, monkeypatch):

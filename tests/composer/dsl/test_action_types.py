@@ -83,3 +83,20 @@ def test_an_option_that_is_none_is_left_out() -> None:
     decorated = composer.action(timeout=None, memory=256)(work)
 
     assert decorated.limits == {"memory": 256}
+
+
+def test_an_action_names_the_packages_that_it_imports() -> None:
+    @composer.action(requirements=["requests>=2.31"])
+    def fetch(order: dict[str, int]) -> dict[str, int]:
+        return order
+
+    deployed = fetch.definition()["exec"]
+    assert isinstance(deployed, dict)
+    assert deployed["requirements"] == ["requests>=2.31"]
+    assert "requirements" not in str(composer.action(fetch.function).definition())
+
+
+@pytest.mark.parametrize("wrong", ["requests", [1], {"requests": "1"}])
+def test_requirements_are_a_list_of_texts(wrong: Any) -> None:
+    with pytest.raises(CompositionError, match="'requirements' must be a list such as"):
+        composer.action(requirements=wrong)(twice.function)
