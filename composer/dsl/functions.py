@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from ..errors import CaptureError
 from ..values import flaw
 from .references import names, references
-from .slicing import Outline, outline
+from .slicing import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import CellType
 
     from ..values import JSON
@@ -201,7 +201,7 @@ def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> Definitions:
             values.add(_definition(scope, variable, _content(scope, variable)))
         elif _has_value(scope, variable):
             values.add(_definition(scope, variable, scope.globals[variable]))
-        elif _outline(scope).binds(variable):
+        elif outline(scope.text).binds(variable):
             written.add(variable)
         elif variable in scope.globals:
             raise _foreign(scope, variable, scope.globals[variable])
@@ -214,13 +214,6 @@ def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> Definitions:
     return Definitions(sorted(values | more), statements)
 
 
-def _outline(scope: Scope) -> Outline:
-    try:
-        return outline(scope.text)
-    except SyntaxError:  # it has changed since it was loaded
-        return outline("")
-
-
 def _has_value(scope: Scope, variable: str) -> bool:
     """True for a global name that is sent by its value: a literal or a module."""
     value = scope.globals.get(variable, scope)
@@ -231,7 +224,7 @@ def _sliced(scope: Scope, names: set[str]) -> tuple[list[str], set[str]]:
     """The statements of the module that define names, and the lines for the values that these need."""
     if not names:
         return [], set()
-    module = _outline(scope)
+    module = outline(scope.text)
 
     def known(name: str) -> bool:
         has_value = name not in module.composing and _has_value(scope, name)

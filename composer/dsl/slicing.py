@@ -254,8 +254,8 @@ def _bound(node: ast.AST) -> Iterator[str]:
         ):
             yield name
         case ast.comprehension(iter=iter, ifs=ifs):  # its targets are its own
-            for child in (iter, *ifs):
-                yield from _bound(child)
+            for part in (iter, *ifs):
+                yield from _bound(part)
             return
         case ast.Name(ctx=ast.Store() | ast.Del()):
             yield node.id

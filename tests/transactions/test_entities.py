@@ -761,7 +761,7 @@ class InheritingEntity(Account):
 
 class Referring:
     def look(self):
-        return foreign  # noqa: F821
+        return foreign
 
 
 class Calling:
@@ -770,7 +770,7 @@ class Calling:
 
 
 class Defaulting:
-    def look(self, by=foreign):  # noqa: F821
+    def look(self, by=foreign):
         return by
 
 
@@ -881,7 +881,7 @@ def test_a_class_without_its_source_is_refused(text, module_of):
 
 
 def test_a_function_that_cannot_travel_is_refused_when_the_type_is_deployed():
-    type = entity(name="n", operations={"get": lambda state, params: (foreign, None)})  # noqa: F821
+    type = entity(name="n", operations={"get": lambda state, params: (foreign, None)})
 
     with pytest.raises(CaptureError, match="refers to 'foreign'"):
         type.definition()

@@ -103,7 +103,7 @@ def test_a_local_variable_is_not_the_name_of_the_module():
 def test_a_statement_that_composes_is_refused_with_its_line(name):
     line = 1 + next(
         at for at, text in enumerate(MODULE.split("\n"))
-        if text.startswith(("    return composer" if name == "composed" else f"{name} = "))
+        if text.startswith("    return composer" if name == "composed" else f"{name} = ")
     )  # fmt: skip
 
     with pytest.raises(CaptureError, match=rf"^f needs line {line}, which uses '\w+': the comp"):
