@@ -30,6 +30,7 @@ from .clouds import (
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
+from .deployments import Deployment, Plan, deployment_of, planned
 from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
@@ -165,6 +166,7 @@ __all__ = [
     "Conducted",
     "ConflictError",
     "Definition",
+    "Deployment",
     "Document",
     "EntitySettings",
     "ExecutionArn",
@@ -186,6 +188,7 @@ __all__ = [
     "NotFoundError",
     "Opened",
     "Package",
+    "Plan",
     "Query",
     "Quotas",
     "Record",
@@ -221,6 +224,7 @@ __all__ = [
     "cors_headers",
     "define_action",
     "definition_from_json",
+    "deployment_of",
     "fired",
     "function_of",
     "is_integration",
@@ -231,6 +235,7 @@ __all__ = [
     "outcome_of",
     "parsed_arn",
     "parsed_remote",
+    "planned",
     "record",
     "request_id",
     "scheduled",

@@ -242,12 +242,19 @@ class Catalog:
         """Applies a change that has been stored."""
         self._resolved.clear()
         self._linked.clear()
+        for definition in change.gone:  # first: another may take its name
+            self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
         for definition in change.put:
             self._namespaces.setdefault(definition.name.namespace, {})[definition.name.path] = (
                 definition
             )
-        for definition in change.gone:
-            self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
+
+    def staged(self, namespace: str) -> Catalog:
+        """A copy to which changes of one namespace can be applied without changing this catalog."""
+        copy = Catalog(kinds=self.kinds)
+        copy.integrations = self.integrations
+        copy._namespaces = {**self._namespaces, namespace: {**self._namespaces.get(namespace, {})}}
+        return copy
 
     # --- checks against other definitions ----------------------------------------------------
 
