@@ -153,6 +153,8 @@ def _deployed(at: int, item: JSON, namespace: str) -> Deployed:
     if not isinstance(item, dict):
         raise _malformed(f"{place} must be an object")
     text, origin, document = item.get("name"), item.get("origin"), item.get("definition")
+    if not isinstance(text, str):
+        raise _malformed(f"{place}: 'name' must be a string")
     try:
         name = Name.parse(text).within(namespace)
     except InvalidNameError as error:
@@ -209,7 +211,7 @@ def planned(catalog: Catalog, namespace: str, deployment: Deployment, now_ms: in
 
 
 def _found(catalog: Catalog, name: Name) -> Definition | None:
-    kinds = (Action, *_OTHERS)
+    kinds: tuple[type[Any], ...] = (Action, *_OTHERS)
     return next((found for kind in kinds if (found := catalog.find(kind, name))), None)
 
 
@@ -225,7 +227,7 @@ def _refuse_taken(actions: Iterable[Deployed], found: Mapping[Name, Definition |
             texts.append(f"the name '{each.name.path}' belongs to {taken}")
     if texts:
         raise ConflictError(
-            f"nothing is deployed: {'; '.join(texts)}: choose another name, or replace it (replace)"
+            f"nothing is deployed: {'; '.join(texts)}: choose another name, or deploy with 'replace' (--replace)"
         )
 
 
@@ -316,11 +318,18 @@ def _marked(each: Deployed, before: Action | None) -> dict[str, Any]:
     Raises:
         InvalidError: the annotations or the limits are malformed.
     """
-    notes, limits = parsed("annotations", each.document.get("annotations")), each.document.get("limits")
+    notes, limits = (
+        parsed("annotations", each.document.get("annotations")),
+        each.document.get("limits"),
+    )
     if limits is not None and not isinstance(limits, dict):
         raise _malformed("'limits' must be an object")
     set_limits: dict[str, JSON] = limits or {}
-    mark: JSON = {"origin": each.origin, "limits": sorted(set_limits), "annotations": sorted(notes)}
+    mark: dict[str, JSON] = {
+        "origin": each.origin,
+        "limits": [*sorted(set_limits)],
+        "annotations": [*sorted(notes)],
+    }
     earlier: Any = {} if before is None else before.annotations.get(DEPLOYED_FROM)
     was: dict[str, Any] = earlier if isinstance(earlier, dict) else {}
     defaults = Limits().to_json()

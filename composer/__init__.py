@@ -48,6 +48,7 @@ from .dsl.composition import Composition
 from .dsl.functions import ActionFunction, capture
 from .dsl.grammar import parse
 from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
+from .dsl.slicing import Block, Outline, outline
 from .errors import (
     CaptureError,
     CompositionError,
@@ -136,6 +137,7 @@ __all__ = [
     "ActionFunction",
     "AlwaysRevert",
     "AlwaysRevertAll",
+    "Block",
     "Cancelled",
     "CaptureError",
     "Changes",
@@ -166,6 +168,7 @@ __all__ = [
     "Line",
     "Name",
     "Outcome",
+    "Outline",
     "ParameterizedForEach",
     "Paused",
     "Program",
@@ -233,6 +236,7 @@ __all__ = [
     "nests_deeper",
     "outcome_from_json",
     "outcome_to_json",
+    "outline",
     "overflow",
     "parallel",
     "parse",

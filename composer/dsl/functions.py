@@ -50,6 +50,7 @@ class ActionFunction(Generic[Params, Result]):
     function: Callable[Params, Result]
     limits: dict[str, JSON] | None = None
     annotations: dict[str, JSON] | None = None
+    requirements: tuple[str, ...] | None = None
 
     def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Result:
         return self.function(*args, **kwargs)
@@ -73,7 +74,8 @@ class ActionFunction(Generic[Params, Result]):
         Raises:
             CaptureError: its source cannot be sent to a worker.
         """
-        return capture(self.function)
+        runtime = capture(self.function)
+        return {**runtime, "requirements": [*self.requirements]} if self.requirements else runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ... import composer
 from ...actions import MACHINE, NODE, PYTHON
 from ...composer import ActionFunction, Composition, CompositionError, Error
+from .definitions import Document, Sender
 from .locating import located
+from .projects import project_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 MACHINE_SUFFIX = ".asl.json"
 _KINDS = {".py": PYTHON, ".js": NODE, ".mjs": NODE, ".cjs": NODE}
-Document: TypeAlias = "dict[str, Any]"
-"""An action as it is deployed (`exec`, and perhaps `limits` and `annotations`), as we or the DSL made it."""
 Exec: TypeAlias = "dict[str, Any]"
 """The `exec` of such a document."""
 
@@ -39,11 +39,13 @@ class Contents:
     actions: documents of actions, by name.
     functions: functions marked `@composer.action`, by name.
     compositions: compositions, by name; the last is the main one.
+    sender: makes the definitions of functions; None if there are none.
     """
 
     actions: dict[str, Document] = field(default_factory=dict)
     functions: dict[str, ActionFunction[..., Any]] = field(default_factory=dict)
     compositions: dict[str, Composition] = field(default_factory=dict)
+    sender: Sender | None = None
 
     def documents(self) -> dict[str, Document]:
         """Documents of all definitions by name, in the order of deployment.
@@ -62,9 +64,15 @@ class Contents:
 
         Raises:
             CaptureError: the source of a function cannot be captured.
+            ProjectError: a function imports a module that a worker cannot have.
         """
-        functions = {name: function.definition() for name, function in self.functions.items()}
-        return {**self.actions, **functions}
+        return {
+            **self.actions,
+            **{name: self._definition(function) for name, function in self.functions.items()},
+        }
+
+    def _definition(self, function: ActionFunction[..., Any]) -> Document:
+        return function.definition() if self.sender is None else self.sender.function(function)
 
     def main(self, path: Path, name: str | None) -> tuple[str, Composition]:
         """Name and composition: the one of this name, or the last one.
@@ -200,7 +208,7 @@ def _composition(path: Path) -> Composition:
 
 def _python(path: Path, name: str | None) -> Contents:
     module = _load_module(path)
-    contents = Contents()
+    contents = Contents(sender=Sender(project_at(path.parent), path))
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
             contents.functions[value.name] = value
@@ -222,7 +230,8 @@ def _python(path: Path, name: str | None) -> Contents:
                 "function 'main'"
             )
         code = path.read_text("utf-8")
-        contents.actions[name or path.stem] = {"exec": {"kind": "python:3", "code": code}}
+        assert contents.sender is not None  # noqa: S101  it is made above
+        contents.actions[name or path.stem] = contents.sender.module(code)
     return contents
 
 

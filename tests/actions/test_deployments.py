@@ -110,13 +110,19 @@ def test_a_change_names_the_parts_that_differ(world, definition, fields):
 
 
 def test_a_limit_or_annotation_that_the_origin_no_longer_sets_is_set_back(world):
-    world.deploy(one("a", limits={"timeout": 5000, "memory": 128}, annotations=notes(web_export=True)))
+    world.deploy(
+        one("a", limits={"timeout": 5000, "memory": 128}, annotations=notes(web_export=True))
+    )
     world.put(Action, "a", {"annotations": notes(owner="me"), "limits": {"logs": 1}})
 
     assert world.deploy(one("a", limits={"memory": 128})) == {"a": "changed"}
 
     action = world.get("a")
-    assert (action.limits.timeout_ms, action.limits.memory_mb, action.limits.logs_mb) == (60_000, 128, 1)
+    assert (action.limits.timeout_ms, action.limits.memory_mb, action.limits.logs_mb) == (
+        60_000,
+        128,
+        1,
+    )
     assert "web-export" not in action.annotations
     assert action.annotations["owner"] == "me", "an annotation that somebody else has set stays"
 
@@ -187,7 +193,9 @@ def test_a_name_of_another_project_is_replaced_only_on_demand(world):
 
     text = world.refused(one("a"), kind=ConflictError)
 
-    assert text.startswith("nothing is deployed: the name 'a' belongs to an action of the project 'bank'")
+    assert text.startswith(
+        "nothing is deployed: the name 'a' belongs to an action of the project 'bank'"
+    )
     assert world.deploy(one("a"), replace=True) == {"a": "changed"}
 
 
@@ -251,11 +259,17 @@ def test_an_action_made_in_another_way_is_adopted_if_it_is_of_the_same_kind(worl
         (one("a", None), "a: The request content was malformed:\nexec undefined"),
         (one("a", limits=[1]), "a: The request content was malformed:\n'limits' must be an object"),
         (one("a", limits={"timeout": 1}), "a: timeout 1 milliseconds"),
-        (one("a", annotations={"x": 1}), "a: The request content was malformed:\n'annotations' must"),
+        (
+            one("a", annotations={"x": 1}),
+            "a: The request content was malformed:\n'annotations' must",
+        ),
         (one("p/a"), "p/a: the package 'p' does not exist: create it first"),
         (one("a", sequence("/_/b")), "a: Sequence component does not exist: /ns/b."),
         (one("a", sequence("/_/a")), "a: Sequence may not refer to itself."),
-        (one("a", {"kind": "sequence", "components": ["$"]}), "a: The request content was malformed"),
+        (
+            one("a", {"kind": "sequence", "components": ["$"]}),
+            "a: The request content was malformed",
+        ),
         (one("a", {"kind": "sequence"}), "a: No component specified for the sequence."),
     ],
 )
@@ -281,6 +295,7 @@ def test_a_definition_that_is_too_large_is_refused_as_such(world):
         ({"replace": None}, "'replace' must be true or false"),
         ({"actions": [1]}, "'actions[0]' must be an object"),
         ({"actions": [one("a"), one("$")]}, "'actions[1]': 'name': "),
+        ({"actions": [one(1)]}, "'actions[0]': 'name' must be a string"),
         ({"actions": [one("a", origin="")]}, "'actions[0]': 'origin' must be a string"),
         ({"actions": [one("a", origin=1)]}, "'actions[0]': 'origin' must be a string"),
         ({"actions": [{"name": "a", "origin": "x"}]}, "'actions[0]': 'definition' must be an"),

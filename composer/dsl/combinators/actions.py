@@ -13,7 +13,7 @@ from ..drawing import draw_data
 from ..functions import ActionFunction, Params, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...values import JSON
     from ..assembler import Assembler
@@ -37,12 +37,13 @@ def action(
     function: Callable[Params, Result], /, *, name: str | None = None, timeout: float | None = None,
     memory: int | None = None, concurrency: int | None = None,
     annotations: Mapping[str, JSON] | None = None, limits: Mapping[str, JSON] | None = None,
+    requirements: Sequence[str] | None = None,
 ) -> ActionFunction[Params, Result]: ...  # fmt: skip
 @overload
 def action(
     *, name: str | None = None, timeout: float | None = None, memory: int | None = None,
     concurrency: int | None = None, annotations: Mapping[str, JSON] | None = None,
-    limits: Mapping[str, JSON] | None = None,
+    limits: Mapping[str, JSON] | None = None, requirements: Sequence[str] | None = None,
 ) -> Callable[[Callable[Params, Result]], ActionFunction[Params, Result]]: ...  # fmt: skip
 def action(subject: Any = None, /, **options: Any) -> Any:
     """An action by name; or, on a Python function, that function as an action.
@@ -59,7 +60,8 @@ def action(subject: Any = None, /, **options: Any) -> Any:
     Args:
         subject: the name of an action, or a Python function.
         options: for a function: `name`; `timeout` in seconds; `memory` in megabytes; `concurrency`, the
-            number of runs at a time in one worker; `annotations`; and `limits`, which sets the same limits
+            number of runs at a time in one worker; `annotations`; `requirements`, the distributions that
+            its worker needs, such as `["httpx>=0.27"]`, in place of those of the project; and `limits`, which sets the same limits
             as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks their bounds.
 
     Raises:
@@ -77,9 +79,11 @@ def _action_function(
     name: str | None = None,
     limits: Mapping[str, JSON] | None = None,
     annotations: Mapping[str, JSON] | None = None,
+    requirements: Sequence[str] | None = None,
     **options: Any,
 ) -> ActionFunction[Params, Result]:
-    made, known = dict(limits or {}), (*LIMITS, "name", "limits", "annotations")
+    known = (*LIMITS, "name", "limits", "annotations", "requirements")
+    made = dict(limits or {})
     if unknown := options.keys() - LIMITS:
         raise CompositionError(
             f"action: unknown argument {min(unknown)!r}; a function's action takes {', '.join(known)}"
@@ -96,9 +100,20 @@ def _action_function(
     if named in ("", "<lambda>"):
         raise CompositionError("action: a lambda has no name: use action(function, name=...)")
     build(ACTION, name=named)  # checks the name
-    return ActionFunction(
-        named, function, made or None, None if annotations is None else dict(annotations)
-    )
+    notes = None if annotations is None else dict(annotations)
+    return ActionFunction(named, function, made or None, notes, _requirements(requirements))
+
+
+def _requirements(given: Any) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (list, tuple)) or not all(
+        isinstance(text, str) and text for text in given
+    ):
+        raise CompositionError(
+            f"action: 'requirements' must be a list such as ['httpx>=0.27'], not {given!r}"
+        )
+    return tuple(given)
 
 
 def _limit(name: str, value: Any) -> JSON:
