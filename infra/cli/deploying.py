@@ -107,7 +107,7 @@ def undeploy(
     if not (yes or dry_run):
         for step in found.steps:
             click.echo(_line(step), err=True)
-        click.confirm(f"Remove {len(found.steps)} actions?", abort=True, err=True)
+        click.confirm("Remove them?", abort=True, err=True)
     if not dry_run:
         found = deployments.apply(client, found)
     _show(found, dry_run=dry_run, as_json=as_json)

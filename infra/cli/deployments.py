@@ -85,7 +85,7 @@ def plan(client: Client, paths: Sequence[Path], options: Options | None = None) 
         found.check_named(options.name)
     body = {
         "actions": [*found.actions.values()],
-        "origins": found.origins,
+        "origins": [] if options.name is not None else found.origins,  # it may have other names
         "prune": options.prune,
         "replace": options.replace,
     }

@@ -144,8 +144,8 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
-        await self._functions.load()
         await self.registry.load()
+        await self._functions.load()  # after it: a function that is known was registered later
         await self.entities.load()
         await self._letters.load()
         ticking = self._tasks.create_task(self._tick.run())
