@@ -59,6 +59,15 @@ class Catalog:
         for definition in definitions:
             self.apply(Change(definition, (definition,)))
 
+    @classmethod
+    def staged(cls, catalog: Catalog, namespace: str) -> Catalog:
+        """A copy to which changes of one namespace can be applied without changing the catalog."""
+        copy = cls(kinds=catalog.kinds)
+        copy.integrations = catalog.integrations
+        own = catalog._namespaces.get(namespace, {})
+        copy._namespaces = {**catalog._namespaces, namespace: {**own}}
+        return copy
+
     # --- reading -----------------------------------------------------------------------------
 
     def find(self, kind: type[E], name: Name) -> E | None:
@@ -248,13 +257,6 @@ class Catalog:
             self._namespaces.setdefault(definition.name.namespace, {})[definition.name.path] = (
                 definition
             )
-
-    def staged(self, namespace: str) -> Catalog:
-        """A copy to which changes of one namespace can be applied without changing this catalog."""
-        copy = Catalog(kinds=self.kinds)
-        copy.integrations = self.integrations
-        copy._namespaces = {**self._namespaces, namespace: {**self._namespaces.get(namespace, {})}}
-        return copy
 
     # --- checks against other definitions ----------------------------------------------------
 

@@ -5,9 +5,9 @@
 
 An action that is deployed has the annotation `deployed-from`. It names the origin of the action, and the
 limits and annotations that the origin has set: one that the origin does not set any more is set back. An
-origin is the name of a project and the name of a file in it. `origins` are those that the deployment is the
-whole of, `shop/` being all files of a project: another action from there is an orphan, and `prune` removes
-it.
+origin is the name of a project and the name of a file in it, `shop/pipeline.py`, or for a project without a
+name of its own `./FOLDER/pipeline.py`. `origins` are those that the deployment is the whole of, `shop/` being
+all files of a project: another action from there is an orphan, and `prune` removes it.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .model import Definition
 
 DEPLOYED_FROM = "deployed-from"
+NAMELESS = "./"  # begins the origins of a project that has only the name of its folder
 NEW, CHANGED, UNCHANGED, REMOVED, ORPHANED = "new", "changed", "unchanged", "removed", "orphaned"
 _FIELDS = ("actions", "origins", "prune", "replace")
 _OTHERS = (Package, Trigger, Rule)
@@ -235,16 +236,23 @@ def _taken_action(each: Deployed, before: Action) -> str | None:
     """What an action is that a deployment must not replace; None if the deployment may."""
     origin, runtime = origin_of(before), each.document.get("exec")
     if origin is not None:
-        same = _project(origin) == _project(each.origin)
-        return None if same else f"an action of the project {_project(origin)!r}"
+        same = _are_of_one_project(origin, each.origin)
+        return None if same else f"an action that was deployed from {origin!r}"
     kind = runtime.get("kind") if isinstance(runtime, dict) else None
     if not isinstance(kind, str) or kind.partition(":")[0] == before.kind.partition(":")[0]:
         return None
     return f"an action of the kind {before.kind!r}, which was not deployed from a project"
 
 
-def _project(origin: str) -> str:
-    return origin.partition("/")[0]
+def _are_of_one_project(one: str, other: str) -> bool:
+    """True if two origins are of the same project, as far as is known.
+
+    The folder of a project without a name may have another name on another machine: the file's name tells.
+    """
+    (project, _, file), (project2, _, file2) = one.rpartition("/"), other.rpartition("/")
+    if project == project2:
+        return True
+    return file == file2 and NAMELESS in (one[: len(NAMELESS)], other[: len(NAMELESS)])
 
 
 def _removed(catalog: Catalog, others: Iterable[Definition]) -> Change:

@@ -22,7 +22,7 @@ from .projects import (
     module_of,
     outline_of,
 )
-from .requirements import OFFERED, checked
+from .requirements import OFFERED, OURS, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +69,8 @@ class Sender:
             if captured is None:
                 assert refusal is not None  # noqa: S101  it is the reason
                 raise composes or refusal
+            if composes is not None and OURS in _tops(captured["exec"]["code"]):
+                raise composes
             used = self._checked_text(captured["exec"], requirements)
         elif captured is None or closure.needs.keys() != {place[0].name}:
             if refusal is not None and not _takes_params(function):

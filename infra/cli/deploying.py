@@ -58,7 +58,7 @@ def deploy(  # noqa: PLR0913  its options
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Deploy the compositions, actions and state machines in files and folders.
+    """Deploy compositions, actions and state machines from files.
 
     A FILE is a .py, .js, .zip, .json (a composition) or .asl.json (a state machine) file. A .py file is run
     to find its compositions; each is deployed under the name of its variable, with the actions that it
@@ -94,7 +94,8 @@ def undeploy(
     """Remove the actions that were deployed from files and folders.
 
     The command names the rules and other actions that still use an action, and asks before it removes.
-    Running executions continue. A FILE need not exist any more.
+    Running executions continue. The FILE or the FOLDER
+    need not exist any more.
     """
     found = deployments.removal(client, paths)
     if not found.steps:

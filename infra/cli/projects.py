@@ -57,14 +57,14 @@ class Project:
 
 
 def project_at(folder: Path) -> Project:
-    """The project in a folder. Its name is that in its `pyproject.toml`, or the folder's.
+    """The project in a folder. Its name is that in its `pyproject.toml`, or `./` and the folder's.
 
     Raises:
         RequirementsError: the `pyproject.toml` is not valid.
     """
     folder = folder.resolve()
-    name = str(project_of(folder).get("name") or folder.name or "root")
-    return Project(folder, name.replace("/", "-"))
+    name = str(project_of(folder).get("name") or "").replace("/", "-")
+    return Project(folder, name or f"./{folder.name or 'root'}")
 
 
 @dataclass(frozen=True, slots=True)

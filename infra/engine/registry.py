@@ -9,6 +9,7 @@ import orjson
 
 from ...actions import (
     Action,
+    Catalog,
     Change,
     Code,
     ConflictError,
@@ -85,7 +86,7 @@ class Registry:
         Raises:
             RefusedError: when a definition is malformed, or changed by another.
         """
-        staged, versions = self._catalog.staged(namespace), dict(self._versions)
+        staged, versions = Catalog.staged(self._catalog, namespace), dict(self._versions)
         now_ms = self._parts.clock.now_ms()
         plan = await self._parts.threads.weigh(
             doc, lambda: planned(staged, namespace, deployment_of(doc, namespace), now_ms)

@@ -41,7 +41,7 @@ class World:
 
     def plan(self, *actions, **fields):
         body = {"actions": list(actions), **fields}
-        return planned(self.catalog.staged("ns"), "ns", deployment_of(body, "ns"), NOW)
+        return planned(Catalog.staged(self.catalog, "ns"), "ns", deployment_of(body, "ns"), NOW)
 
     def deploy(self, *actions, **fields):
         """Deploys actions. Returns what has changed, by name."""
@@ -200,6 +200,27 @@ def test_a_name_of_another_project_is_replaced_only_on_demand(world):
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("shop/a.py", "shop/b.py", True),
+        ("shop/a.py", "bank/a.py", False),
+        ("./shop/a.py", "./shop/b.py", True),
+        ("./shop/a.py", "./app/a.py", True),
+        ("./shop/a.py", "shop/a.py", True),
+        ("shop/a.py", "./shop/a.py", True),
+        ("./shop/a.py", "./app/b.py", False),
+    ],
+)
+def test_a_project_is_known_by_its_name_or_else_by_its_files(world, before, after, same):
+    world.deploy(one("a", origin=before))
+
+    if same:
+        assert world.deploy(one("a", origin=after)) == {"a": "changed"}
+    else:
+        world.refused(one("a", origin=after), kind=ConflictError)
+
+
+@pytest.mark.parametrize(
     ("kind", "doc", "what"),
     [
         (Package, {}, "a package"),
@@ -332,7 +353,7 @@ def test_a_part_that_exists_nowhere_is_warned_about(world):
 
 def test_a_plan_is_not_seen_by_the_catalog(world):
     other = Catalog()
-    staged = other.staged("ns")
+    staged = Catalog.staged(other, "ns")
     staged.apply(Change(None, (world.plan(one("a")).steps[0].action,)))
 
     assert other.all(Action, "ns") == []

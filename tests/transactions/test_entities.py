@@ -33,7 +33,7 @@ from xingqiao.transactions import EntityType, adapter, entity
 FEE = 1
 LIMITS = {"gold": [100, None], "it's": 1.5}
 dataclasses_ = dataclasses
-globals()["foreign"] = thing = object()  # no statement defines the name `foreign`
+globals()["foreign"] = object()  # no statement defines the name `foreign`
 counter = 0
 
 
@@ -764,11 +764,6 @@ class Referring:
         return foreign
 
 
-class Calling:
-    def look(self):
-        return helper()
-
-
 class Defaulting:
     def look(self, by=foreign):
         return by
@@ -778,11 +773,6 @@ class MethodDecorated:
     @functools.wraps(helper)
     @kept
     def look(self): ...
-
-
-class RaisingOurs:
-    def look(self):
-        raise OverdrawnError
 
 
 class Counting:
@@ -827,15 +817,6 @@ def test_what_a_class_cannot_take_along_is_refused(cls, complaint):
         capture_class(cls)
 
     assert complaint in str(refusal.value)
-
-
-def test_a_class_takes_the_functions_and_classes_of_its_module_along():
-    scope: dict = {}
-    exec(capture_class(Calling) + capture_class(RaisingOurs).partition("\n")[2], scope)
-
-    assert scope["Calling"]().look() == 1
-    with pytest.raises(scope["OverdrawnError"]):
-        scope["RaisingOurs"]().look()
 
 
 def test_a_refusal_says_where_the_class_stands():

@@ -6,6 +6,7 @@ import linecache
 
 import pytest
 
+from xingqiao.composer import capture_class
 from xingqiao.composer.dsl.functions import capture
 from xingqiao.composer.dsl.slicing import outline
 from xingqiao.composer.errors import CaptureError
@@ -236,3 +237,24 @@ def test_a_helper_that_composes_is_refused_with_its_line():
 
     with pytest.raises(CaptureError, match=r"^the function '<lambda>' \(.*:4\) needs line 3, whi"):
         capture(scope["f"])
+
+
+class OursError(Exception):
+    pass
+
+
+def raising():
+    raise OursError
+
+
+class Calling:
+    def look(self):
+        return raising()
+
+
+def test_a_class_takes_the_functions_and_classes_of_its_module_along():
+    scope: dict = {}
+    exec(capture_class(Calling), scope)
+
+    with pytest.raises(scope["OursError"]):
+        scope["Calling"]().look()

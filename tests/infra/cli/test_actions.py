@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 
 import pytest
@@ -184,7 +183,7 @@ def test_actions_are_listed(xingqiao, action):
         (["action", "list", "--limit", "-1"], "-1 is not in the range"),
         (["invoke"], "Missing argument 'NAME'"),
         (["invoke", "a", "-p", "n"], "Option '-p' requires 2 arguments"),
-        (["deploy"], "Missing argument 'FILE'"),
+        (["deploy"], "Missing argument 'FILE|FOLDER...'"),
         (["fly"], "the command 'fly' does not exist"),
         (["action", "fly"], "No such command 'fly'"),
         (["action", "list", "--fly"], "No such option"),

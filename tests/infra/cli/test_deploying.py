@@ -233,7 +233,7 @@ def test_an_action_that_left_its_file_is_shown_and_removed_on_demand(xingqiao, t
     kept = xingqiao("deploy", file)
     gone = xingqiao("deploy", file, "--prune")
 
-    origin = f"{tmp_path.name}/left.py"
+    origin = f"./{tmp_path.name}/left.py"
     assert kept.out == (
         "+ left_new 0.0.1 (python:3)\n"
         f"- left_old 0.0.1 (python:3): no longer in {origin}: remove it with --prune\n"
@@ -243,7 +243,7 @@ def test_an_action_that_left_its_file_is_shown_and_removed_on_demand(xingqiao, t
 
 def test_a_name_that_belongs_to_something_else_is_taken_only_on_demand(xingqiao, refused, tmp_path):
     file = written(tmp_path, {"owned.py": DOUBLE}) / "owned.py"
-    other = written(tmp_path / "other", {"owned.py": DOUBLE}) / "owned.py"
+    other = written(tmp_path / "other", {"another.py": DOUBLE}) / "another.py"
     xingqiao("trigger", "create", "owned")
 
     line = refused("deploy", file)
@@ -252,8 +252,12 @@ def test_a_name_that_belongs_to_something_else_is_taken_only_on_demand(xingqiao,
     )
     assert "(--replace)" in line
     assert xingqiao("deploy", file, "--replace").out.startswith("+ owned")
-    assert f"an action of the project '{tmp_path.name}'" in refused("deploy", other)
-    assert xingqiao("deploy", other, "--replace").out == "~ owned 0.0.2 (python:3): origin\n"
+    assert f"deployed from './{tmp_path.name}/owned.py'" in refused(
+        "deploy", other, "--name", "owned"
+    )
+    assert xingqiao("deploy", other, "--replace", "--name", "owned").out == (
+        "~ owned 0.0.2 (python:3): origin\n"
+    )
 
 
 def test_parts_that_exist_nowhere_are_warned_about(xingqiao, tmp_path):

@@ -217,7 +217,7 @@ def test_modules_elsewhere_are_the_users_own_unless_they_are_installed(
 
 
 def test_a_project_has_the_name_of_its_folder_or_of_its_file(tmp_path):
-    assert project_at(tmp_path).name == tmp_path.name
+    assert project_at(tmp_path).name == f"./{tmp_path.name}"
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'my/shop'\n")
     assert project_at(tmp_path).name == "my-shop"
     assert project_at(tmp_path).origin(tmp_path / "a.py") == "my-shop/a.py"

@@ -80,7 +80,7 @@ def test_a_requirement_that_is_not_installed_here_may_bring_an_unknown_module():
 
 def test_requirements_of_a_function_are_checked():
     assert checked(["httpx >= 1"], "f").texts == ("httpx>=1",)
-    with pytest.raises(RequirementsError, match="^f: '>1' is not a requirement such as"):
+    with pytest.raises(RequirementsError, match=r"^f: '>1' is not a requirement such as"):
         checked([">1"], "f")
 
 
