@@ -194,7 +194,7 @@ def test_a_name_of_another_project_is_replaced_only_on_demand(world):
     text = world.refused(one("a"), kind=ConflictError)
 
     assert text.startswith(
-        "nothing is deployed: the name 'a' belongs to an action of the project 'bank'"
+        "nothing is deployed: the name 'a' belongs to an action that was deployed from 'bank/"
     )
     assert world.deploy(one("a"), replace=True) == {"a": "changed"}
 

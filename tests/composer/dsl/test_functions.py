@@ -13,6 +13,7 @@ import types
 
 import pytest
 
+from xingqiao.composer import action
 from xingqiao.composer.dsl.functions import ActionFunction, capture
 from xingqiao.composer.errors import CaptureError, CompositionError
 
@@ -512,3 +513,19 @@ def test_an_action_function_is_defined_by_its_source_its_limits_and_its_annotati
 def test_an_action_function_that_cannot_travel_is_refused_when_it_is_deployed():
     with pytest.raises(CaptureError, match="refers to 'foreign'"):
         ActionFunction("plain", lambda params: foreign).definition()
+
+
+def test_an_action_may_name_the_distributions_that_it_needs():
+    made = action(plain, requirements=["httpx>=0.27"])
+
+    assert made.requirements == ("httpx>=0.27",)
+    assert made.definition()["exec"]["requirements"] == ["httpx>=0.27"]
+    assert "requirements" not in action(plain).definition()["exec"]
+
+
+@pytest.mark.parametrize("given", ["httpx", [1], [""], {"httpx": "1"}])
+def test_requirements_that_are_no_list_of_texts_are_refused(given):
+    with pytest.raises(
+        CompositionError, match=r"action: 'requirements' must be a list such as \['h"
+    ):
+        action(plain, requirements=given)

@@ -153,7 +153,7 @@ def test_a_function_that_cannot_be_sent_is_refused_with_the_place(read, text, ki
 
 def test_requirements_are_sent_if_the_code_needs_them(read):
     made = read(
-        "import yarl, requests\n@composer.action\ndef a(p): return yarl.URL\n"
+        "import yarl\nimport requests\n@composer.action\ndef a(p): return yarl.URL\n"
         "@composer.action\ndef b(p): return requests\n@composer.action(requirements=['attrs'])\n"
         "def c(p): return p\n",
         requirements__txt="yarl>=1\nhttpx\n",
