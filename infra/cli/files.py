@@ -157,7 +157,7 @@ def read(path: Path, name: str | None = None) -> Contents:
     """
     if not path.is_file():
         raise FileError(f"{path} does not exist or is not a file: check the path")
-    if path.suffix in (".zip", ".js"):
+    if path.suffix in (".zip", ".js", ".mjs"):
         return Contents(actions={name or path.stem: {"exec": exec_of(path, None, None)}})
     if is_machine(path):
         document: Document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
@@ -166,7 +166,7 @@ def read(path: Path, name: str | None = None) -> Contents:
         return Contents(compositions={name or path.stem: _composition(path)})
     if path.suffix != ".py":
         raise FileError(
-            f"{path} has an unknown file type: give a .py, .js, .zip, .json or .asl.json file"
+            f"{path} has an unknown file type: give a .py, .js, .mjs, .zip, .json or .asl.json file"
         )
     return _python(path, name)
 
