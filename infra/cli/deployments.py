@@ -243,8 +243,8 @@ def _defines(node: ast.stmt) -> bool:
 
 def _add_node_requirements(path: Path, runtime: dict[str, Any]) -> None:
     """Adds the dependencies of the folder's `package.json`, if the code names one of them."""
-    found = node_requirements(path.parent)
-    if any(f"{quote}{name}" in runtime["code"] for name in found for quote in "'\"`"):
+    found, text = node_requirements(path.parent), path.read_text("utf-8")
+    if any(f"{quote}{name}" in text for name in found for quote in "'\"`"):
         runtime["requirements"] = found
 
 

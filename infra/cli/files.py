@@ -16,7 +16,7 @@ from ...actions import MACHINE, NODE, PYTHON
 from ...composer import ActionFunction, Composition, CompositionError, Error
 from .definitions import Document, Sender
 from .locating import located
-from .projects import project_at
+from .projects import packed, project_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,8 +120,11 @@ def exec_of(path: Path, kind: str | None, main: str | None) -> Exec:
         return dict(document["exec"])
     try:
         content = path.read_bytes()
-        binary = path.suffix == ".zip"
-        code = base64.b64encode(content).decode() if binary else content.decode()
+        binary = path.suffix in (".zip", ".mjs")
+        code = content.decode() if not binary else base64.b64encode(content).decode()
+        if path.suffix == ".mjs":  # a worker loads ES modules from archives only
+            about = json.dumps({"main": path.name})
+            code = packed({"package.json": about.encode(), path.name: content})
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path} cannot be read: {_why(error)}") from error
     made: Exec = {"kind": kind or _kind(path), "code": code, "binary": binary}

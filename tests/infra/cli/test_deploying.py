@@ -316,6 +316,16 @@ def test_a_folder_with_a_start_is_one_action(xingqiao, tmp_path):
     assert xingqiao("undeploy", folder, "--yes").code == 0
 
 
+def test_an_es_module_is_an_action(xingqiao, tmp_path):
+    file = (
+        written(tmp_path, {"es.mjs": "export function main (p) { return { es: p.n } }\n"})
+        / "es.mjs"
+    )
+
+    assert xingqiao("deploy", file).out == "+ es 0.0.1 (nodejs:20)\n"
+    assert xingqiao("invoke", "es", "-r", "-p", "n", "1").json == {"es": 1}
+
+
 def test_files_that_do_not_go_together_are_refused(refused, xingqiao, tmp_path):
     written(tmp_path / "one", {"same.py": DOUBLE})
     written(tmp_path / "two", {"same.py": DOUBLE + "\n"})
