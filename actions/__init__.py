@@ -30,6 +30,7 @@ from .clouds import (
 from .coded import Code, Inline
 from .composed import MAX_SEQUENCE, Composed
 from .definitions import define_action
+from .deployments import Deployment, Plan, deployment_of, planned
 from .documents import Document, Stored
 from .entities import EntitySettings
 from .errors import (
@@ -178,6 +179,7 @@ __all__ = [
     "Conducted",
     "ConflictError",
     "Definition",
+    "Deployment",
     "Document",
     "EntitySettings",
     "ExecutionArn",
@@ -199,6 +201,7 @@ __all__ = [
     "NotFoundError",
     "Opened",
     "Package",
+    "Plan",
     "Query",
     "Quotas",
     "Record",
@@ -235,6 +238,7 @@ __all__ = [
     "cors_headers",
     "define_action",
     "definition_from_json",
+    "deployment_of",
     "fired",
     "found_function",
     "function_of",
@@ -246,6 +250,7 @@ __all__ = [
     "outcome_of",
     "parsed_arn",
     "parsed_remote",
+    "planned",
     "qualified",
     "record",
     "request_id",

@@ -65,6 +65,14 @@ class Catalog:
         for definition in definitions:
             self.apply(Change(definition, (definition,)))
 
+    @classmethod
+    def staged(cls, catalog: Catalog, namespace: str) -> Catalog:
+        """A copy to which changes of one namespace can be applied without changing the catalog."""
+        copy = cls(kinds=catalog.kinds, integrations=catalog._integrations, alias=catalog.alias)
+        own = catalog._namespaces.get(namespace, {})
+        copy._namespaces = {**catalog._namespaces, namespace: {**own}}
+        return copy
+
     # --- reading -----------------------------------------------------------------------------
 
     def find(self, kind: type[E], name: Name) -> E | None:
@@ -248,12 +256,12 @@ class Catalog:
         """Applies a change that has been stored."""
         self._resolved.clear()
         self._linked.clear()
+        for definition in change.gone:  # first: another may take its name
+            self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
         for definition in change.put:
             self._namespaces.setdefault(definition.name.namespace, {})[definition.name.path] = (
                 definition
             )
-        for definition in change.gone:
-            self._namespaces.get(definition.name.namespace, {}).pop(definition.name.path, None)
 
     # --- checks against other definitions ----------------------------------------------------
 

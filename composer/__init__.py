@@ -49,6 +49,7 @@ from .dsl.functions import ActionFunction, capture
 from .dsl.grammar import parse
 from .dsl.policies import AlwaysRevert, AlwaysRevertAll, ForEach, ParameterizedForEach, Times
 from .dsl.schema import composition_schema
+from .dsl.slicing import Block, Outline, outline
 from .errors import (
     CaptureError,
     CompositionError,
@@ -137,6 +138,7 @@ __all__ = [
     "ActionFunction",
     "AlwaysRevert",
     "AlwaysRevertAll",
+    "Block",
     "Cancelled",
     "CaptureError",
     "Changes",
@@ -167,6 +169,7 @@ __all__ = [
     "Line",
     "Name",
     "Outcome",
+    "Outline",
     "ParameterizedForEach",
     "Paused",
     "Program",
@@ -235,6 +238,7 @@ __all__ = [
     "nests_deeper",
     "outcome_from_json",
     "outcome_to_json",
+    "outline",
     "overflow",
     "parallel",
     "parse",

@@ -17,7 +17,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError
-from .functions import FUTURE, Advice, Scope, definitions, extent, lines_of, nodes, references
+from .functions import FUTURE, Advice, Scope, definitions, extent, lines_of, nodes
+from .references import references
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ _ADVICE = Advice(
     assigned="keep it in an attribute of self",
     undefined="Define it in the module or in the class: of a function that a class is defined in, "
     "only methods are known to see variables",
-    foreign="move it into the class, make it a parameter, or import the module that it is in",
+    foreign="move it into the class, define it at the top level of the module, or make it a parameter",
 )
 
 # Annotations are strings here. In a worker, which has only this source, `dataclass` cannot look their
@@ -69,7 +70,7 @@ def capture_class(cls: type[Any]) -> str:
     cells: dict[str, CellType] = {}
     for method in methods:
         cells.update(zip(method.__code__.co_freevars, method.__closure__ or (), strict=True))
-    scope = Scope(title, cls.__name__, methods[0].__globals__, cells, _ADVICE)
+    scope = Scope(title, cls.__name__, methods[0].__globals__, cells, _ADVICE, text)
     place = _Place(scope, text, bool(code.co_flags & __future__.annotations.compiler_flag))
     _check_bases(title, node)
     if "__dataclass_fields__" in vars(cls) and not _dataclass_decorators(place, node):
@@ -190,4 +191,5 @@ def _preamble(scope: Scope, source: str) -> list[str]:
     imports = [
         f"from dataclasses import {name} as {variable}" for variable, name in exported.items()
     ]
-    return sorted(imports) + definitions(scope, [it for it in found if it[1] not in exported])
+    defined = definitions(scope, [it for it in found if it[1] not in exported])
+    return [*sorted(imports), *defined.values, *defined.statements]

@@ -1,14 +1,15 @@
 """Inline functions: captured as source while composing, run in a worker.
 
-A function is sent to a worker alone. Each name that it refers to must be a literal (sent as a constant),
-a module (imported again in the worker) or a builtin; any other name is refused here, with the remedy.
+A function is sent to a worker with all that it refers to: a literal is sent as a constant, a module is
+imported again in the worker, and for any other name of the function's module the statements that define it
+are sent. A name that cannot be sent is refused here, with the remedy.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
-import dis
 import inspect
 import linecache
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import CaptureError
 from ..values import flaw
+from .references import names, references
+from .slicing import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import CellType
 
     from ..values import JSON
@@ -47,7 +50,7 @@ class ActionFunction(Generic[Params, Result]):
     function: Callable[Params, Result]
     limits: dict[str, JSON] | None = None
     annotations: dict[str, JSON] | None = None
-    requirements: tuple[str, ...] = ()
+    requirements: tuple[str, ...] | None = None
 
     def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Result:
         return self.function(*args, **kwargs)
@@ -58,10 +61,7 @@ class ActionFunction(Generic[Params, Result]):
         Raises:
             CaptureError: its source cannot be sent to a worker.
         """
-        executed = self.executed()
-        if self.requirements:
-            executed["requirements"] = list(self.requirements)
-        doc: dict[str, JSON] = {"exec": executed}
+        doc: dict[str, JSON] = {"exec": self.executed()}
         if self.limits:
             doc["limits"] = self.limits
         if self.annotations:
@@ -74,7 +74,8 @@ class ActionFunction(Generic[Params, Result]):
         Raises:
             CaptureError: its source cannot be sent to a worker.
         """
-        return capture(self.function)
+        runtime = capture(self.function)
+        return {**runtime, "requirements": [*self.requirements]} if self.requirements else runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Scope:
 
     title: the function or class, for errors.
     own: its own name, by which it may refer to itself.
+    text: the source of its module; "" if there is none.
     """
 
     title: str
@@ -99,14 +101,15 @@ class Scope:
     globals: Mapping[str, Any]
     cells: Mapping[str, CellType]
     advice: Advice
+    text: str = ""
 
 
 _ADVICE = Advice(
     assigned="declare a variable with composer.let and set it through the second argument",
     undefined="Variables of composer.let come as the second argument: "
     "lambda params, variables: variables[{name!r}]",
-    foreign="move it inside the function, pass it as a parameter or a composer.let variable, "
-    "or deploy the whole module as an action",
+    foreign="move it inside the function, define it at the top level of the module, or pass it as a "
+    "parameter or a composer.let variable",
 )
 
 
@@ -133,20 +136,23 @@ def capture(function: Callable[..., Any]) -> dict[str, JSON]:
         )
     node = _source_node(function)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    scope = Scope(name, code.co_name, function.__globals__, cells, _ADVICE)
+    text = "".join(lines_of(function))
+    scope = Scope(name, code.co_name, function.__globals__, cells, _ADVICE, text)
     loaded = [("load", variable) for variable in code.co_freevars]
-    preamble = definitions(scope, [*references(code, frozenset(cells)), *loaded])
+    defined = definitions(scope, [*references(code, frozenset(cells)), *loaded])
+    preamble = [*defined.values, *defined.statements]
     if isinstance(node, ast.Lambda):
-        main = "main" if "main" not in _names(code) else "main_"
+        main = "main" if "main" not in names(code) else "main_"
         source = f"{main} = ({_segment(function, node)})"
     else:
         main, source = node.name, _segment(function, node)
-        if _is_annotated(node):
-            preamble.insert(0, FUTURE)
         if node.col_offset:
             preamble.append(
                 "if True:"
             )  # the source is indented; dedenting would change its strings
+    postponed = bool(code.co_flags & __future__.annotations.compiler_flag)
+    if _is_annotated(node) or (defined.statements and postponed):
+        preamble.insert(0, FUTURE)
     return {"kind": KIND, "code": "\n".join([*preamble, source, ""]), "main": main}
 
 
@@ -170,13 +176,21 @@ def _no_source(function: object) -> str:
 # --- references --------------------------------------------------------------------------------
 
 
-def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines of code that define in a worker the names that a function refers to here.
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Code that defines in a worker the names that a function refers to: values, then statements."""
+
+    values: list[str]
+    statements: list[str]
+
+
+def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> Definitions:
+    """The code that defines in a worker the names that a function refers to here.
 
     Raises:
         CaptureError: a name cannot be sent to a worker; the text gives the name and the remedy.
     """
-    lines = set()
+    values, written = set(), set()
     for verb, variable in found:
         if verb != "load":
             raise CaptureError(
@@ -186,15 +200,42 @@ def definitions(scope: Scope, found: Iterable[tuple[str, str]]) -> list[str]:
         if variable == scope.own:
             continue
         if variable in scope.cells:
-            lines.add(_definition(scope, variable, _content(scope, variable)))
+            values.add(_definition(scope, variable, _content(scope, variable)))
+        elif _has_value(scope, variable):
+            values.add(_definition(scope, variable, scope.globals[variable]))
+        elif outline(scope.text).binds(variable):
+            written.add(variable)
         elif variable in scope.globals:
-            lines.add(_definition(scope, variable, scope.globals[variable]))
+            raise _foreign(scope, variable, scope.globals[variable])
         elif not hasattr(builtins, variable):
             advice = scope.advice.undefined.format(name=variable)
             raise CaptureError(
                 f"{scope.title} uses {variable!r}, which is not defined here. {advice}"
             )
-    return sorted(lines)
+    statements, more = _sliced(scope, written)
+    return Definitions(sorted(values | more), statements)
+
+
+def _has_value(scope: Scope, variable: str) -> bool:
+    """True for a global name that is sent by its value: a literal or a module."""
+    value = scope.globals.get(variable, scope)
+    return isinstance(value, ModuleType) or flaw(value) is None
+
+
+def _sliced(scope: Scope, names: set[str]) -> tuple[list[str], set[str]]:
+    """The statements of the module that define names, and the lines for the values that these need."""
+    if not names:
+        return [], set()
+    module = outline(scope.text)
+
+    def known(name: str) -> bool:
+        has_value = name not in module.composing and _has_value(scope, name)
+        return name == scope.own or has_value
+
+    blocks = module.needed(names, scope.title, known)
+    loads = frozenset[str]().union(*(block.loads for block in blocks)) - {scope.own}
+    values = {_definition(scope, name, scope.globals[name]) for name in loads if known(name)}
+    return [module.text(blocks).rstrip("\n")], values
 
 
 def _content(scope: Scope, variable: str) -> Any:
@@ -206,42 +247,16 @@ def _content(scope: Scope, variable: str) -> Any:
         ) from None
 
 
-_LOADS = {"LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
-
-
-def references(code: CodeType, free: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """The outer names that code, with all code inside it, loads or assigns; `free` are its cells."""
-    bound = {"__name__", "__annotations__"}  # and, in a class body, the names that it has assigned
-    for instruction in dis.get_instructions(code):
-        verb, _, where = instruction.opname.partition("_")
-        variable = instruction.argval
-        if instruction.opname == "STORE_NAME":
-            bound.add(variable)
-        elif instruction.opname in _LOADS or (
-            instruction.opname == "LOAD_NAME" and variable not in bound
-        ):
-            yield "load", variable
-        elif verb in ("STORE", "DELETE") and (
-            where == "GLOBAL" or (where == "DEREF" and variable in free)
-        ):
-            yield "assign", variable
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            outer = free.intersection(constant.co_freevars).difference(code.co_cellvars)
-            yield from references(constant, outer)
-
-
-def _names(code: CodeType) -> set[str]:
-    """The outer names that code refers to."""
-    return {variable for _, variable in references(code, frozenset())} | set(code.co_freevars)
-
-
 def _definition(scope: Scope, variable: str, value: Any) -> str:
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {variable}"
     if flaw(value) is None:
         return f"{variable} = {value!r}"
-    raise CaptureError(
+    raise _foreign(scope, variable, value)
+
+
+def _foreign(scope: Scope, variable: str, value: Any) -> CaptureError:
+    return CaptureError(
         f"{scope.title} refers to {variable!r}, a {type(value).__name__}, which cannot be sent to a "
         f"worker: {scope.advice.foreign}"
     )
@@ -263,7 +278,7 @@ def _segment(function: FunctionType, node: ast.Lambda | _Def) -> str:
     return lines[node.lineno - 1][: node.col_offset] + segment
 
 
-def _is_annotated(node: _Def) -> bool:
+def _is_annotated(node: ast.Lambda | _Def) -> bool:
     """True if a function, or a function inside it, has annotations."""
     return any(
         getattr(part, "annotation", None) or getattr(part, "returns", None)

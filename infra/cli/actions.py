@@ -1,4 +1,4 @@
-"""`xingqiao deploy`, `invoke`, and `action ...`."""
+"""`xingqiao invoke` and `action ...`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import files, output
-from .client import ApiError, annotations_of
+from .client import annotations_of
 from .completion import action_names
 from .exit_codes import FAILED, TIMED_OUT
-from .explaining import explain, taken
 from .options import (
     FILE,
     UNITS,
@@ -32,60 +31,7 @@ if TYPE_CHECKING:
 
 OK, ACCEPTED = 200, 202
 WEB = click.Choice(["true", "false", "yes", "no", "raw"], case_sensitive=False)
-TYPE = click.Choice(["standard", "express"], case_sensitive=False)
 WAIT_MS = 20_000  # time that one request waits for the end of an activation
-
-
-@click.command(
-    epilog="\b\nExamples:\n  xingqiao deploy pipeline.py\n"
-    "  xingqiao deploy orders.asl.json --type express"
-)
-@click.argument("file", type=FILE)
-@click.option(
-    "--name",
-    help="Name to deploy under, if FILE defines one thing [default: the variable or file].",
-)
-@click.option(
-    "--type", "type_", type=TYPE, help="Type of the state machine in FILE [default: standard]."
-)
-@as_json
-@connected
-def deploy(
-    client: Client, file: Path, name: str | None, type_: str | None, *, as_json: bool
-) -> None:
-    """Deploy the compositions, actions or state machine in FILE.
-
-    FILE is a .py, .js, .zip, .json (a composition) or .asl.json (a state machine) file. A .py file is run
-    to find its compositions; each is deployed under the name of its variable, with the actions that it
-    defines. A .py file without compositions but with a function `main` becomes one action.
-    """
-    deployed = []
-    documents = files.read(file, name).documents()
-    if type_ is not None:
-        if not files.is_machine(file):
-            raise click.UsageError(
-                f"--type applies only to state machines, and {file} is not an .asl.json file"
-            )
-        for document in documents.values():
-            document["exec"]["type"] = type_.upper()
-    if others := taken(client, documents):
-        raise ApiError(f"nothing is deployed: {'; '.join(others)}")
-    for action_name, document in documents.items():
-        deployed.append(_put_named(client, action_name, document))
-        if not as_json:
-            last = deployed[-1]
-            output.done(f"{last['name']} {last['version']} ({last['exec']['kind']})")
-    if as_json:
-        output.write_json(deployed)
-
-
-def _put_named(client: Client, name: str, document: dict[str, Any]) -> Any:
-    """Deploys one of several actions; an error names the action."""
-    try:
-        return client.put_action(name, document, overwrite=True)
-    except ApiError as error:
-        told = explain(client, error)
-        raise ApiError(f"{name}: {told}", exit_code=error.exit_code) from error
 
 
 @click.command(

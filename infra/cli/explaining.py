@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from .client import NAMESPACES, ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from .client import Client
 
@@ -54,18 +54,6 @@ def explain(client: Client, error: ApiError) -> ApiError:
     except (ApiError, LookupError, TypeError):  # the first error is the one to tell
         return error
     return error if text is None else ApiError(text, error.status, exit_code=error.exit_code)
-
-
-def taken(client: Client, names: Iterable[str]) -> list[str]:
-    """Texts about those of the names that belong to a package, trigger or rule of the namespace."""
-    doc = client.get(f"{NAMESPACES}/_")
-    others = {
-        item["name"]: kind
-        for collection, kind in KINDS.items()
-        if kind != "action"
-        for item in doc[collection]
-    }
-    return [_belongs(name, others[name]) for name in names if name in others]
 
 
 class _Named:

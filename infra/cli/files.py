@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ... import composer
 from ...actions import MACHINE, NODE, PYTHON
 from ...composer import ActionFunction, Composition, CompositionError, Error
+from .definitions import Document, Sender
 from .locating import located
+from .projects import packed, project_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 MACHINE_SUFFIX = ".asl.json"
 _KINDS = {".py": PYTHON, ".js": NODE, ".mjs": NODE, ".cjs": NODE}
-Document: TypeAlias = "dict[str, Any]"
-"""An action as it is deployed (`exec`, and perhaps `limits` and `annotations`), as we or the DSL made it."""
 Exec: TypeAlias = "dict[str, Any]"
 """The `exec` of such a document."""
 
@@ -39,11 +39,13 @@ class Contents:
     actions: documents of actions, by name.
     functions: functions marked `@composer.action`, by name.
     compositions: compositions, by name; the last is the main one.
+    sender: makes the definitions of functions; None if there are none.
     """
 
     actions: dict[str, Document] = field(default_factory=dict)
     functions: dict[str, ActionFunction[..., Any]] = field(default_factory=dict)
     compositions: dict[str, Composition] = field(default_factory=dict)
+    sender: Sender | None = None
 
     def documents(self) -> dict[str, Document]:
         """Documents of all definitions by name, in the order of deployment.
@@ -62,9 +64,15 @@ class Contents:
 
         Raises:
             CaptureError: the source of a function cannot be captured.
+            ProjectError: a function imports a module that a worker cannot have.
         """
-        functions = {name: function.definition() for name, function in self.functions.items()}
-        return {**self.actions, **functions}
+        return {
+            **self.actions,
+            **{name: self._definition(function) for name, function in self.functions.items()},
+        }
+
+    def _definition(self, function: ActionFunction[..., Any]) -> Document:
+        return function.definition() if self.sender is None else self.sender.function(function)
 
     def main(self, path: Path, name: str | None) -> tuple[str, Composition]:
         """Name and composition: the one of this name, or the last one.
@@ -112,8 +120,11 @@ def exec_of(path: Path, kind: str | None, main: str | None) -> Exec:
         return dict(document["exec"])
     try:
         content = path.read_bytes()
-        binary = path.suffix == ".zip"
-        code = base64.b64encode(content).decode() if binary else content.decode()
+        binary = path.suffix in (".zip", ".mjs")
+        code = content.decode() if not binary else base64.b64encode(content).decode()
+        if path.suffix == ".mjs":  # a worker loads ES modules from archives only
+            about = json.dumps({"main": path.name})
+            code = packed({"package.json": about.encode(), path.name: content})
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path} cannot be read: {_why(error)}") from error
     made: Exec = {"kind": kind or _kind(path), "code": code, "binary": binary}
@@ -149,7 +160,7 @@ def read(path: Path, name: str | None = None) -> Contents:
     """
     if not path.is_file():
         raise FileError(f"{path} does not exist or is not a file: check the path")
-    if path.suffix in (".zip", ".js"):
+    if path.suffix in (".zip", ".js", ".mjs"):
         return Contents(actions={name or path.stem: {"exec": exec_of(path, None, None)}})
     if is_machine(path):
         document: Document = {"exec": {"kind": MACHINE, "definition": definition(path)}}
@@ -158,7 +169,7 @@ def read(path: Path, name: str | None = None) -> Contents:
         return Contents(compositions={name or path.stem: _composition(path)})
     if path.suffix != ".py":
         raise FileError(
-            f"{path} has an unknown file type: give a .py, .js, .zip, .json or .asl.json file"
+            f"{path} has an unknown file type: give a .py, .js, .mjs, .zip, .json or .asl.json file"
         )
     return _python(path, name)
 
@@ -200,7 +211,7 @@ def _composition(path: Path) -> Composition:
 
 def _python(path: Path, name: str | None) -> Contents:
     module = _load_module(path)
-    contents = Contents()
+    contents = Contents(sender=Sender(project_at(path.parent), path))
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
             contents.functions[value.name] = value
@@ -222,7 +233,8 @@ def _python(path: Path, name: str | None) -> Contents:
                 "function 'main'"
             )
         code = path.read_text("utf-8")
-        contents.actions[name or path.stem] = {"exec": {"kind": "python:3", "code": code}}
+        assert contents.sender is not None  # noqa: S101  it is made above
+        contents.actions[name or path.stem] = contents.sender.module(code)
     return contents
 
 

@@ -152,8 +152,8 @@ class Engine:
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
-        await self._functions.load()
         await self.registry.load()
+        await self._functions.load()  # after it: a function that is known was registered later
         await self.entities.load()
         await self._letters.load()
         await self._recovery.look()

@@ -9,12 +9,15 @@ import orjson
 
 from ...actions import (
     Action,
+    Catalog,
     Change,
     Code,
     ConflictError,
     Document,
     Rule,
     definition_from_json,
+    deployment_of,
+    planned,
 )
 from .programs import program_document
 from .units import Unit
@@ -22,7 +25,7 @@ from .units import Unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...actions import Definition
+    from ...actions import Definition, Plan
     from ...composer import JSON, Name
     from .hooks import Attachment, Companion
     from .shared import Parts
@@ -76,6 +79,24 @@ class Registry:
         if self._versions.get(key, 0) != version:
             raise ConflictError(MODIFIED if overwrite else EXISTS)
         return change
+
+    async def deploy(self, namespace: str, doc: JSON, *, dry_run: bool) -> Plan:
+        """Deploys all actions of a document in one commit, or none. A dry run changes nothing.
+
+        Raises:
+            RefusedError: when a definition is malformed, or changed by another.
+        """
+        staged, versions = Catalog.staged(self._catalog, namespace), dict(self._versions)
+        now_ms = self._parts.clock.now_ms()
+        plan = await self._parts.threads.weigh(
+            doc, lambda: planned(staged, namespace, deployment_of(doc, namespace), now_ms)
+        )
+        changed = (*plan.change.put, *plan.change.gone)
+        if any(versions.get(key) != self._versions.get(key) for key in map(_key, changed)):
+            raise ConflictError(MODIFIED)
+        if changed and not dry_run:
+            await self.change(plan.change)
+        return plan
 
     async def remove(self, kind: type[Any], name: Name, *, force: bool = False) -> Any:
         """Deletes the entity of this kind and name. Returns it.
@@ -138,9 +159,11 @@ class Registry:
         self, change: Change, expected: dict[str, int]
     ) -> tuple[list[Document], list[Document]]:
         """The documents of a change: its entities, and the programs of those that are put."""
+        put = {str(entity.name) for entity in change.put}
+        gone = [entity for entity in change.gone if str(entity.name) not in put]
         documents = [
-            self._document(entity, expected, gone=gone)
-            for entities, gone in ((change.put, False), (change.gone, True))
+            self._document(entity, expected, gone=is_gone)
+            for entities, is_gone in ((change.put, False), (gone, True))
             for entity in entities
         ]
         programs = [
@@ -169,6 +192,10 @@ class Registry:
                 self._versions[document.key] = (document.expected or 0) + 1
         for attachment in attachments:
             attachment.applied()
+
+
+def _key(entity: Definition) -> str:
+    return str(entity.name)
 
 
 def _is_large(entity: Definition) -> bool:

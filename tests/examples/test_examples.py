@@ -34,7 +34,7 @@ def deployed(server):
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        return [action["name"] for action in json.loads(done.stdout)]
+        return [action["name"] for action in json.loads(done.stdout)["actions"]]
 
     return deploy
 

@@ -61,7 +61,7 @@ def action(subject: Any = None, /, **options: Any) -> Any:
         subject: the name of an action, or a Python function.
         options: for a function: `name`; `timeout` in seconds; `memory` in megabytes; `concurrency`, the
             number of runs at a time in one worker; `annotations`; `requirements`, the packages that it
-            imports, such as `["requests>=2.31"]`, which the server installs; and `limits`, which sets
+            imports in place of those of its project, such as `["requests>=2.31"]`; and `limits`, which sets
             the same limits as OpenWhisk's JSON does, with the timeout in milliseconds. The server checks
             their bounds.
 
@@ -80,11 +80,11 @@ def _action_function(
     name: str | None = None,
     limits: Mapping[str, JSON] | None = None,
     annotations: Mapping[str, JSON] | None = None,
+    requirements: Sequence[str] | None = None,
     **options: Any,
 ) -> ActionFunction[Params, Result]:
-    requirements = _requirements(options.pop("requirements", None))
-    made = dict(limits or {})
     known = (*LIMITS, "name", "limits", "annotations", "requirements")
+    made = dict(limits or {})
     if unknown := options.keys() - LIMITS:
         raise CompositionError(
             f"action: unknown argument {min(unknown)!r}; a function's action takes {', '.join(known)}"
@@ -101,18 +101,20 @@ def _action_function(
     if named in ("", "<lambda>"):
         raise CompositionError("action: a lambda has no name: use action(function, name=...)")
     build(ACTION, name=named)  # checks the name
-    annotated = None if annotations is None else dict(annotations)
-    return ActionFunction(named, function, made or None, annotated, requirements)
+    notes = None if annotations is None else dict(annotations)
+    return ActionFunction(named, function, made or None, notes, _requirements(requirements))
 
 
-def _requirements(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
-        return tuple(value)
-    raise CompositionError(
-        f"action: 'requirements' must be a list such as ['requests>=2.31'], not {value!r:.100}"
-    )
+def _requirements(given: Any) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (list, tuple)) or not all(
+        isinstance(text, str) and text for text in given
+    ):
+        raise CompositionError(
+            f"action: 'requirements' must be a list such as ['requests>=2.31'], not {given!r}"
+        )
+    return tuple(given)
 
 
 def _limit(name: str, value: Any) -> JSON:

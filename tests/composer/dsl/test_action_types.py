@@ -96,7 +96,7 @@ def test_an_action_names_the_packages_that_it_imports() -> None:
     assert "requirements" not in str(composer.action(fetch.function).definition())
 
 
-@pytest.mark.parametrize("wrong", ["requests", [1], {"requests": "1"}])
+@pytest.mark.parametrize("wrong", ["requests", [1], [""], {"requests": "1"}])
 def test_requirements_are_a_list_of_texts(wrong: Any) -> None:
     with pytest.raises(CompositionError, match="'requirements' must be a list such as"):
         composer.action(requirements=wrong)(twice.function)

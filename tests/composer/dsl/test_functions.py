@@ -31,6 +31,7 @@ class Thing:
 
 
 thing = Thing()
+globals()["foreign"] = thing  # no statement defines this name
 
 
 def remade(function):
@@ -350,7 +351,7 @@ def nothing_defined(params):
 
 def in_a_class_body(params):
     class Local:
-        thing = thing
+        foreign = foreign
 
     return Local
 
@@ -385,11 +386,9 @@ def in_a_class_body(params):
         (assigning_in_nested, "set it through the second argument"),
         (nothing_defined, "uses 'undefined_name', which is not defined here"),
         (lambda p: later, "lambda params, variables: variables['later']"),
-        (lambda p: thing, "refers to 'thing', a Thing, which cannot be sent to a worker: move it"),
-        (lambda p: plain(p), "refers to 'plain', a function, which cannot be sent"),
-        (lambda p: Thing, "refers to 'Thing', a type, which cannot be sent"),
-        (lambda p: [thing for _ in p], "refers to 'thing', a Thing"),
-        (in_a_class_body, "refers to 'thing', a Thing"),
+        (lambda p: foreign, "refers to 'foreign', a Thing, which cannot be sent to a worker: move"),
+        (lambda p: [foreign for _ in p], "refers to 'foreign', a Thing"),
+        (in_a_class_body, "refers to 'foreign', a Thing"),
         (wrapped(plain), "refers to 'function', a function"),
     ],
 )
@@ -511,5 +510,5 @@ def test_an_action_function_is_defined_by_its_source_its_limits_and_its_annotati
 
 
 def test_an_action_function_that_cannot_travel_is_refused_when_it_is_deployed():
-    with pytest.raises(CaptureError, match="refers to 'thing'"):
-        ActionFunction("plain", lambda params: thing).definition()
+    with pytest.raises(CaptureError, match="refers to 'foreign'"):
+        ActionFunction("plain", lambda params: foreign).definition()

@@ -1,8 +1,7 @@
-"""`xingqiao deploy`, `invoke` and `action ...`, against a real server."""
+"""`xingqiao invoke` and `action ...`, against a real server."""
 
 from __future__ import annotations
 
-import json
 import zipfile
 
 import pytest
@@ -11,124 +10,6 @@ from xingqiao import composer
 from xingqiao.composer import path
 
 DOUBLE = "def main(params):\n    print('doubling')\n    return {'n': 2 * params.get('n', 1)}\n"
-
-PIPELINE = """
-from xingqiao import composer
-from xingqiao.composer import path
-
-@composer.action
-def deployed_double(params):
-    return {"n": params["n"] * 2}
-
-_hidden = composer.sequence("nowhere")
-deployed_once = composer.sequence(deployed_double)
-deployed_twice = composer.sequence(deployed_double, deployed_double)
-"""
-
-
-# --- deploy ------------------------------------------------------------------------------------
-
-
-def test_a_program_is_deployed_with_the_actions_that_it_defines(xingqiao, tmp_path):
-    file = tmp_path / "pipeline.py"
-    file.write_text(PIPELINE)
-
-    ended = xingqiao("deploy", file)
-
-    assert ended.code == 0
-    assert ended.out.splitlines() == [
-        "✓ deployed_double 0.0.1 (python:3)",
-        "✓ deployed_once 0.0.1 (composition)",
-        "✓ deployed_twice 0.0.1 (composition)",
-    ]
-    assert xingqiao("invoke", "deployed_twice", "-p", "n", "3", "-r").json == {"n": 12}
-    again = xingqiao("deploy", file, "--json")
-    assert [action["version"] for action in again.json] == ["0.0.2"] * 3
-
-
-def test_a_program_with_a_main_is_an_action(xingqiao, tmp_path):
-    file = tmp_path / "plain.py"
-    file.write_text(DOUBLE)
-
-    assert xingqiao("deploy", file).out == "✓ plain 0.0.1 (python:3)\n"
-    assert xingqiao("deploy", file, "--name", "renamed").out == "✓ renamed 0.0.1 (python:3)\n"
-    assert xingqiao("invoke", "renamed", "-p", "n", "2", "--result").json == {"n": 4}
-
-
-def test_a_composition_is_deployed_from_json(xingqiao, action, tmp_path):
-    action("json_double", DOUBLE)
-    file = tmp_path / "from_json.json"
-    file.write_text(json.dumps(composer.repeat(2, "json_double").to_json()))
-
-    assert xingqiao("deploy", file).out == "✓ from_json 0.0.1 (composition)\n"
-    assert xingqiao("invoke", "from_json", "--result").json == {"n": 4}
-
-
-def test_a_state_machine_is_deployed_by_its_files_name(xingqiao, refused, tmp_path):
-    text = '{"StartAt": "A",  "States": {"A": {"Type": "Pass", "End": true}}}'
-    file, other = tmp_path / "stated.asl.json", tmp_path / "plain.py"
-    file.write_text(text)
-    other.write_text(DOUBLE)
-
-    assert xingqiao("deploy", file).out == "✓ stated 0.0.1 (states)\n"
-    assert xingqiao("action", "get", "stated", "exec", "--json").json == {
-        "kind": "states", "binary": False, "definition": text, "type": "STANDARD",
-    }  # fmt: skip
-    named = xingqiao("deploy", file, "--name", "fast", "--type", "express", "--json").json
-    assert named[0]["exec"]["type"] == "EXPRESS"
-    assert xingqiao("invoke", "stated", "-p", "n", "1", "--result").json == {"n": 1}
-    assert xingqiao("action", "get", "stated", "--save", tmp_path / "saved.asl.json").code == 0
-    assert (tmp_path / "saved.asl.json").read_text() == text
-    assert xingqiao("action", "create", "again", tmp_path / "saved.asl.json").code == 0
-    assert "is not an .asl.json file" in refused("deploy", other, "--type", "express", code=2)
-    file.write_text('{"StartAt": "A"}')
-    assert "These fields are required: [States]" in refused("deploy", file)
-
-
-def test_an_archive_is_deployed(xingqiao, tmp_path):
-    file = tmp_path / "zipped.zip"
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("__main__.py", "from helper import main\n")
-        archive.writestr("helper.py", DOUBLE)
-
-    assert xingqiao("deploy", file).code == 0
-    assert xingqiao("invoke", "zipped", "-p", "n", "21", "-r").json == {"n": 42}
-
-
-@pytest.mark.usefixtures("xingqiao")
-@pytest.mark.parametrize(
-    ("name", "content", "text"),
-    [
-        ("none.py", None, "does not exist or is not a file: check the path"),
-        (
-            "empty.py",
-            "x = 1",
-            "defines nothing to deploy: add a composition, an @composer.action or a function 'main'",
-        ),
-        ("broken.py", "def", "SyntaxError"),
-        ("raises.py", "1 / 0", "ZeroDivisionError: division by zero"),
-        ("notes.txt", "hello", "has an unknown file type: give a .py, .js"),
-        ("broken.json", "{", "Expecting property name"),
-        ("machine.json", '{"StartAt": "A"}', "rename the file so that it ends in .asl.json"),
-        ("other.json", '{"kind": "nonsense"}', "a composition is an object with a 'type'"),
-    ],
-)
-def test_a_file_that_cannot_be_deployed_is_named(refused, tmp_path, name, content, text):
-    file = tmp_path / name
-    if content is not None:
-        file.write_text(content)
-
-    line = refused("deploy", file)
-
-    assert line.startswith(str(file))
-    assert text in line
-
-
-def test_a_name_that_is_none_is_refused_by_the_server(xingqiao, refused, tmp_path):
-    file = tmp_path / "fine.py"
-    file.write_text(DOUBLE)
-
-    assert refused("deploy", file, "--name", "$").endswith("(400)")
 
 
 # --- invoke ------------------------------------------------------------------------------------
@@ -302,7 +183,7 @@ def test_actions_are_listed(xingqiao, action):
         (["action", "list", "--limit", "-1"], "-1 is not in the range"),
         (["invoke"], "Missing argument 'NAME'"),
         (["invoke", "a", "-p", "n"], "Option '-p' requires 2 arguments"),
-        (["deploy"], "Missing argument 'FILE'"),
+        (["deploy"], "Missing argument 'FILE|FOLDER...'"),
         (["fly"], "the command 'fly' does not exist"),
         (["action", "fly"], "No such command 'fly'"),
         (["action", "list", "--fly"], "No such option"),

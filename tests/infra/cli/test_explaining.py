@@ -152,8 +152,8 @@ def test_deploy_refuses_a_name_of_another_kind_and_deploys_nothing(refused, xing
     )
 
     assert refused("deploy", file) == (
-        "nothing is deployed: the name 'pipe' belongs to a package: choose another name, or delete "
-        "the package with `xingqiao package delete pipe`"
+        "nothing is deployed: the name 'pipe' belongs to a package: choose another name, or deploy "
+        "with 'replace' (--replace) (409)"
     )
     assert "the action 'part' does not exist" in refused("action", "get", "part")
 

@@ -111,7 +111,7 @@ def test_a_file_that_prints_when_it_is_read_leaves_standard_output_alone(xingqia
 
     ended = xingqiao("deploy", file, "--json")
 
-    assert [document["name"] for document in ended.json] == ["chatty"]
+    assert [document["name"] for document in ended.json["actions"]] == ["chatty"]
     assert ended.err == "reading\n"
 
 

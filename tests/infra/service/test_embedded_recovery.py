@@ -292,3 +292,28 @@ async def test_malformed_credentials_are_refused_when_it_is_mounted():
     async with embedded() as engine:
         with pytest.raises(InvalidError, match="UUID:KEY"):
             await engine.mount("secret")
+
+
+STORED = {"exec": {"kind": "python:3", "code": "def main(params): return {'n': -1}"}}
+
+
+async def test_a_function_that_was_registered_over_a_stored_action_stays_the_newer_one(tmp_path):
+    """After a restart the stored code must not run again before the function is registered."""
+    async with embedded(tmp_path) as engine:
+        await engine.put("double", STORED)
+        engine.register(double)
+        assert await engine.invoke("double", {"n": 1}) == {"n": 2}
+
+    async with embedded(tmp_path) as engine:
+        with pytest.raises(UnavailableError, match=r"double.*has not registered"):
+            await engine.invoke("double", {"n": 1})
+        engine.register(double)
+        assert await engine.invoke("double", {"n": 1}) == {"n": 2}
+
+
+async def test_an_action_that_was_stored_over_a_function_stays_the_newer_one(tmp_path):
+    async with embedded(tmp_path, actions=[double]) as engine:
+        await engine.put("double", STORED)
+
+    async with embedded(tmp_path) as engine:
+        assert await engine.invoke("double", {"n": 1}) == {"n": -1}
