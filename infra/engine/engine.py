@@ -35,6 +35,7 @@ from .hooks import Attachment, NoHooks
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
 from .letters import Letters
+from .news import News
 from .pauses import Pauses
 from .records import Records
 from .recovery import Recovery
@@ -47,6 +48,7 @@ from .timers import Elapsed, Timers
 from .tokens import Tokens
 from .units import Unit
 from .waiters import Waiters
+from .watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -104,8 +106,11 @@ class Engine:
         )  # fmt: skip
         self._tasks = asyncio.TaskGroup()
         self._closing = AsyncExitStack()
-        self._waiters = Waiters()
-        self._tick = Tick(store, clock, self._withdraw)
+        self._waiters, self._news = (
+            Waiters(),
+            News(f"{clock.now_ms():x}-{int(clock.elapsed_us()):x}"),
+        )
+        self._tick = Tick(store, clock, self._withdraw, self._news.tell)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed)
         self._alarms: Timers[str] = Timers(clock, self._shown)
@@ -134,6 +139,7 @@ class Engine:
             self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
         self.records = Records(self._parts, restoring)
+        self.watching = Watching(self._parts, self.records, self._news)
         self.calls = Calls(core, self._inbox, self.records)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
@@ -170,6 +176,7 @@ class Engine:
         self._note_held()
         await self._tick.end(last=True)
         self._waiters.close()
+        self._news.close()
         await self._closing.aclose()
         await self._tasks.__aexit__(None, None, None)
 
@@ -184,6 +191,7 @@ class Engine:
         """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
         self._waiters.close()
+        self._news.close()
         return await self._dispatch.drain(seconds)
 
     @property
@@ -216,7 +224,7 @@ class Engine:
             "put_off": self._tick.waiting,
             "parked_steps": len(self._functions),
             "evaluating": len(self._inbox.stretching),
-            "waiters": len(self._waiters),
+            "waiters": len(self._waiters) + len(self._news),
             **self.entities.gauges(),
             "dead_letters": len(self.letters),
             "stuck": len(self._parts.stuck),
