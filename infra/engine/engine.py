@@ -104,8 +104,7 @@ class Engine:
             clock=clock, ids=ids, catalog=self._catalog, store=store,
             settings=_settings(settings, self._tokens), hooks=hooks or NoHooks(),
         )  # fmt: skip
-        self._tasks = asyncio.TaskGroup()
-        self._closing = AsyncExitStack()
+        self._tasks, self._closing = asyncio.TaskGroup(), AsyncExitStack()
         self._waiters, self._news = (
             Waiters(),
             News(f"{clock.now_ms():x}-{int(clock.elapsed_us()):x}"),

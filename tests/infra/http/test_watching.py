@@ -143,9 +143,8 @@ async def test_history_and_logs_come_together_and_from_below(deployed, client):
         await deployed.ended("echo")  # of another call: it does not concern this execution
         deployed.hands.answer(held.activation, Success({}))
 
-    assert [record["activationId"] for record in answer.result().json()["logs"]["activations"]][
-        0
-    ] == held.activation
+    first, *_ = answer.result().json()["logs"]["activations"]
+    assert first["activationId"] == held.activation
 
 
 # --- logs --------------------------------------------------------------------------------------
