@@ -310,10 +310,14 @@ def connect(  # noqa: PLR0913  where each may come from
     if not auth:
         raise ApiError(
             "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
-            "(the server prints the credentials at its first start)"
+            "(the server prints the credentials at its first start)",
+            exit_code=NOT_ALLOWED,
         )
     if ":" not in auth:
-        raise ApiError(f"the credentials from {auth_from} must have the form UUID:KEY, with a ':'")
+        raise ApiError(
+            f"the credentials from {auth_from} must have the form UUID:KEY, with a ':'",
+            exit_code=NOT_ALLOWED,
+        )
     ca = ca or os.environ.get("XINGQIAO_CA") or None
     try:
         origins = Origins(url=url_from, auth=auth_from)
@@ -324,7 +328,10 @@ def connect(  # noqa: PLR0913  where each may come from
 
 def _first(*offers: tuple[str | None, str]) -> tuple[str, str]:
     """The first value that is given, with the place that it comes from; "" if there is none."""
-    return next(((value, place) for value, place in offers if value), ("", ""))
+    given = (
+        (value.strip(), place) for value, place in offers if value
+    )  # a variable that is set from a file may end with a newline
+    return next(((value, place) for value, place in given if value), ("", ""))
 
 
 def credentials_in(file: str | None) -> str | None:
