@@ -46,8 +46,11 @@ def test_a_server_takes_credentials_with_a_newline_too(command, monkeypatch, tmp
     monkeypatch.setenv("XINGQIAO_AUTH", f"{AUTH}\n")
     monkeypatch.setenv("XINGQIAO_OPERATOR", "operator:a-key-of-an-operator\n")
 
-    with running(tmp_path / "data", "--isolation", "none") as server:
-        assert server.client().get("/actions").status_code == 200
+    with (
+        running(tmp_path / "data", "--isolation", "none") as server,
+        server.client() as client,
+    ):
+        assert client.get("/actions").status_code == 200
 
 
 @pytest.mark.parametrize("variable", ["XINGQIAO_AUTH", "XINGQIAO_OPERATOR"])
