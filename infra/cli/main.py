@@ -25,6 +25,7 @@ COMMANDS = {  # command: the module that defines it
     "doctor": "doctor",
     "deploy": "actions",
     "invoke": "actions",
+    "logs": "logs",
     "action": "actions",
     "package": "packages",
     "trigger": "triggers",
