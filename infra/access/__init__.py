@@ -1,6 +1,14 @@
 """Namespaces with their keys and limits, and secrets."""
 
-from .namespaces import LIMITS, OPERATOR, AuthError, Namespace, Namespaces, first_namespaces
+from .namespaces import (
+    LIMITS,
+    OPERATOR,
+    AuthError,
+    Namespace,
+    Namespaces,
+    first_namespaces,
+    new_credentials,
+)
 from .secrets import SecretStore, is_among
 
 __all__ = [
@@ -12,4 +20,5 @@ __all__ = [
     "SecretStore",
     "first_namespaces",
     "is_among",
+    "new_credentials",
 ]

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 import httpx
 
 from ...composer import Error
-from . import wskprops
+from . import dev_file, wskprops
 from .exit_codes import FAILED, MISSING, NOT_ALLOWED, TIMED_OUT, UNREACHED
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
 HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
+_VARIABLES = ("XINGQIAO_URL", "XINGQIAO_AUTH", "XINGQIAO_AUTH_FILE")
 _EXIT_CODES: dict[int | None, int] = {
     401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: MISSING, 408: TIMED_OUT, 504: TIMED_OUT,
 }  # fmt: skip
@@ -273,7 +274,10 @@ def connect(  # noqa: PLR0913  where each may come from
     *,
     wait_s: float = DEADLINE_S,
 ) -> Client:
-    """Makes a client from options, the environment, or OpenWhisk's `.wskprops`, in that order.
+    """Makes a client from options, the environment, `xingqiao dev`, or `.wskprops`, in that order.
+
+    The URL and the credentials of `xingqiao dev` belong together: they are used if neither is given, so
+    that a folder cannot send your own credentials to a server of its choice.
 
     Args:
         url: URL of the server, from an option.
@@ -288,9 +292,13 @@ def connect(  # noqa: PLR0913  where each may come from
     """
     if auth and auth_file:
         raise ApiError("--auth and --auth-file are both given: remove one of them")
+    nothing_given = not (url or auth or auth_file or any(map(os.environ.get, _VARIABLES)))
+    developed = dev_file.read() if nothing_given else None
+    if developed is not None:
+        (url, auth), auth_from = developed, f"AUTH in {dev_file.FILE}"
     properties = wskprops.read()
     url, url_from = _first(
-        (url, "--url"),
+        (url, "--url" if developed is None else f"{dev_file.FILE}, which `xingqiao dev` wrote"),
         (os.environ.get("XINGQIAO_URL"), "XINGQIAO_URL"),
         (_host(properties.get("APIHOST")), f"APIHOST in {wskprops.path()}"),
         (URL, "the default: --url, XINGQIAO_URL and .wskprops name none"),

@@ -32,6 +32,10 @@ class FileError(Error):
     """A file cannot be used; the text names the file and the reason."""
 
 
+class NothingError(FileError):
+    """A file defines nothing to deploy."""
+
+
 @dataclass(slots=True)
 class Contents:
     """Definitions in a file.
@@ -217,7 +221,7 @@ def _python(path: Path, name: str | None) -> Contents:
     _check_names(path, contents)
     if not (contents.functions or contents.compositions or contents.actions):
         if not callable(getattr(module, "main", None)):
-            raise FileError(
+            raise NothingError(
                 f"{path} defines nothing to deploy: add a composition, an @composer.action or a "
                 "function 'main'"
             )

@@ -52,10 +52,14 @@ class Connection:
     """Requests to a server that may restart meanwhile: they are sent again until it answers.
 
     The first request is sent once, so that a wrong URL is an error.
+
+    Args:
+        client: the client that sends the requests.
+        say: writes a text when the connection is lost and when it is back.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client, self._lost, self._known = client, False, False
+    def __init__(self, client: Client, say: Callable[[str], None] = output.remark) -> None:
+        self._client, self._say, self._lost, self._known = client, say, False, False
 
     def ask(self, path: str, **query: Any) -> Any:
         """Like `Client.ask`, for a request that reads."""
@@ -66,7 +70,7 @@ class Connection:
                 if not self._known or not _is_away(error):
                     raise
                 if not self._lost:
-                    output.warning(
+                    self._say(
                         f"the server at {self._client.url} cannot be reached any more: this command "
                         "continues when the server is back; press Ctrl-C to stop"
                     )
@@ -74,7 +78,7 @@ class Connection:
                 time.sleep(RETRY_S)
             else:
                 if self._lost:
-                    output.remark("connected again")
+                    self._say("connected again")
                 self._lost, self._known = False, True
                 return answer
 
@@ -188,16 +192,21 @@ def history_and_logs(connection: Connection, id: str, logs: Logs) -> Iterator[Ch
             return
 
 
-def namespace_logs(client: Client, name: str | None, since_ms: int) -> Iterator[list[Line]]:
-    """The log lines of a namespace from an instant on: first those that are stored, then each new one."""
-    connection, from_ms = Connection(client), since_ms
+def namespace_logs(
+    connection: Connection, name: str | None, since_ms: int
+) -> Iterator[tuple[list[Line], list[dict[str, Any]]]]:
+    """The log lines of a namespace from an instant on: first those that are stored, then each new one.
+
+    With the new lines come the records of the activations that have ended or wait.
+    """
+    from_ms = since_ms
     logs = Logs(connection, lambda: records_since(connection, from_ms, name))
-    yield logs.stored()
+    yield logs.stored(), []
     while True:
         page = connection.ask("logs", after=logs.position, name=name, wait=WAIT_MS)
         lines = logs.take(page)
         from_ms = max(since_ms, page["now"] - LOOK_BACK_MS)
-        yield lines
+        yield lines, page["activations"]
 
 
 class Call:

@@ -9,7 +9,7 @@ import click
 from ..clock import SystemClock
 from . import output
 from .completion import action_names
-from .following import namespace_logs, show_lines
+from .following import Connection, namespace_logs, show_lines
 from .options import as_json, connected
 from .times import Instant
 
@@ -49,7 +49,7 @@ def logs(
     """
     since_ms = SystemClock.now_ms() - SINCE_MS if since is None else since
     shown = False
-    for lines in namespace_logs(client, name, since_ms):
+    for lines, _ in namespace_logs(Connection(client), name, since_ms):
         if as_json:
             for line in lines:
                 output.write_json(line.to_json())

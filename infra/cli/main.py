@@ -23,6 +23,7 @@ COMMANDS = {  # command: the module that defines it
     "backup": "backups",
     "restore": "backups",
     "doctor": "doctor",
+    "dev": "dev",
     "deploy": "actions",
     "invoke": "actions",
     "logs": "logs",

@@ -13,7 +13,7 @@ from tests.kit.infra.servers import AUTH, XINGQIAO
 from xingqiao import composer
 from xingqiao.infra.cli.main import cli
 
-TEXTS = {"serve", "show", "export", "completion"}  # their output is a text for another program
+TEXTS = {"serve", "dev", "show", "export", "completion"}  # texts for programs, or for people alone
 HOOK = "/whisk.system/webhooks/webhook"
 UNKNOWN = "0" * 32
 
