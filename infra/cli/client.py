@@ -99,7 +99,7 @@ class Client:
             base_url=url,
             auth=(user, key),
             timeout=wait_s,
-            verify=True if ca is None else _tls_context(ca),
+            verify=True if ca is None else tls_context(ca),
         )
 
     def __enter__(self) -> Self:
@@ -258,7 +258,12 @@ def _segment(text: str) -> str:
     return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
-def _tls_context(ca: str) -> ssl.SSLContext:
+def tls_context(ca: str) -> ssl.SSLContext:
+    """Trusts the certificates of a PEM file.
+
+    Raises:
+        ApiError: the file cannot be read.
+    """
     try:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
