@@ -308,18 +308,32 @@ def connect(  # noqa: PLR0913  where each may come from
         (_host(properties.get("APIHOST")), f"APIHOST in {wskprops.path()}"),
         (URL, "the default: --url, XINGQIAO_URL and .wskprops name none"),
     )
-    auth = auth or credentials_in(auth_file)
-    if not auth:
+    if auth:
+        auth = auth.strip()
+    elif auth_file:
+        auth, auth_from = credentials_in(auth_file), f"the file {auth_file}"
+    else:
+        file = credentials_in(os.environ.get("XINGQIAO_AUTH_FILE"))
         auth, auth_from = _first(
             (os.environ.get("XINGQIAO_AUTH"), "XINGQIAO_AUTH"),
-            (
-                credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")),
-                "the file in XINGQIAO_AUTH_FILE",
-            ),
+            (file, "the file in XINGQIAO_AUTH_FILE"),
             (properties.get("AUTH"), f"AUTH in {wskprops.path()}"),
         )
-    elif auth_file:
-        auth_from = f"the file {auth_file}"
+    auth = _checked(auth, auth_from)
+    ca = ca or os.environ.get("XINGQIAO_CA") or None
+    try:
+        origins = Origins(url=url_from, auth=auth_from)
+        return Client(url.rstrip("/"), auth, ca, origins, wait_s=wait_s)
+    except httpx.InvalidURL as error:
+        raise ApiError(f"{url} (from {url_from}) is not a valid URL: {error}") from error
+
+
+def _checked(auth: str | None, origin: str) -> str:
+    """Credentials in their form.
+
+    Raises:
+        ApiError: they are missing or malformed.
+    """
     if not auth:
         raise ApiError(
             "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
@@ -328,15 +342,10 @@ def connect(  # noqa: PLR0913  where each may come from
         )
     if ":" not in auth:
         raise ApiError(
-            f"the credentials from {auth_from} must have the form UUID:KEY, with a ':'",
+            f"the credentials from {origin} must have the form UUID:KEY, with a ':'",
             exit_code=NOT_ALLOWED,
         )
-    ca = ca or os.environ.get("XINGQIAO_CA") or None
-    try:
-        origins = Origins(url=url_from, auth=auth_from)
-        return Client(url.rstrip("/"), auth, ca, origins, wait_s=wait_s)
-    except httpx.InvalidURL as error:
-        raise ApiError(f"{url} (from {url_from}) is not a valid URL: {error}") from error
+    return auth
 
 
 def _first(*offers: tuple[str | None, str]) -> tuple[str, str]:

@@ -61,9 +61,9 @@ Seen: TypeAlias = "dict[Path, tuple[int, int]]"
     help="Isolation of user code [default: auto].",
 )
 def dev(paths: tuple[Path, ...], port: int | None, data: Path, isolation: str | None) -> int:
-    """Start a server, deploy each FILE whenever it is saved, and show all logs.
+    """Serve for development: deploy each FILE when it is saved.
 
-    In a FOLDER every .py, .js and .asl.json file is deployed. Commands in another terminal find the server
+    The command starts a server, deploys the files at each change, and shows all logs. In a FOLDER every .py, .js and .asl.json file is deployed. Commands in another terminal find the server
     if you run them in the same folder as this command. Ctrl-C stops the server; its data stays for the next
     start.
     """

@@ -146,7 +146,7 @@ def test_every_command_is_listed_with_a_sentence(command):
     lines = command("--help").out.partition("Commands:\n")[2].splitlines()
 
     assert [line.split()[0] for line in lines] == [
-        "serve", "check", "backup", "restore", "doctor", "deploy", "invoke", "action", "package", "trigger", "rule", "activation",
+        "serve", "check", "backup", "restore", "doctor", "dev", "deploy", "invoke", "logs", "action", "package", "trigger", "rule", "activation",
         "execution", "entity", "dead-letter", "saga", "transaction", "adapter", "secret", "run", "show", "export", "bundle", "namespace", "property",
         "completion", "key", "list", "api-host", "service",
     ]  # fmt: skip
