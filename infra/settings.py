@@ -321,6 +321,7 @@ _FLOATS = {
     "idle_s",
     "handshake_s",
 }
+_CREDENTIALS = {"auth", "operator"}
 _PATHS = {
     "data",
     "items_dir",
@@ -356,6 +357,8 @@ def write_secret(file: Path, text: str) -> None:
 def _read(name: str, text: str) -> Any:
     if name in _PATHS:
         return Path(text)
+    if name in _CREDENTIALS:
+        return text.strip()  # a variable that is set from a file often ends with a newline
     if name in _FLAGS:
         if text.lower() not in _FLAG:
             raise SettingsError(f"{PREFIX}{name.upper()} must be true or false, not {text!r}")

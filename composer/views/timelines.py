@@ -45,13 +45,15 @@ def timeline(entries: Iterable[EntryDoc]) -> list[Line]:
     """The lines of a history, given as `Entry.to_json` wrote it, with values in place."""
     lines: list[tuple[int, Line]] = []  # by the number of the entry that the line begins with
     open_entries: dict[tuple[str, int], tuple[int, EntryDoc]] = {}
-    start_ms, left = 0, "under way"
+    start_ms, left, accepted = 0, "under way", dict[tuple[str, int], str]()
     for number, entry in enumerate(entries):
         if number == 0:
             start_ms = entry["at"]
         place = entry["fiber"], entry["turn"]
         if entry["type"] in _BEGINNINGS:
             open_entries[place] = number, entry
+        elif entry["type"] == history.STEP_ACCEPTED and place in open_entries:
+            accepted[place] = "will answer later"
         elif entry["type"] in _DESCRIPTIONS:
             _, first = open_entries.get(place, (number, {}))
             described = _DESCRIPTIONS[entry["type"]](entry, first)
@@ -61,9 +63,9 @@ def timeline(entries: Iterable[EntryDoc]) -> list[Line]:
                 at, took_ms = first["at"], entry["at"] - first["at"]
             lines.append((order, _line(described, entry, at - start_ms, took_ms)))
         if entry["type"] in _ENDINGS:
-            left = "cancelled"
-    for number, first in open_entries.values():
-        described = Description("wait", _step(first), left)
+            left, accepted = "cancelled", {}
+    for place, (number, first) in open_entries.items():
+        described = Description("wait", _step(first), accepted.get(place, left))
         lines.append((number, _line(described, first, first["at"] - start_ms, None)))
     return [line for _, line in sorted(lines, key=lambda pair: (pair[1].at_ms, pair[0]))]
 

@@ -3,7 +3,15 @@
 from .audit import AuditLog, Entry, outcome_of_status
 from .failures import INVALID, MISSING, Failures
 from .keys import OWN, Keys
-from .namespaces import LIMITS, OPERATOR, AuthError, Namespace, Namespaces, first_namespaces
+from .namespaces import (
+    LIMITS,
+    OPERATOR,
+    AuthError,
+    Namespace,
+    Namespaces,
+    first_namespaces,
+    new_credentials,
+)
 from .permissions import OPERATIONS, ROUTES, Door, Permission
 from .roles import RIGHTS, Identity, MissingRoleError, Right, Role
 from .secrets import SecretStore, is_among
@@ -33,5 +41,6 @@ __all__ = [
     "SecretStore",
     "first_namespaces",
     "is_among",
+    "new_credentials",
     "outcome_of_status",
 ]

@@ -310,17 +310,27 @@ async def first_namespaces(
     Returns:
         The generated credentials of `guest` and of `whisk.system`; None if they were given or exist.
     """
-    shown = []
-    for name, given in ((GUEST, guest), (OPERATOR, operator)):
-        known = {namespace.name for namespace in namespaces.list()}
-        if name not in known:
-            made = await namespaces.create(name, {}, given)
-            shown.append(None if given else made)
-        else:
-            if given is not None:
-                await namespaces.rotate(name, given)
-            shown.append(None)
-    return shown[0], shown[1]
+    try:
+        shown = await _ensured(namespaces, GUEST, guest)
+    except AuthError as error:
+        origin = "--auth-file, --auth, XINGQIAO_AUTH_FILE or XINGQIAO_AUTH"
+        raise AuthError(f"{error} (the namespace {GUEST!r}; from {origin})") from error
+    try:
+        return shown, await _ensured(namespaces, OPERATOR, operator)
+    except AuthError as error:
+        raise AuthError(
+            f"{error} (the operator's namespace {OPERATOR!r}; from XINGQIAO_OPERATOR)"
+        ) from error
+
+
+async def _ensured(namespaces: Namespaces, name: str, given: str | None) -> str | None:
+    """Ensures that a namespace exists. Returns its credentials if they were generated now."""
+    if name not in {namespace.name for namespace in namespaces.list()}:
+        made = await namespaces.create(name, {}, given)
+        return None if given else made
+    if given is not None:
+        await namespaces.rotate(name, given)
+    return None
 
 
 def new_credentials() -> str:

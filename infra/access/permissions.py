@@ -143,6 +143,8 @@ ROUTES: dict[str, Permission] = {  # "METHOD path": its row
     f"GET {_HOME}/activations/{{id}}/result": LOOK,
     f"GET {_HOME}/activations/{{id}}/logs": LOOK,
     f"DELETE {_HOME}/activations/{{id}}": _deploy("cancel"),
+    f"GET {_HOME}/logs": LOOK,
+    f"PUT {_HOME}/deployments": _deploy("deploy"),
     f"GET {_HOME}/executions": LOOK,
     f"GET {_EXECUTION}": LOOK,
     f"GET {_EXECUTION}/history": LOOK,

@@ -12,6 +12,7 @@ from . import files, output
 from .client import annotations_of
 from .completion import action_names
 from .exit_codes import FAILED, TIMED_OUT
+from .following import Call
 from .options import (
     FILE,
     UNITS,
@@ -36,12 +37,16 @@ WAIT_MS = 20_000  # time that one request waits for the end of an activation
 
 @click.command(
     epilog="\b\nExamples:\n  xingqiao invoke pipeline -r -p build 7\n"
-    "  xingqiao invoke pipeline -b -p build '{\"id\": 7}' -P defaults.json"
+    "  xingqiao invoke pipeline -b -p build '{\"id\": 7}' -P defaults.json\n"
+    "  xingqiao invoke pipeline --follow -p build 7"
 )
 @click.argument("name", shell_complete=action_names)
 @parameters
 @click.option("--blocking", "-b", is_flag=True, help="Wait until the action has ended.")
 @click.option("--result", "-r", is_flag=True, help="Wait, and show only the result.")
+@click.option(
+    "--follow", "-f", is_flag=True, help="Show the timeline, the logs and then the result."
+)
 @click.option("--token", help="Idempotency key: all calls with the same key start one execution.")
 @as_json
 @connected
@@ -52,22 +57,36 @@ def invoke(  # noqa: PLR0913  its options
     *,
     blocking: bool,
     result: bool,
+    follow: bool,
     token: str | None,
     as_json: bool,
 ) -> int:
     """Invoke the action NAME.
 
-    Without --blocking or --result the command prints the activation's id and does not wait. With one of
-    them the exit code is 1 if the action fails, and 6 if it exceeds its time limit. A call that you send again with the same --token does not
-    start the action again: you get the same activation.
+    Without --blocking, --result or --follow the command prints the activation's id and does not wait. With
+    one of them the exit code is 1 if the action fails, and 6 if it exceeds its time limit. With --follow and
+    --json each line is a history entry, a log line, or, at the end, the record. A call that you send again
+    with the same --token does not start the action again: you get the same activation.
     """
+    if follow:
+        if blocking or result:
+            raise click.UsageError("--follow waits and shows the result: leave -b and -r out")
+        call = Call(client)
+        _, answer = client.invoke(name, params, blocking=False, result=False, token=token)
+        record = call.show(answer["activationId"], as_json=as_json)
+        return _ended(name, record, whole=as_json, as_json=as_json)
     if not (blocking or result):
         _, answer = client.invoke(name, params, blocking=False, result=False, token=token)
         id = answer["activationId"]
         output.write_json(answer) if as_json else output.done(f"{name} is invoked: activation {id}")
         return 0
     record = _wait_for_end(client, name, params, token)
-    shown = record["response"]["result"] if result else record
+    return _ended(name, record, whole=not result, as_json=as_json)
+
+
+def _ended(name: str, record: dict[str, Any], *, whole: bool, as_json: bool) -> int:
+    """Shows the record of a run or only its result. Returns the exit code."""
+    shown = record if whole else record["response"]["result"]
     output.write_json(shown) if as_json else output.document(shown)
     if record["response"]["success"]:
         return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
 
 from ...composer import Error
-from . import wskprops
+from . import dev_file, wskprops
 from .connection import BROKEN_OFF, FAILURES, Connection, basic, target
 from .exit_codes import FAILED, MISSING, NOT_ALLOWED, TIMED_OUT, UNREACHED
 
@@ -24,6 +24,7 @@ ACTIONS, ENTITIES = "actions", "entities"
 URL = "http://127.0.0.1:3233"
 HINT = "Start a server with `xingqiao serve`, or name one with --url or XINGQIAO_URL"
 WAIT_MS = 60_000
+_VARIABLES = ("XINGQIAO_URL", "XINGQIAO_AUTH", "XINGQIAO_AUTH_FILE")
 _EXIT_CODES: dict[int | None, int] = {
     401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: MISSING, 408: TIMED_OUT, 504: TIMED_OUT,
 }  # fmt: skip
@@ -96,7 +97,7 @@ class Client:
         self._headers = {"Authorization": basic(user, key), "User-Agent": "xingqiao"}
         self.url, self.auth, self.ca = url, auth, ca
         self._origins = origins or Origins()
-        context = None if ca is None else _tls_context(ca)
+        context = None if ca is None else tls_context(ca)
         self._http = Connection(url, timeout_s=wait_s, context=context)
 
     def __enter__(self) -> Self:
@@ -260,7 +261,12 @@ def _segment(text: str) -> str:
     return text.replace(".", "%2E") if text in {".", ".."} else quote(text, safe="")
 
 
-def _tls_context(ca: str) -> ssl.SSLContext:
+def tls_context(ca: str) -> ssl.SSLContext:
+    """Trusts the certificates of a PEM file.
+
+    Raises:
+        ApiError: the file cannot be read.
+    """
     try:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
@@ -276,7 +282,10 @@ def connect(  # noqa: PLR0913  where each may come from
     *,
     wait_s: float = DEADLINE_S,
 ) -> Client:
-    """Makes a client from options, the environment, or OpenWhisk's `.wskprops`, in that order.
+    """Makes a client from options, the environment, `xingqiao dev`, or `.wskprops`, in that order.
+
+    The URL and the credentials of `xingqiao dev` belong together: they are used if neither is given, so
+    that a folder cannot send your own credentials to a server of its choice.
 
     Args:
         url: URL of the server, from an option.
@@ -291,32 +300,29 @@ def connect(  # noqa: PLR0913  where each may come from
     """
     if auth and auth_file:
         raise ApiError("--auth and --auth-file are both given: remove one of them")
+    nothing_given = not (url or auth or auth_file or any(map(os.environ.get, _VARIABLES)))
+    developed = dev_file.read() if nothing_given else None
+    if developed is not None:
+        (url, auth), auth_from = developed, f"AUTH in {dev_file.FILE}"
     properties = wskprops.read()
     url, url_from = _first(
-        (url, "--url"),
+        (url, "--url" if developed is None else f"{dev_file.FILE}, which `xingqiao dev` wrote"),
         (os.environ.get("XINGQIAO_URL"), "XINGQIAO_URL"),
         (_host(properties.get("APIHOST")), f"APIHOST in {wskprops.path()}"),
         (URL, "the default: --url, XINGQIAO_URL and .wskprops name none"),
     )
-    auth = auth or credentials_in(auth_file)
-    if not auth:
+    if auth:
+        auth = auth.strip()
+    elif auth_file:
+        auth, auth_from = credentials_in(auth_file), f"the file {auth_file}"
+    else:
+        file = credentials_in(os.environ.get("XINGQIAO_AUTH_FILE"))
         auth, auth_from = _first(
             (os.environ.get("XINGQIAO_AUTH"), "XINGQIAO_AUTH"),
-            (
-                credentials_in(os.environ.get("XINGQIAO_AUTH_FILE")),
-                "the file in XINGQIAO_AUTH_FILE",
-            ),
+            (file, "the file in XINGQIAO_AUTH_FILE"),
             (properties.get("AUTH"), f"AUTH in {wskprops.path()}"),
         )
-    elif auth_file:
-        auth_from = f"the file {auth_file}"
-    if not auth:
-        raise ApiError(
-            "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
-            "(the server prints the credentials at its first start)"
-        )
-    if ":" not in auth:
-        raise ApiError(f"the credentials from {auth_from} must have the form UUID:KEY, with a ':'")
+    auth = _checked(auth, auth_from)
     ca = ca or os.environ.get("XINGQIAO_CA") or None
     try:
         origins = Origins(url=url_from, auth=auth_from)
@@ -325,9 +331,32 @@ def connect(  # noqa: PLR0913  where each may come from
         raise ApiError(f"{url} (from {url_from}) is not a valid URL: {error}") from error
 
 
+def _checked(auth: str | None, origin: str) -> str:
+    """Credentials in their form.
+
+    Raises:
+        ApiError: they are missing or malformed.
+    """
+    if not auth:
+        raise ApiError(
+            "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
+            "(the server prints the credentials at its first start)",
+            exit_code=NOT_ALLOWED,
+        )
+    if ":" not in auth:
+        raise ApiError(
+            f"the credentials from {origin} must have the form UUID:KEY, with a ':'",
+            exit_code=NOT_ALLOWED,
+        )
+    return auth
+
+
 def _first(*offers: tuple[str | None, str]) -> tuple[str, str]:
     """The first value that is given, with the place that it comes from; "" if there is none."""
-    return next(((value, place) for value, place in offers if value), ("", ""))
+    given = (
+        (value.strip(), place) for value, place in offers if value
+    )  # a variable that is set from a file may end with a newline
+    return next(((value, place) for value, place in given if value), ("", ""))
 
 
 def credentials_in(file: str | None) -> str | None:

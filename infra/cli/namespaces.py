@@ -12,6 +12,7 @@ import click
 from ..settings import OPERATOR_FILE
 from . import output
 from .client import ApiError, connect
+from .exit_codes import NOT_ALLOWED
 from .explaining import explained
 from .options import as_json, ca_option, confirmed, connected
 
@@ -80,7 +81,7 @@ def _credentials(given: str | None, data: Path | None) -> tuple[str, str]:
     """
     if given:
         return given, "--operator"
-    given = os.environ.get("XINGQIAO_OPERATOR")
+    given = os.environ.get("XINGQIAO_OPERATOR", "").strip()
     if given and data is None:
         return given, "XINGQIAO_OPERATOR"
     file = (data or Path(os.environ.get("XINGQIAO_DATA", ".xingqiao"))) / OPERATOR_FILE
@@ -89,7 +90,8 @@ def _credentials(given: str | None, data: Path | None) -> tuple[str, str]:
     except OSError as error:
         raise ApiError(
             f"the operator's credentials cannot be read from {file} ({error.strerror}): give --data "
-            "with the server's data directory, give --operator UUID:KEY, or set XINGQIAO_OPERATOR"
+            "with the server's data directory, give --operator UUID:KEY, or set XINGQIAO_OPERATOR",
+            exit_code=NOT_ALLOWED,
         ) from error
 
 

@@ -35,6 +35,7 @@ _STATUS = {
 }
 
 
+SHORT_ID = 8  # last digits of an activation's id: its first digits are the time
 GAP = 2  # spaces between two columns
 PIPE_WIDTH = 160  # characters in a line when the output is not a terminal
 
@@ -178,12 +179,15 @@ def timeline_line(line: Line) -> None:
     console(wrap=True).print(_timeline_table([line]))
 
 
-def _timeline_table(lines: Iterable[Line]) -> Table:
+def _timeline_table(lines: Iterable[Line], *, wrap: bool = True) -> Table:
     made = Table(box=None, pad_edge=False, show_header=False)
     for column in ("at", "took"):
         made.add_column(column, justify="right", style="dim", no_wrap=True, min_width=8)
     made.add_column("what", no_wrap=True, min_width=24)
-    made.add_column("note", overflow="fold")  # wraps, so that the others keep their widths
+    if wrap:
+        made.add_column("note", overflow="fold")  # wraps, so that the others keep their widths
+    else:
+        made.add_column("note", overflow="ellipsis", no_wrap=True)
     for line in lines:
         style = _TONES[line.tone]
         label = Text(f"{'  ' * line.depth}{_MARKS[line.tone]} {line.label}", style=style)
@@ -192,16 +196,46 @@ def _timeline_table(lines: Iterable[Line]) -> Table:
     return made
 
 
-def log_line(name: str, line: str) -> None:
-    """Writes a line of a step's log after the name of its action."""
-    console().print(Text(f"{name} | ", style="dim") + Text(line))
+def log_line(name: str, activation: str, line: str) -> None:
+    """Writes a line of a log: the local time, the action, the end of its activation's id, the text."""
+    at, _, text = line.partition(" ")
+    stream, _, message = text.partition(": ")
+    begin = f"{_time(at)} {name} {activation[-SHORT_ID:]} | "
+    if stream == "stdout":
+        shown = Text(message)
+    else:
+        shown = Text(text, style="red" if stream == "stderr" else "default")
+    console().print(Text(begin, style="dim") + shown)
+    sys.stdout.flush()  # the reader may be waiting for the line
+
+
+def _time(text: str) -> str:
+    """The local time of day of an instant in ISO 8601; any other text stays as it is."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return instant.astimezone().strftime("%H:%M:%S.%f")[:-3]
 
 
 @contextmanager
-def live() -> Iterator[Callable[[Table], None]]:
-    """Shows a table on the terminal that changes. Yields the function that changes it."""
-    with Live(console=console(wrap=True), auto_refresh=False) as shown:
-        yield lambda made: shown.update(made, refresh=True)
+def live() -> Iterator[Callable[[list[dict[str, Any]]], None]]:
+    """Shows the timeline of a history that grows. Yields the function that takes all entries so far.
+
+    Meanwhile the terminal shows only the last lines, as many as fit; at the end it shows all.
+    """
+    lines: list[Line] = []
+    made = Live(console=console(wrap=True), auto_refresh=False)
+    with made as shown:
+
+        def show(entries: list[dict[str, Any]]) -> None:
+            lines[:] = timeline(entries)
+            room = max(1, shown.console.height - 2)
+            shown.update(_timeline_table(lines[-room:], wrap=False), refresh=True)
+
+        yield show
+        shown.vertical_overflow = "visible"
+        shown.update(_timeline_table(lines), refresh=True)
 
 
 @contextmanager
@@ -223,6 +257,11 @@ def waiting(text: str) -> Iterator[Callable[[str], None]]:
         return
     with errors.status(text) as shown:
         yield shown.update
+
+
+def remark(text: str) -> None:
+    """Writes a line on standard error that is no part of the output."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text, style="dim"))
 
 
 def problem(text: str) -> None:

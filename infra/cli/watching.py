@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ...composer import timeline
 from . import output
-from .client import annotations_of
 from .completion import execution_ids
+from .following import (
+    RUNNING,
+    Connection,
+    Logs,
+    Told,
+    history,
+    history_and_logs,
+    records_below,
+    show_lines,
+)
 from .options import as_json, connected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
-    from ...composer import Line
     from .client import Client
+    from .following import Line
 
-LOOK_S = 0.3  # seconds between two requests
-PAGE = 200
-RUNNING = ("running", "paused", "stuck")
 SUCCEEDED = "succeeded"
 
 
@@ -37,56 +40,40 @@ def watch(client: Client, id: str, *, as_json: bool) -> int:
     The command ends with the execution; the exit code is 1 if the execution fails. Ctrl-C ends only the
     command. With --json it prints one history entry per line as entries arrive.
     """
+    connection = Connection(client)
     with output.going_on(f"the execution goes on; to see it again: xingqiao execution watch {id}"):
         if as_json:
-            status = _entries_as_json(client, id)
+            status = _entries_as_json(connection, id)
         elif sys.stdout.isatty():
-            status = _live(client, id)
+            status = _live(connection, id)
         else:
-            status = _lines(client, id)
+            status = _lines(connection, id)
     if not as_json:
         (output.done if status == SUCCEEDED else output.failed)(f"{id} {status.replace('_', ' ')}")
     return 0 if status == SUCCEEDED else 1
 
 
-def _followed(client: Client, id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The status and all entries so far, again and again until the execution has ended."""
-    entries: list[dict[str, Any]] = []
-    while True:
-        status = str(client.ask("GET", f"executions/{id}")["status"])
-        entries += client.history(id, after=entries[-1]["seq"] if entries else 0)
-        yield status, entries
-        if status not in RUNNING:
-            return
-        time.sleep(LOOK_S)
-
-
-def _entries_as_json(client: Client, id: str) -> str:
+def _entries_as_json(connection: Connection, id: str) -> str:
     status, shown = "", 0
-    for status, entries in _followed(client, id):  # noqa: B007  the last one is returned
+    for status, entries in history(connection, id):  # noqa: B007  the last one is returned
         for entry in entries[shown:]:
             output.write_json(entry)
         shown = len(entries)
     return status
 
 
-def _live(client: Client, id: str) -> str:
+def _live(connection: Connection, id: str) -> str:
     status = ""
     with output.live() as show:
-        for status, entries in _followed(client, id):  # noqa: B007
-            show(output.timeline_table(entries))
+        for status, entries in history(connection, id):  # noqa: B007
+            show(entries)
     return status
 
 
-def _lines(client: Client, id: str) -> str:
-    """Prints each line once, when what it tells of is over."""
-    status = ""
-    shown: Counter[Line] = Counter()  # parallel steps may have lines that are equal
-    for status, entries in _followed(client, id):
-        over = [line for line in timeline(entries) if line.tone != "wait" or status not in RUNNING]
-        for line in (Counter(over) - shown).elements():
-            output.timeline_line(line)
-        shown = Counter(over)
+def _lines(connection: Connection, id: str) -> str:
+    status, told = "", Told()
+    for status, entries in history(connection, id):
+        told.show(entries, ended=status not in RUNNING)
     return status
 
 
@@ -98,44 +85,22 @@ def _lines(client: Client, id: str) -> str:
 def logs(client: Client, id: str, *, follow: bool, as_json: bool) -> None:
     """Show the logs of all steps of the execution ID.
 
-    Each line begins with the name of its action. The lines of a step appear when the step has ended, or
-    waits for its callback.
+    Each line begins with its time, the name of its action and the last digits of its activation's id. The
+    lines of a step appear when the step has ended, or waits for its callback.
     """
-    seen: dict[str, int] = {}
+    connection = Connection(client)
+    lines = Logs(connection, lambda: records_below(connection, id))
     with output.going_on(f"the execution goes on; to see it again: xingqiao execution logs {id}"):
-        while True:
-            ended = client.ask("GET", f"executions/{id}")["status"] not in RUNNING
-            for record in _records(client, id):
-                _tell(record, seen, as_json=as_json)
-            if ended or not follow:
-                return
-            time.sleep(LOOK_S)
+        connection.ask(f"executions/{id}")  # an unknown one is an error, and has no logs
+        _show(lines.stored(), as_json=as_json)
+        if follow:
+            for _, _, found in history_and_logs(connection, id, lines):
+                _show(found, as_json=as_json)
 
 
-def _records(client: Client, id: str) -> list[dict[str, Any]]:
-    """The records of an execution's steps and of the steps below them, in order of their start."""
-    found: list[dict[str, Any]] = []
-    while True:
-        page = client.ask("GET", "activations", cause=id, docs=True, limit=PAGE, skip=len(found))
-        found += page
-        if len(page) < PAGE:
-            break
-    below = [
-        record
-        for one in found
-        if annotations_of(one).get("conductor") or annotations_of(one).get("kind") == "sequence"
-        for record in _records(client, one["activationId"])
-    ]
-    return sorted([*found, *below], key=lambda record: record["start"])
-
-
-def _tell(record: dict[str, Any], seen: dict[str, int], *, as_json: bool) -> None:
-    if annotations_of(record).get("conductor") or annotations_of(record).get("kind") == "sequence":
-        return  # its lines are the ids of its steps
-    id, lines = record["activationId"], record["logs"]
-    for line in lines[seen.get(id, 0) :]:
-        if as_json:
-            output.write_json({"activationId": id, "name": record["name"], "line": line})
-        else:
-            output.log_line(record["name"], line)
-    seen[id] = len(lines)
+def _show(lines: Iterable[Line], *, as_json: bool) -> None:
+    if as_json:
+        for line in lines:
+            output.write_json(line.to_json())
+    else:
+        show_lines(lines)

@@ -17,18 +17,19 @@ def path() -> Path:
     return Path(os.environ.get("WSK_CONFIG_FILE", Path.home() / ".wskprops"))
 
 
-def read() -> dict[str, str]:
-    """The properties by name; an empty dict if the file does not exist.
+def read(file: Path | None = None) -> dict[str, str]:
+    """The properties of a file (default: `path()`) by name; an empty dict if the file does not exist.
 
     Raises:
         PropertiesError: the file cannot be read.
     """
-    if not path().is_file():
+    file = file or path()
+    if not file.is_file():
         return {}
     try:
-        text = path().read_text("utf-8")
+        text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PropertiesError(f"the properties file {path()} cannot be read: {error}") from error
+        raise PropertiesError(f"the properties file {file} cannot be read: {error}") from error
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 

@@ -17,6 +17,7 @@ from .threads import LARGE_BYTES, Threads
 from .timers import Timers
 from .unwaited import EVENT, Unwaited
 from .waiters import Ended
+from .watching import LogQuery
 
 __all__ = [
     "EVENT",
@@ -33,6 +34,7 @@ __all__ = [
     "Findings",
     "Hooks",
     "Invoked",
+    "LogQuery",
     "NamedExecution",
     "Origin",
     "Pacing",

@@ -36,6 +36,7 @@ from .functions import Functions
 from .hooks import Attachment, NoHooks
 from .inbox.inbox import Inbox
 from .inbox.pending import withdraw
+from .news import News
 from .pauses import Pauses
 from .records import Records
 from .recovery import Recovery
@@ -47,6 +48,7 @@ from .tick import Tick
 from .timers import Elapsed, Timers
 from .units import Unit
 from .waiters import Waiters
+from .watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,20 +102,16 @@ class Engine:
         paused: bool = False,
     ) -> None:
         self._paused = paused
-        self._catalog = Catalog(
-            kinds=[kind for kind in KINDS if kind in invokers],
-            integrations=integrations,
-            alias=alias,
-        )
+        kinds = [kind for kind in KINDS if kind in invokers]
+        self._catalog = Catalog(kinds=kinds, integrations=integrations, alias=alias)
         self._tokens = Tokens(secret)
         self._parts = Parts(
             clock=clock, ids=ids, catalog=self._catalog, store=store,
             settings=_settings(settings, self._tokens), hooks=hooks or NoHooks(),
         )  # fmt: skip
-        self._tasks = asyncio.TaskGroup()
-        self._closing = AsyncExitStack()
-        self._waiters = Waiters()
-        self._tick = Tick(store, clock, self._withdraw, settings.pacing)
+        self._tasks, self._closing = asyncio.TaskGroup(), AsyncExitStack()
+        self._waiters, self._news = Waiters(), News(_start(clock))
+        self._tick = Tick(store, clock, self._withdraw, settings.pacing, self._news.tell)
         self._bounds = Bounds(self._parts)
         self._timers: Timers[Timer] = Timers(Elapsed(clock), self._passed, settings.pacing.look_s)
         self._alarms: Timers[str] = Timers(clock, self._shown, settings.pacing.look_s)
@@ -142,6 +140,7 @@ class Engine:
             self._parts, self._tick, self._inbox, self._letters, self._redrives
         )
         self.records = Records(self._parts, restoring)
+        self.watching = Watching(self._parts, self.records, self._news)
         self.calls = Calls(core, self._inbox, self.records)
         self.registry = Registry(self._parts, self._tick, (self._unregister, *companions))
         self.pauses = Pauses(core, self._inbox, self._recovery)
@@ -178,6 +177,7 @@ class Engine:
         self._note_held()
         await self._tick.end(last=True)
         self._waiters.close()
+        self._news.close()
         await self._closing.aclose()
         await self._tasks.__aexit__(None, None, None)
 
@@ -192,6 +192,7 @@ class Engine:
         """Begins no further step, and waits for those under way. Returns True if they end in time."""
         self._tick.give_up()
         self._waiters.close()
+        self._news.close()
         return await self._dispatch.drain(seconds)
 
     @property
@@ -224,7 +225,7 @@ class Engine:
             "put_off": self._tick.waiting,
             "parked_steps": len(self._functions),
             "evaluating": len(self._inbox.stretching),
-            "waiters": len(self._waiters),
+            "waiters": len(self._waiters) + len(self._news),
             **self.entities.gauges(),
             "dead_letters": len(self.letters),
             "stuck": len(self._parts.stuck),
@@ -422,6 +423,11 @@ class Engine:
             change = partial(ended, self._inbox) if active.ending else self._inbox.cancel
             visit = partial(self._recovery.visit, active.child, change)
             self._tick.later(active.opened.namespace, visit)
+
+
+def _start(clock: Clock) -> str:
+    """A text that no other start of an engine has."""
+    return f"{clock.now_ms():x}-{int(clock.elapsed_us()):x}"
 
 
 def _settings(settings: EngineSettings, tokens: Tokens) -> EngineSettings:

@@ -89,7 +89,12 @@ class Records:
         rows = await self._store.find(ActivationRow, query)
         if whole:
             return [await self._whole(row) for row in rows]
-        return [_record(row, orjson.loads(row.body)) for row in rows]
+        return [self.without_result(row) for row in rows]
+
+    @staticmethod
+    def without_result(row: ActivationRow) -> Stored:
+        """An activation's record without its result."""
+        return _record(row, orjson.loads(row.body))
 
     async def _whole(self, row: ActivationRow) -> Stored:
         body = orjson.loads(row.body)
@@ -205,6 +210,10 @@ class Records:
             NotFoundError: when there is no such execution in this namespace.
         """
         await self.row(namespace, id)
+        return await self.entries(id, after=after, limit=limit)
+
+    async def entries(self, id: str, *, after: int, limit: int) -> list[Stored]:
+        """Like `history`, for an execution that is known to be in the namespace."""
         found: list[Stored] = []
         while len(found) < limit:
             lists = await self._store.history(id, after, PAGE_LISTS)

@@ -61,6 +61,7 @@ class Tick:
         clock: tells how long things take.
         withdraw: undoes in memory that executions have begun.
         pacing: how long a commit may take, and when it is tried again.
+        committed: is called with the writes of each commit.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Tick:
         clock: Clock,
         withdraw: Callable[[list[LiveExecution]], None],
         pacing: Pacing,
+        committed: Callable[[list[Write]], None] = lambda _: None,
     ) -> None:
-        self._store, self._withdraw, self._pacing = store, withdraw, pacing
+        self._store, self._withdraw, self._told = store, withdraw, committed
+        self._pacing = pacing
         self._turn = Share(clock, TURN_US, AT_ONCE)
         self._turns = Share(clock, TURNS_US, TURNS)
         self._share = Share(clock, AT_ONCE_US, AT_ONCE)
@@ -248,6 +251,7 @@ class Tick:
                     self._effects.append(unit.refused)
                 else:
                     self._effects += unit.effects
+            self._told([u.write for n, u in enumerate(self._batch) if n not in refused])
             self._batch = []
             self._committing = False
             if self._put_off:

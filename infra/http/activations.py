@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...actions import STATUS_TEXT, WAITING, InvalidError, NotFoundError, summary
+from ..engine import LogQuery
 from . import requests
 from .responses import Json
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .responses import Body
 
 ID_LENGTH = 32
+LOGS = 100  # activations of one page of logs
+MAX_WAIT_MS = 60_000
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -75,19 +77,29 @@ async def get_logs(request: Request, api: Api) -> Json:
     return Json({"logs": (await _record(request, api))["logs"]})
 
 
+async def follow_logs(request: Request, api: Api) -> Json:
+    """Returns the activations that were stored after the position `after`, with their logs, oldest first.
+
+    `next` is the `after` of the next page. With `wait` milliseconds it waits for an activation. A `gap`
+    says that the server has forgotten the position.
+    """
+    namespace, query = api.auth.own(request), request.query_params
+    limit = requests.number(query, "limit", LOGS, low=1, high=requests.MAX_LIST, of="logs")
+    wait_ms = requests.number(query, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
+    wanted = LogQuery(
+        after=query.get("after") or None,
+        name=query.get("name"),
+        execution=query.get("execution"),
+        limit=limit,
+    )
+    page = await api.engine.watching.logs(namespace, wanted, wait_ms / 1000)
+    return Json({**page.to_json(), "now": api.engine.now_ms})
+
+
 async def _record(request: Request, api: Api) -> Body:
     namespace, id = api.auth.own(request), _id(request)
-    wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=60_000, of="wait")
-    try:
-        record = await api.engine.records.activation(namespace, id)
-        if "response" in record or not wait_ms:
-            return record
-    except NotFoundError:
-        if not wait_ms:
-            raise
-    with suppress(NotFoundError):  # it may just have ended
-        await api.engine.wait(namespace, id, wait_ms / 1000)
-    return await api.engine.records.activation(namespace, id)
+    wait_ms = requests.number(request.query_params, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait")
+    return await api.engine.watching.activation(namespace, id, wait_ms / 1000)
 
 
 def _id(request: Request) -> str:

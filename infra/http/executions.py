@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ...actions import ForbiddenError, InvalidError, UnavailableError, outcome_of
 from ...composer import APPLICATION_ERROR, Failure, boxed
-from ..engine import priced
+from ..engine import LogQuery, priced
 from . import requests
 from .responses import Json
-from .visibility import is_run_hidden, without_values
+from .visibility import is_row_hidden, is_run_hidden, without_values
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -47,20 +47,34 @@ async def _shown(namespace: str, id: str, api: Api) -> Body:
 
 
 async def get_history(request: Request, api: Api) -> Json:
-    """Returns entries after number `after`; `next` is the `after` of the next page, if there is one."""
+    """Returns entries after number `after`; `next` is the `after` of the next page, if there is one.
+
+    With `wait` milliseconds it waits for an entry while the execution is under way. With `logs`, a position
+    in the logs ("" for the present one), the answer has the logs of its steps too, and waits for either.
+    """
     namespace, query = api.auth.own(request), request.query_params
+    id = request.path_params["id"]
     after = requests.number(query, "after", 0, low=0, high=1 << 62, of="after")
     limit = requests.number(
         query, "limit", DEFAULT_ENTRIES, low=1, high=MAX_ENTRIES, of="history entries"
     )
-    entries = await api.engine.records.history(
-        namespace, request.path_params["id"], after=after, limit=limit
-    )
-    if await is_run_hidden(namespace, request.path_params["id"], api):
+    wait_s = requests.number(query, "wait", 0, low=0, high=MAX_WAIT_MS, of="wait") / 1000
+    watching = api.engine.watching
+    if "logs" in query:
+        logs = LogQuery(after=query["logs"] or None)
+        found = await watching.both(
+            namespace, id, after=after, limit=limit, logs=logs, wait_s=wait_s
+        )
+    else:
+        found = await watching.history(namespace, id, after=after, limit=limit, wait_s=wait_s)
+    entries = found.entries
+    if is_row_hidden(found.row, api):
         entries = [*map(without_values, entries)]
-    page: Body = {"entries": entries}
+    page: Body = {"entries": entries, "status": found.row.status}
     if len(entries) == limit:
         page["next"] = entries[-1]["seq"]
+    if found.logs is not None:
+        page["logs"] = found.logs.to_json()
     return Json(page)
 
 

@@ -76,6 +76,7 @@ ROUTES: list[Route] = [
     ("DELETE", _ACTIVATION, activations.cancel_activation),
     ("GET", _ACTIVATION + "/result", activations.get_result),
     ("GET", _ACTIVATION + "/logs", activations.get_logs),
+    ("GET", NAMESPACED + "/logs", activations.follow_logs),
     ("GET", NAMESPACED + "/executions", executions.list_executions),
     ("GET", _EXECUTION, executions.get_execution),
     ("GET", _EXECUTION + "/history", executions.get_history),

@@ -15,7 +15,7 @@ from ...composer import Name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ...actions import Action, Catalog
+    from ...actions import Action, Catalog, ExecutionRow
     from ...composer import JSON
     from ..engine import NamedExecution
     from .api import Api
@@ -68,10 +68,14 @@ async def is_run_hidden(namespace: str, id: str, api: Api) -> bool:
     Raises:
         NotFoundError: the namespace has no such execution.
     """
-    row = await api.engine.records.row(namespace, id)
+    return is_row_hidden(await api.engine.records.row(namespace, id), api)
+
+
+def is_row_hidden(row: ExecutionRow, api: Api) -> bool:
+    """Like `is_run_hidden`, for the stored row of an execution."""
     body = orjson.loads(row.body)
     name = Name.parse(body["action"])
-    return _is_hidden_now(name, body.get("owner", name.namespace), namespace, api)
+    return _is_hidden_now(name, body.get("owner", name.namespace), row.namespace, api)
 
 
 def is_machine_hidden(execution: NamedExecution, caller: str, api: Api) -> bool:

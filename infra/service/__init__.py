@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .app import open_at_rest, open_service
     from .backups import Backup, back_up, restore
-    from .doctor import Finding, examine
+    from .doctor import examine
     from .embedded_engine import Embedded, embedded
+    from .findings import Finding
     from .handles import NAMESPACE, ActionError, ExecutionHandle
     from .keys import readable, rotate
     from .logs import set_up_logs
@@ -43,7 +44,7 @@ _MODULES = {
     "Backup": "backups",
     "Embedded": "embedded_engine",
     "ExecutionHandle": "handles",
-    "Finding": "doctor",
+    "Finding": "findings",
     "back_up": "backups",
     "embedded": "embedded_engine",
     "examine": "doctor",

@@ -144,8 +144,8 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         clouds = await stack.enter_async_context(open_clouds(settings, secret_store, clock))
         items = await stack.enter_async_context(_items(settings, clouds, secret_store, clock))
         step_functions = StepFunctions()
-        registry = _registry(step_functions, clouds, settings, clock)
-        integrations = await stack.enter_async_context(Integrations(registry, clock))
+        known = Integrations(_registry(step_functions, clouds, settings, clock), clock)
+        integrations = await stack.enter_async_context(known)
         invokers = _by_kind(inline, pool, integrations, items, clouds.invoker)
         records, feed_records = Records(store, settings.aws_account), FeedRecords(store)
         functions = LambdaRecords(store)
@@ -154,21 +154,16 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             integrations=integrations.knows, alias=functions.aliased,
             companions=(records.attachment, functions.attachment, feed_records.attachment),
         )  # fmt: skip
-        activities = Activities(store, clock, engine)
+        activities = await _activities(store, clock, engine)
         feeds = await stack.enter_async_context(Feeds(feed_records, engine, clock))
         invokers |= _by_kind(activities, feeds)
         _fill(engine, clock)
-        await activities.load()
         await stack.enter_async_context(engine)
-        machines = Machines(records, engine)
-        await machines.load()
-        lambdas = Lambdas(functions, engine)
-        await lambdas.load()
+        machines, lambdas = await _loaded(Machines(records, engine), Lambdas(functions, engine))
         stack.callback(feeds.end)
         resumption = await _resumption(engine, feeds, paused=settings.paused)
         await stack.enter_async_context(Retention(engine, clock, settings.retention_days))
         listen = listening(clouds, settings, clock, resumption.complete)
-        completions = await stack.enter_async_context(listen)
         yield Service(
             engine=engine,
             store=store,
@@ -185,10 +180,22 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
             activities=activities,
             integrations=integrations,
             step_functions=step_functions,
-            completions=completions,
+            completions=await stack.enter_async_context(listen),
             resumption=resumption,
             taken_over=opened.taken_over,
         )
+
+
+async def _activities(store: Store, clock: Clock, engine: Engine) -> Activities:
+    activities = Activities(store, clock, engine)
+    await activities.load()
+    return activities
+
+
+async def _loaded(machines: Machines, lambdas: Lambdas) -> tuple[Machines, Lambdas]:
+    await machines.load()
+    await lambdas.load()
+    return machines, lambdas
 
 
 async def _access(

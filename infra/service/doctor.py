@@ -11,12 +11,15 @@ import os
 import resource
 import shutil
 import stat
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...actions import NODE
 from ...actions.runtimes import Kept, find_languages
 from ...composer import Error
+from . import machine_checks, store_checks, worker_checks
+from .findings import Finding
 from .isolation import INSTALL, kept, lacks, limits_of, open_places, open_sandbox
 from .sandbox_probes import PROBES, probe
 
@@ -25,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..settings import Settings
-
-State: TypeAlias = Literal["ok", "warn", "fail"]
 
 DELEGATE = (
     "delegate a cgroup to the server (docs/operations.md). A server in a service or a container has "
@@ -38,40 +39,12 @@ USUAL = {"connect", "listen"}  # no isolation prevents these
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Result of one check.
-
-    Args:
-        check: name of the check.
-        state: `ok`, `warn` or `fail`.
-        text: one sentence.
-        fix: instruction; "" if there is nothing to fix.
-        rows: details as a table of (subject, state).
-    """
-
-    check: str
-    state: State
-    text: str
-    fix: str = ""
-    rows: list[tuple[str, str]] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """The finding as a JSON document."""
-        rows = [{"what": what, "is": how} for what, how in self.rows]
-        return {
-            "check": self.check,
-            "state": self.state,
-            "text": self.text,
-            "fix": self.fix,
-            **({"rows": rows} if rows else {}),
-        }
-
-
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Runs all checks, one after the other."""
+    """Runs all checks, one after the other. A server may be running; nothing is changed."""
+    began = machine_checks.now()
     for check in CHECKS:
         yield check(settings)
+    yield machine_checks.clock(began, machine_checks.now())
 
 
 def _isolation(settings: Settings) -> Finding:
@@ -128,7 +101,13 @@ def _node(settings: Settings) -> Finding:  # noqa: ARG001  every check takes the
     if shutil.which("npm") is None:
         text = "npm is not installed, so actions cannot require openwhisk, redis or uuid."
         return Finding(check="nodejs", state="warn", text=text, fix="install npm")
-    return Finding(check="nodejs", state="ok", text="Node.js and npm are installed.")
+    text = f"Node.js {_node_version()} and npm are installed."
+    return Finding(check="nodejs", state="ok", text=text)
+
+
+def _node_version() -> str:
+    told = subprocess.run(["node", "--version"], capture_output=True, timeout=10, check=False)  # noqa: S607  as `find_languages`
+    return told.stdout.decode(errors="replace").strip().removeprefix("v")
 
 
 def _data(settings: Settings) -> Finding:
@@ -149,13 +128,18 @@ def _data(settings: Settings) -> Finding:
 
 def _files(settings: Settings) -> Finding:
     data = settings.data
-    opened = (
-        [] if data is None or not data.is_dir() else sorted(map(str, _readable(data.iterdir())))
-    )
+    files = [] if data is None or not data.is_dir() else list(data.iterdir())
+    secrets = (settings.auth_file, settings.tls_key)
+    files += [path for path in secrets if path is not None and path.is_file()]
+    opened = sorted(map(str, _readable(files)))
     if opened:
-        text = f"Other users can read {len(opened)} files of the store, such as {opened[0]}."
+        text = (
+            f"Other users can read {len(opened)} files with secrets or data, such as {opened[0]}."
+        )
         return Finding(check="files", state="fail", text=text, fix=f"chmod 600 {' '.join(opened)}")
-    return Finding(check="files", state="ok", text="Other users can read no file of the store.")
+    return Finding(
+        check="files", state="ok", text="Other users can read no file with secrets or data."
+    )
 
 
 def _readable(paths: Iterable[Path]) -> Iterator[Path]:
@@ -180,5 +164,7 @@ def _open_files(settings: Settings) -> Finding:  # noqa: ARG001  every check tak
 
 
 CHECKS: list[Callable[[Settings], Finding]] = [
-    _isolation, _probes, _limits, _node, _data, _files, _open_files,
+    _isolation, _probes, _limits, worker_checks.workers, _node, machine_checks.installers,
+    machine_checks.extras, _data, _files, store_checks.store, machine_checks.sync,
+    machine_checks.space, machine_checks.port, _open_files,
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...actions import Invocation, define_action
+from ...actions import PYTHON, Invocation, define_action
 from ...actions.runtimes import Bounds, WorkerPool, WorkerSettings
 from ...composer import Error, Failure, Name
 from ..clock import SystemClock
@@ -226,14 +226,16 @@ async def probe(settings: Settings) -> dict[str, bool]:
         return {name: {**found, **outside}[name] for name in PROBES}
 
 
-async def run_code(pool: WorkerPool, namespace: str, code: str, params: dict[str, JSON]) -> Any:
-    """Runs a Python action in a namespace. Returns the result.
+async def run_code(
+    pool: WorkerPool, namespace: str, code: str, params: dict[str, JSON], kind: str = PYTHON
+) -> Any:
+    """Runs an action in a namespace. Returns the result.
 
     Raises:
         ProbeError: the action fails.
     """
     done: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
-    document: JSON = {"exec": {"kind": "python:3", "code": code}}
+    document: JSON = {"exec": {"kind": kind, "code": code}}
     action = define_action(Name.parse("probe").within(namespace), document, None, 1)
     activation = secrets.token_hex(16)
     asked = Invocation(
@@ -242,7 +244,7 @@ async def run_code(pool: WorkerPool, namespace: str, code: str, params: dict[str
     pool.invoke(asked, done.set_result)
     outcome = (await done).outcome
     if isinstance(outcome, Failure):
-        raise ProbeError(f"the probes cannot be run in a worker: {outcome.code}: {outcome.error}")
+        raise ProbeError(f"code cannot be run in a worker: {outcome.code}: {outcome.error}")
     return outcome.value
 
 

@@ -3,6 +3,7 @@
 from .copies import Label, copy_store, label_of, settle
 from .dynamodb import DynamoStore
 from .errors import StoreError
+from .inspecting import Glance, glance
 from .locking import lock
 from .marker import FILE as MARKER
 from .memory import MemoryStore
@@ -19,6 +20,7 @@ __all__ = [
     "Change",
     "DynamoStore",
     "Files",
+    "Glance",
     "Label",
     "MemoryStore",
     "OfflineStore",
@@ -30,6 +32,7 @@ __all__ = [
     "StoreError",
     "copy_store",
     "document_place",
+    "glance",
     "is_sealed",
     "key_bytes",
     "label_of",

@@ -119,6 +119,27 @@ def test_a_pause_and_a_redrive_are_told():
     assert labels[-3:] == ["resumed", "redriven", "λ"]
 
 
+def test_a_step_that_answers_later_keeps_its_name_and_has_one_line():
+    step = {"fiber": "0", "turn": 1}
+    begun = {"at": 5, **step, "type": "StepScheduled", "action": "/guest/approve"}
+    accepted = {"at": 9, **step, "type": "StepAccepted"}
+    answered = {"at": 25, **step, "type": "StepSucceeded", "value": {"ok": True}}
+    cancelled = {"at": 25, "fiber": "0", "turn": 2, "type": "ExecutionCancelled"}
+
+    (waits,) = timeline([begun, accepted])
+    (ended,) = timeline([begun, accepted, answered])
+    given_up, _ = timeline([begun, accepted, cancelled])
+
+    assert (waits.tone, waits.label, waits.note) == ("wait", "approve", "will answer later")
+    assert (ended.tone, ended.label, ended.took_ms, ended.note) == (
+        "good",
+        "approve",
+        20,
+        '{"ok": true}',
+    )
+    assert (given_up.label, given_up.note) == ("approve", "cancelled")
+
+
 def test_long_values_are_cut():
     run = simulate(composer.literal({"text": "x" * 500}))
 

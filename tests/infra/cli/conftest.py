@@ -108,5 +108,7 @@ def _code(line):
     """The exit code of a command that has failed with this line."""
     if "cannot be reached" in line:
         return 3
+    if "credentials are missing" in line or "must have the form UUID:KEY" in line:
+        return 4
     by_status = {"(401)": 4, "(403)": 4, "(404)": 5}
     return next((code for status, code in by_status.items() if status in line), 1)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from tests.kit.infra.servers import DEADLINE_S, XINGQIAO
+from tests.kit.infra.servers import AUTH, DEADLINE_S, XINGQIAO, running
 
 
 def doctor(*options, **environment):
@@ -39,3 +39,37 @@ def test_settings_that_cannot_be_used_are_refused():
 
     assert done.returncode == 1
     assert "workers must be at least 1, not 0" in done.stderr
+
+
+def test_it_looks_at_a_server_that_runs_and_at_its_clock(tmp_path):
+    with running(tmp_path / "data", "--auth", AUTH, "--isolation", "none") as server:
+        port = server.url.rpartition(":")[2]
+        done = doctor(
+            "--data", tmp_path / "data", "--isolation", "process", "--json", "--url", server.url,
+            XINGQIAO_PORT=port,
+        )  # fmt: skip
+        with server.client() as client:
+            assert client.get("/actions").status_code == 200  # it runs on
+
+    findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
+    assert findings["store"]["text"].endswith("Its pages are sound.")
+    assert "A Xingqiao server listens" in findings["port"]["text"]
+    assert findings["server clock"]["state"] == "ok"
+
+
+def test_it_changes_nothing(tmp_path):
+    data = tmp_path / "data"
+    with running(data, "--auth", AUTH, "--isolation", "none"):
+        pass
+    before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+
+    doctor("--data", data, "--isolation", "process")
+
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
+
+
+def test_a_server_that_is_not_there_has_no_clock(tmp_path):
+    done = doctor("--data", tmp_path, "--isolation", "process", "--url", "http://127.0.0.1:1")
+
+    assert done.returncode == 1
+    assert "✗ server clock: The server at http://127.0.0.1:1 does not tell its time" in done.stdout

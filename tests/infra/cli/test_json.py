@@ -16,10 +16,11 @@ from xingqiao.infra.cli.main import cli
 TEXTS = {
     "schema",
     "serve",
+    "dev",
     "show",
     "export",
     "completion",
-}  # their output is a text for another program
+}  # texts for programs, or for people alone
 HOOK = "/whisk.system/webhooks/webhook"
 UNKNOWN = "0" * 32
 

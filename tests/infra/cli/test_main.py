@@ -146,7 +146,7 @@ def test_every_command_is_listed_with_a_sentence(command):
     lines = command("--help").out.partition("Commands:\n")[2].splitlines()
 
     assert [line.split()[0] for line in lines] == [
-        "serve", "check", "backup", "restore", "doctor", "deploy", "undeploy", "invoke", "action", "package", "trigger", "rule",
+        "serve", "check", "backup", "restore", "doctor", "dev", "deploy", "undeploy", "invoke", "logs", "action", "package", "trigger", "rule",
         "activation",
         "execution", "entity", "dead-letter", "saga", "transaction", "adapter", "secret", "run", "show", "export", "schema", "bundle", "namespace", "access-key", "audit", "property",
         "completion", "key", "list", "api-host", "service",

@@ -112,9 +112,9 @@ def test_logs_of_all_steps_are_shown_with_their_names(xingqiao, action, composit
     ]
 
     first, second = shown.out.splitlines()
-    assert first.startswith("wa_says | ")
-    assert first.endswith("stdout: hello from it")
-    assert second.endswith("stdout: hello from below")
+    ids = [line["activationId"][-8:] for line in told]
+    assert first.endswith(f" wa_says {ids[0]} | hello from it")
+    assert second.endswith(f" wa_says {ids[1]} | hello from below")
     assert [line["name"] for line in told] == ["wa_says", "wa_says"]
 
 

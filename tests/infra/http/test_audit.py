@@ -272,3 +272,16 @@ async def test_a_web_actions_own_header_is_not_a_failed_attempt(world):
 
     assert (await client.get("/api/v1/web/guest/default/page.json")).status_code == 200
     assert sum(world.api.auth.failures.counts.values()) == 0
+
+
+async def test_a_deployment_is_audited_and_what_it_would_change_is_not(world):
+    definition = {"exec": {"kind": "python:3", "code": "echo"}}
+    action = {"name": "a", "origin": "shop/a.py", "definition": definition}
+    body = {"actions": [action], "origins": ["shop/"]}
+
+    for dry_run in ("true", "false"):
+        answer = await world.client.put("/deployments", params={"dry-run": dry_run}, json=body)
+        assert answer.status_code == 200, answer.text
+
+    verbs = [entry["verb"] for entry in (await world.client.get("/audit")).json()["entries"]]
+    assert verbs == ["deploy"]

@@ -22,7 +22,8 @@ def test_every_check_has_a_finding_and_what_is_wrong_has_a_fix(tmp_path):
     findings = list(examine(Settings(data=tmp_path / "data", isolation="none")))
 
     assert [finding.check for finding in findings] == [
-        "isolation", "probes", "limits", "nodejs", "data", "files", "open files",
+        "isolation", "probes", "limits", "workers", "nodejs", "installers", "extras", "data", "files",
+        "store", "disk sync", "disk space", "port", "open files", "clock",
     ]  # fmt: skip
     assert all(finding.fix for finding in findings if finding.state != "ok")
     assert [finding.state for finding in findings[:2]] == ["warn", "fail"]
