@@ -70,10 +70,16 @@ DOCUMENTS = {  # what is usually sent to paths that have this word
     "/adapters": ({"exec": {"kind": "http", "target": "http://127.0.0.1:1/"}, "action": "a"},),
     "/secrets": ({"type": "basic", "username": "u", "password": "p"}, {"type": "bearer", "token": "t"}),
     "/executions": ({"composition": {"type": "sequence", "components": []}},),
+    "/aliases": ({"Name": "prod", "FunctionVersion": "$LATEST", "Description": "x",
+                  "RoutingConfig": {"AdditionalVersionWeights": {"2": 0.5}}},),
+    "/policy": ({"StatementId": "s", "Action": "lambda:InvokeFunction", "Principal": "*",
+                 "SourceAccount": "111111111111"},),
     "/2015": ({"FunctionName": "f", "Runtime": "python3.12", "Handler": "a.main", "Role": "arn:aws:iam::1:role/r",
                "Code": {"ZipFile": ARCHIVE}, "Timeout": 3, "MemorySize": 128, "Tags": {"a": "b"}, "Layers": [],
                "Environment": {"Variables": {"A": "b"}}, "Publish": False},
               {"ZipFile": ARCHIVE, "DryRun": True, "RevisionId": "x"}),
+    "/20": ({"Tags": {"a": "b"}, "AuthType": "NONE", "Cors": {"AllowOrigins": ["*"], "MaxAge": 5}},
+            {"MaximumRetryAttempts": 1, "ReservedConcurrentExecutions": 2, "MaximumEventAgeInSeconds": 60}),
     "": ({"cron": "* * * * *", "error": "e", "a": 1, "lines": ["b", "a"], "n": 5, "payload": "x"},),
 }  # fmt: skip
 ROUTES = [*OWN, *(route for wing in WINGS for route in wing.routes)]
@@ -112,7 +118,7 @@ class Requests:
             method = self._random.choice(
                 ("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS")
             )
-        lambdas = path.startswith("/2015")
+        lambdas = path.startswith("/20")
         operated = "/operator/" in path
         target = "/".join(self._segment(part, operated) for part in path.split("/")) + self._query()
         content = self._body(path)
