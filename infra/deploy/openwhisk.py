@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ...composer import Composition, CompositionError, compile
-from .bundles import BundleError, write_core, write_zip
+from .bundles import write_core, write_zip
+from .errors import BundleError
 from .hosted.user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .bundles import Definition, Source
 
 KIND = "python:3.11"  # the least that `composer` runs on
+PYTHON_VERSION = "3.11"
+MAX_CODE = 48 << 20  # of an action's code, by OpenWhisk's default
 MAX_COMPONENTS = 50
 _ZIP = "UEsD"  # how base64 of one begins
 

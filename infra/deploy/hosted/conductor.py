@@ -7,6 +7,7 @@ A conductor lives for one message. A message is something that has happened to a
     {"is": "timer", "execution", "fiber", "at"}
     {"is": "again", "execution"}                             there was more to do than fits one life
     {"is": "cancel", "execution"}                            nobody waits for the execution any more
+    {"is": "relay", "message"}                               an action polls: it is invoked with this message
 
 The conductor advances the execution, writes its next version on the condition that the version before is
 still the last, and then sends the messages of the commit. A token names a wait: execution, fiber and
@@ -39,6 +40,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from ....composer import DIALECTS, TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
+from .action_message import ActionMessage
 from .changes import change_of, excess, give_up
 from .dispatch import Dispatch
 from .execution_state import MARGIN_MS, PATIENCE_MS, ExecutionState, plain
@@ -47,7 +49,7 @@ from .messages import (
     record_of,
     timer_note,
 )
-from .ports import Note, Record, TooLargeError
+from .ports import Invocation, Note, Record, TooLargeError
 from .programs import Programs, is_program
 from .records import (
     About,
@@ -56,6 +58,7 @@ from .records import (
     Cancel,
     GoOn,
     Part,
+    Relay,
     TimerDue,
     Unsent,
     message_of,
@@ -179,7 +182,7 @@ class Conductor:
                 [Note(message={**m, "again": again}, delay_s=later.delay_s) for m in messages]
             )
 
-    def _do(self, message: Begin | TimerDue | GoOn | Cancel) -> None:
+    def _do(self, message: Begin | TimerDue | GoOn | Cancel | Relay) -> None:
         match message:
             case Begin():
                 self._begin(message)
@@ -193,6 +196,8 @@ class Conductor:
                         f"execution {message.execution} cannot be cancelled yet: it has not begun"
                     )
                     raise LaterError(text, SOON_S)
+            case Relay():
+                self._relay(message.message)
             case _:
                 assert_never(message)
 
@@ -298,6 +303,14 @@ class Conductor:
             record = None
         text = f"execution {id}: other conductors wrote first {ATTEMPTS} times"
         raise LaterError(text, 1 + self._clock.now_ms() % SOON_S)
+
+    def _relay(self, message: dict[str, JSON]) -> None:
+        """Invokes an action that polls once more; to stop the run if its execution has ended."""
+        asked = ActionMessage.from_json(message)
+        record = self._table.load(str(asked.token["execution"]))
+        if record is None or record.outcome is not None:
+            message = {**message, "stop": True}
+        self._outbox.send([Invocation(action=asked.action, message=message)])
 
     # --- a transition ------------------------------------------------------------------------
 

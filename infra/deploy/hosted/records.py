@@ -249,7 +249,17 @@ class Cancel:
         return {"is": "cancel", "execution": self.execution}
 
 
-Message: TypeAlias = Begin | Answered | TimerDue | GoOn | Cancel
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relay:
+    """An action is to be invoked again with a message of its own: it polls for a run on another cloud."""
+
+    message: dict[str, JSON]
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"is": "relay", "message": self.message}
+
+
+Message: TypeAlias = Begin | Answered | TimerDue | GoOn | Cancel | Relay
 
 
 def message_of(doc: Written) -> Message | None:
@@ -265,5 +275,7 @@ def message_of(doc: Written) -> Message | None:
             return GoOn(execution=doc["execution"])
         case "cancel":
             return Cancel(execution=doc["execution"])
+        case "relay":
+            return Relay(message=doc["message"])
         case _:
             return None

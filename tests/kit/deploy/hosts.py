@@ -287,7 +287,7 @@ class Host:
     def _answer(fake, message):
         """A plain function answers through a wrapper, one of `composer.testing` as it says."""
         if isinstance(fake, FunctionType):
-            wrapped = Wrapped("action", "", "main")
+            wrapped = Wrapped.of_source("action", "", "main")
             wrapped._function = fake
             return wrapped.run(message)
         answer = fake(message["params"])

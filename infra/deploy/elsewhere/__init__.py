@@ -1,0 +1,1 @@
+"""The steps of a bundle that are functions on other clouds. It is copied into a bundle that has such steps."""
