@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...actions import AZURE, CLOUDEVENTS, DURABLE, HTTP, LAMBDA, STATES, WHISK, Code, Remote
 from .archives import write_files
-from .bundles import Takes, checked, defined, secret_of, write_core, write_elsewhere
+from .bundles import OF_AWS, Takes, checked, defined, secret_of, write_core, write_elsewhere
 from .elsewhere.remote import variable_of
 from .errors import BundleError
 from .hosted.user_code import VALUE_BYTES
@@ -88,7 +88,6 @@ _REQUIREMENTS = [
     "azure-data-tables==12.7.0",
     "azure-storage-queue==12.18.1",
 ]
-_OF_AWS = "botocore>=1.40,<2"  # signs the requests to functions of AWS
 PACKAGES = ".python_packages/lib/site-packages"  # where the host looks for packages that are part of the app
 
 _IGNORED = """\
@@ -230,7 +229,7 @@ def _wanted(parts: Parts) -> list[str]:
         requirement for requirements in parts.requirements.values() for requirement in requirements
     ]
     if any(action.kind in (LAMBDA, STATES) for action in parts.actions.values()):
-        wanted.append(_OF_AWS)
+        wanted.append(OF_AWS)
     return list(dict.fromkeys(wanted))
 
 

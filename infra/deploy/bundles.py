@@ -37,6 +37,9 @@ PACKAGE = Path(__file__).parents[2]  # xingqiao: in a bundle its parts stand as 
 HOSTED = Path(__file__).parent / "hosted"
 ELSEWHERE = Path(__file__).parent / "elsewhere"
 EARLIER = ("composer", "hosted")  # folders of bundles made before there was one package
+OF_AWS = (
+    "botocore>=1.40,<2"  # signs the requests to functions of AWS, where the runtime has no botocore
+)
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zipped files: equal files give equal archives
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -129,7 +132,7 @@ def checked(source: Source, target: str, takes: Takes | None = None) -> Parts:
         )
     parts = Parts(
         programs={_full(name): _program(name, c) for name, c in source.compositions.items()},
-        actions={_full(name): _action(name, document) for name, document in source.actions.items()},
+        actions={_full(name): parsed(name, document) for name, document in source.actions.items()},
         requirements={
             _full(name): wanted
             for name, document in source.actions.items()
@@ -161,7 +164,12 @@ def _program(name: str, composition: Composition) -> Program:
         raise BundleError(f"composition {name}: {error}") from error
 
 
-def _action(name: str, document: Definition) -> Action:
+def parsed(name: str, document: Definition) -> Action:
+    """The action that a document defines.
+
+    Raises:
+        BundleError: the document is malformed.
+    """
     try:
         # Requirements are installed here; the definition is without them.
         execution = {key: v for key, v in document["exec"].items() if key != "requirements"}
@@ -197,7 +205,7 @@ def _check_program(name: str, program: Program, parts: Parts, target: str) -> No
 
 def _check_action(name: str, action: Action, target: str, takes: Takes) -> None:
     if isinstance(action.exec, Remote):
-        _check_elsewhere(name, action, target, takes)
+        check_elsewhere(name, action, target, takes)
         return
     if not isinstance(action.exec, Code):
         raise BundleError(f"action {name}: the kind is {action.kind}, and a bundle takes only code")
@@ -214,8 +222,12 @@ def _check_action(name: str, action: Action, target: str, takes: Takes) -> None:
         )
 
 
-def _check_elsewhere(name: str, action: Action, target: str, takes: Takes) -> None:
-    """Checks a function on another cloud."""
+def check_elsewhere(name: str, action: Action, target: str, takes: Takes) -> None:
+    """Checks a function on another cloud.
+
+    Raises:
+        BundleError: the target cannot invoke it; the text says why.
+    """
     remote = action.exec
     assert isinstance(remote, Remote)  # noqa: S101  the caller says so
     if remote.kind not in takes.elsewhere:

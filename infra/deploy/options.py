@@ -37,7 +37,7 @@ Reference: TypeAlias = "dict[str, str]"
 
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ARN = re.compile(r"arn:aws[a-z-]*:iam::(aws|\d{12}):\S+")
-_RESERVED = ("AWS_", "_", "__OW_", "XINGQIAO_", "QUEUE", "LAMBDA_")
+_RESERVED = ("AWS_", "LAMBDA_", "QUEUE", "XINGQIAO_REFERENCES", "XINGQIAO_SECRET_", "_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
