@@ -119,7 +119,7 @@ class RemoteAction:
     def run(self, message: Mapping[str, JSON]) -> dict[str, JSON]:
         """Sends one request. Returns the answer to send, or the message that comes back later."""
         with self._one:
-            return self._loop.run(self._run(dict(message)))
+            return asyncio.run(self._run(dict(message)))
 
     async def _run(self, message: dict[str, Any]) -> dict[str, JSON]:
         asked = ActionMessage.from_json(message)

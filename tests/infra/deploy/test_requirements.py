@@ -109,6 +109,6 @@ def test_a_folder_may_be_as_large_as_the_limit_and_not_larger(tmp_path):
 
     check_size("action a", tmp_path, 100, "Lambda")
     with pytest.raises(
-        BundleError, match="action a: .* have 100 bytes unpacked, and Lambda allows 99"
+        BundleError, match=r"action a: .* have 100 bytes unpacked, and Lambda allows 99"
     ):
         check_size("action a", tmp_path, 99, "Lambda")
