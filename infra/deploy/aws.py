@@ -72,16 +72,20 @@ def write(name: str, source: Source, folder: Path, most_bytes: int = MAX_UNPACKE
     archives = {"": ARCHIVE, **{full: f"{keys[full]}.zip" for full in own}}
     template = to_yaml(document(name, parts, source.options, keys, archives))
     with TemporaryDirectory(prefix="xingqiao-bundle-") as made:
-        _write_own(Path(made), parts, keys, source, most_bytes)
-        code = folder / "code"
+        root = Path(made)
+        code = root / "code"
         write_core(code, {**parts.deployed(), "functions": keys}, MODULES)
+        _write_code(code, parts, keys, own)
+        check_size("the conductor", code, most_bytes, "Lambda")
+        _write_own(root, parts, keys, source, most_bytes)
+        folder.mkdir(parents=True, exist_ok=True)
         for stale in folder.glob("*.zip"):
             stale.unlink()
+        shutil.rmtree(folder / "code", ignore_errors=True)
+        shutil.copytree(code, folder / "code")
+        write_zip(code, folder / ARCHIVE)
         for full in own:
-            write_zip(Path(made) / keys[full], folder / archives[full])
-    _write_code(code, parts, keys, own)
-    check_size("the conductor", code, most_bytes, "Lambda")
-    write_zip(code, folder / ARCHIVE)
+            write_zip(root / keys[full], folder / archives[full])
     (folder / "serverless.yml").write_text(template, "utf-8")
     return [f"cd {folder} && npx osls deploy"]
 
@@ -149,9 +153,7 @@ def _keys(parts: Parts) -> dict[str, str]:
 
 
 def _write_code(code: Path, parts: Parts, keys: dict[str, str], own: list[str]) -> None:
-    (code / "actions").mkdir(exist_ok=True)
-    for stale in (code / "actions").iterdir():
-        stale.unlink()
+    (code / "actions").mkdir()
     lines = [
         '"""The handlers of the actions."""',
         "",

@@ -113,7 +113,9 @@ class PlainEgress:
             if connection.sock is not None:  # it is None once the response is all that is left
                 connection.sock.settimeout(left_s)
             piece = response.read(PIECE_BYTES)
-            if not piece and response.length:  # a read of a part does not tell that the rest is missing
+            if (
+                not piece and response.length
+            ):  # a read of a part does not tell that the rest is missing
                 raise http.client.IncompleteRead(bytes(body), response.length)
             if not piece:
                 break

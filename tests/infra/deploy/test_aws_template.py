@@ -186,7 +186,7 @@ def test_the_files_of_a_function_have_a_limit(tmp_path):
         BundleError, match=r"the code and its requirements have .* and Lambda allows"
     ):
         write("app", given, tmp_path / "large", most_bytes=size - 1)
-    assert not (tmp_path / "large/serverless.yml").exists()
+    assert not (tmp_path / "large").exists()
 
 
 def _size(tmp_path, given):
