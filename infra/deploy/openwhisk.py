@@ -147,9 +147,9 @@ def _action(name: str, document: Definition, folder: Path, installer: Installer)
     execution = document["exec"]
     if _is_sequence(document):
         return [",".join(execution["components"]), "--sequence"]
-    action = parsed(name, document)
+    action = parsed(name, {**document, "limits": {}})  # each host has its own limits
     if isinstance(action.exec, Remote):
-        return _elsewhere(name, action, folder, installer)
+        return _elsewhere(name, parsed(name, document), folder, installer)
     if not isinstance(action.exec, Code):
         raise BundleError(
             f"action {name}: the kind is {action.kind!r}, which only a server of Xingqiao runs; OpenWhisk runs code"

@@ -4,7 +4,8 @@
     GET    /executions/{id}    its state, or its result                 200
     DELETE /executions/{id}    cancels it                               202
 
-No request waits for an execution to end: the wait would cost money. A POST with an `Idempotency-Key` that was used
+A request waits for the end of the execution only if it asks for that with `Prefer: wait=SECONDS` (RFC 7240), because
+the wait costs money: it is then answered 200 with the state once the execution has ended, within MOST_WAIT_S. A POST with an `Idempotency-Key` that was used
 before returns the id of the execution that it began then, under way or ended; with other parameters it is refused
 with 422.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import threading
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -23,7 +25,7 @@ from .conductor import OtherParametersError
 from .user_code import VALUE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ....composer import JSON
     from .conductor import Conductor
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 EXECUTIONS = "executions"
 MAX_KEY = 255
+MOST_WAIT_S = 20  # the conductor's function and the gateways before it allow some seconds more
+LOOK_S = (0.1, 1.0)  # between two looks at an execution: the first, and the longest
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?=$|[,;])", re.IGNORECASE)
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -59,12 +64,50 @@ class _RefusedError(Exception):
         self.answer = Answer(status=status, body={"error": text})
 
 
-def serve(conductor: Conductor, deployed: Deployed, clock: Clock, request: Request) -> Answer:
-    """Answers a request."""
+def serve(
+    conductor: Conductor,
+    deployed: Deployed,
+    clock: Clock,
+    request: Request,
+    pause: Callable[[float], object] | None = None,
+) -> Answer:
+    """Answers a request. `pause` lets some seconds pass; None for the machine's time."""
     try:
-        return _served(conductor, deployed, clock, request)
+        answer = _served(conductor, deployed, clock, request)
     except _RefusedError as refused:
         return refused.answer
+    wait_s = _wait_s(request)
+    if not wait_s or request.method == "DELETE":
+        return answer
+    return _awaited(conductor, clock, answer, wait_s, pause or threading.Event().wait)
+
+
+def _wait_s(request: Request) -> int:
+    """The seconds that the caller wants to wait, at most MOST_WAIT_S."""
+    found = _WAIT.search(request.headers.get("prefer", ""))
+    return min(MOST_WAIT_S, int(found[1])) if found else 0
+
+
+def _awaited(
+    conductor: Conductor,
+    clock: Clock,
+    answer: Answer,
+    wait_s: int,
+    pause: Callable[[float], object],
+) -> Answer:
+    """The state of an execution once it has ended, or after the wait: then the answer as it is."""
+    id, until_ms = str(answer.body["executionId"]), clock.now_ms() + 1000 * wait_s
+    look_s, most_s = LOOK_S
+    applied = {**answer.headers, "Preference-Applied": f"wait={wait_s}"}
+    while (seen := conductor.look(id)) is not None:
+        if seen["status"] != "running":
+            return Answer(status=200, body=seen, headers=applied)
+        left_s = (until_ms - clock.now_ms()) / 1000
+        if left_s <= 0:
+            break
+        pause(min(look_s, left_s))
+        look_s = min(2 * look_s, most_s)
+    return Answer(status=answer.status, body=answer.body, headers=applied)
 
 
 def _served(conductor: Conductor, deployed: Deployed, clock: Clock, request: Request) -> Answer:

@@ -113,8 +113,9 @@ def test_actions_of_all_kinds_run_where_they_are_deployed(tmp_path):
 
         _, _, begun = cloud.insist(api, "POST", "/all", {"n": 1})
         seen = cloud.ended(api, begun["executionId"])
-        _, _, begun = cloud.insist(api, "POST", "/handled", {"fail": True})
-        handled = cloud.ended(api, begun["executionId"])
+        status, _, handled = cloud.insist(
+            api, "POST", "/handled", {"fail": True}, {"Prefer": "wait=20"}
+        )
 
         functions = {
             f["FunctionName"]: f for f in cloud.client("lambda").list_functions()["Functions"]
@@ -123,7 +124,7 @@ def test_actions_of_all_kinds_run_where_they_are_deployed(tmp_path):
         "n": 1, "setting": "blue", "secret": "s3cret", "python": 2, "node": 3, "key": True, "plain": True,
         "far": True, "near": True,
     }, seen  # fmt: skip
-    assert handled["result"] == {"caught": True}
+    assert (status, handled["result"]) == (200, {"caught": True})
     plain = functions["kinds-dev-actionPlain"]
     assert (plain["MemorySize"], plain["Timeout"], plain["Runtime"]) == (512, 30, "nodejs22.x")
     roles = [f["Role"] for name, f in functions.items() if name.startswith("kinds-")]

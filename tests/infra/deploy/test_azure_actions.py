@@ -68,7 +68,10 @@ def test_archives_and_functions_elsewhere_run_in_the_app(tmp_path, monkeypatch):
 
 
 def test_requirements_of_all_actions_are_installed_when_the_app_is_published(tmp_path):
-    one, two = python("pass", requirements=["tiny==1.0", "big"]), python("pass", requirements=["big"])
+    one, two = (
+        python("pass", requirements=["tiny==1.0", "big"]),
+        python("pass", requirements=["big"]),
+    )
 
     steps = bundled(tmp_path, {"one": one, "two": two})
 
