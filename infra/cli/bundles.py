@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..deploy import PLATFORMS, TARGETS, Source, options
+from ..deploy import PLATFORMS, TARGETS, Source, read_options
 from ..deploy import bundle as write
 from . import files, output
 from .options import FILE, as_json
@@ -45,7 +45,7 @@ def bundle(file: Path, target: str, out: Path, name: str | None, **given: Any) -
     for composition in contents.compositions:
         del actions[composition]
     wheels = given["wheels"] and given["wheels"].absolute()
-    how = options(given["config"], platform=given["platform"], wheels=wheels)
+    how = read_options(given["config"], platform=given["platform"], wheels=wheels)
     source = Source(compositions=contents.compositions, actions=actions, options=how)
     steps = write(name or file.stem, source, target, out)
     if given["as_json"]:

@@ -5,7 +5,7 @@
 
 from .bundles import Source
 from .errors import BundleError
-from .options import PLATFORMS, Options, options
+from .options import PLATFORMS, Options, read_options
 from .targets import TARGETS, bundle
 
-__all__ = ["PLATFORMS", "TARGETS", "BundleError", "Options", "Source", "bundle", "options"]
+__all__ = ["PLATFORMS", "TARGETS", "BundleError", "Options", "Source", "bundle", "read_options"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...actions import LAMBDA, STATES, Code, Remote
 from .archives import is_node
 from .bundles import secret_of
-from .elsewhere.remote import variable_of
+from .elsewhere import variable_of
 from .errors import BundleError
 from .hosted.aws_actions import REFERENCES
 from .hosted.execution_state import MARGIN_MS

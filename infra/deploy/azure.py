@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...actions import AZURE, CLOUDEVENTS, DURABLE, HTTP, LAMBDA, STATES, WHISK, Code, Remote
 from .archives import write_files
 from .bundles import OF_AWS, Takes, checked, defined, secret_of, write_core, write_elsewhere
-from .elsewhere.remote import variable_of
+from .elsewhere import variable_of
 from .errors import BundleError
 from .hosted.user_code import VALUE_BYTES
 from .options import X86

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...actions import PYTHON, Action, Code, Remote, define_action
-from ...adapters import AMBIENT
 from ...composer import CompositionError, Error, Name, compile
 from .archives import is_node
 from .doors import lazy_door
+from .elsewhere import AMBIENT
 from .errors import BundleError
 from .options import Options
 from .requirements import requirements_of

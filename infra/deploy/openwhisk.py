@@ -29,7 +29,7 @@ from .bundles import (
     write_hosted,
     write_zip,
 )
-from .elsewhere.remote import variable_of
+from .elsewhere import variable_of
 from .errors import BundleError
 from .hosted.user_code import VALUE_BYTES
 from .requirements import Installer, requirements_of

@@ -9,7 +9,7 @@ The file is TOML:
     [secrets]                      # by the name in an action's `credentials`
     azure = {secretsmanager = "prod/azure"}
 
-    [actions.charge]
+    [action.charge]
     role = "arn:aws:iam::123456789012:role/charge"    # instead of a role of the bundle, or
     policies = ["arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"]
     environment = {CURRENCY = "EUR", API_KEY = {ssm = "/prod/api-key"}}
@@ -84,7 +84,9 @@ class Options:
         return self.actions.get(action, Placed())
 
 
-def options(config: Path | None, *, platform: str = X86, wheels: Path | None = None) -> Options:
+def read_options(
+    config: Path | None, *, platform: str = X86, wheels: Path | None = None
+) -> Options:
     """Reads the options of a bundle.
 
     Args:
@@ -102,10 +104,11 @@ def options(config: Path | None, *, platform: str = X86, wheels: Path | None = N
     except (OSError, ValueError) as error:
         raise BundleError(f"{config}: the file cannot be read as TOML: {error}") from error
     try:
-        read = _members("", doc, {"vpc": _vpc, "secrets": _secrets, "actions": _actions})
+        read = _members("", doc, {"vpc": _vpc, "secrets": _secrets, "action": _actions})
     except _MalformedError as error:
         raise BundleError(f"{config}: {error}") from error
-    return Options(platform=platform, wheels=wheels, **read)
+    actions = read.pop("action", {})
+    return Options(platform=platform, wheels=wheels, actions=actions, **read)
 
 
 # --- the file ----------------------------------------------------------------------------------

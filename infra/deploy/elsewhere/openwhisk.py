@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..hosted.action_message import ActionMessage
 from ..hosted.wrapper import delay_s
-from .remote import SECRET, RemoteAction
+from .remote import RemoteAction
+from .variables import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,6 @@ import asyncio
 import json
 import math
 import os
-import re
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from ..hosted.action_message import ActionMessage
 from ..hosted.user_code import VALUE_BYTES
 from ..hosted.wrapper import completed, relay
 from .plain_egress import PlainEgress
+from .variables import variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from ..hosted.ports import Clock
 
 OWNER = "_"  # the namespace of all actions of a bundle
-SECRET = "XINGQIAO_SECRET_"  # noqa: S105  how the variable of a secret begins
 STOP_MS = 20_000  # the time that a request to stop a run may take
 MOST_DELAY_S = 900  # that queues hold a message back
 # Of a message that comes back: the receipt of the accepted run, the wait before the last poll, the number of the
@@ -72,11 +71,6 @@ class EnvironmentSecrets:
     def ambient(_namespace: str) -> bool:
         """True: a bundle runs in its user's own account."""
         return True
-
-
-def variable_of(secret: str) -> str:
-    """The name of the variable that has a secret."""
-    return SECRET + re.sub(r"[.-]", "_", secret)
 
 
 @dataclass(frozen=True, slots=True)

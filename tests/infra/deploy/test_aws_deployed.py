@@ -11,7 +11,7 @@ from tests.rigs.answers import answer
 from tests.rigs.ministack import ministack
 from tests.rigs.strict_host import strict_host
 from xingqiao import composer
-from xingqiao.infra.deploy import Source, bundle, options
+from xingqiao.infra.deploy import Source, bundle, read_options
 
 ACTIVATION = "0" * 31 + "7"
 RECORD = {
@@ -38,10 +38,10 @@ CONFIG = """
 [secrets]
 whisk = {secretsmanager = "prod/whisk"}
 
-[actions.project]
+[action.project]
 environment = {SETTING = "blue", SECRET = {ssm = "/prod/secret"}}
 
-[actions.far]
+[action.far]
 environment = {XINGQIAO_EGRESS_ALLOW = "127.0.0.1"}
 """
 
@@ -78,7 +78,7 @@ def deployed(cloud, tmp_path, host):
             "handled": composer.do("plain", composer.literal({"caught": True}), errors="TypeError"),
         },
         actions=documents(host),
-        options=options(tmp_path / "bundle.toml", wheels=tmp_path / "wheels"),
+        options=read_options(tmp_path / "bundle.toml", wheels=tmp_path / "wheels"),
     )
     bundle("kinds", source, "aws", tmp_path / "bundle")
     _set_up(cloud)

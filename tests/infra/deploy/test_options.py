@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xingqiao.infra.deploy import BundleError, options
+from xingqiao.infra.deploy import BundleError, read_options
 
 ROLE, POLICY = (
     "arn:aws:iam::123456789012:role/charge",
@@ -15,7 +15,7 @@ ROLE, POLICY = (
 def read(tmp_path, text):
     file = tmp_path / "bundle.toml"
     file.write_text(text)
-    return options(file)
+    return read_options(file)
 
 
 def test_a_file_is_read(tmp_path):
@@ -29,11 +29,11 @@ def test_a_file_is_read(tmp_path):
         [secrets]
         azure = {{secretsmanager = "prod/azure"}}
 
-        [actions.a]
+        [action.a]
         policies = ["{POLICY}"]
         environment = {{CURRENCY = "EUR", KEY = {{ssm = "/prod/key"}}}}
 
-        [actions."p/b"]
+        [action."p/b"]
         role = "{ROLE}"
         """,
     )
@@ -47,7 +47,7 @@ def test_a_file_is_read(tmp_path):
 
 
 def test_no_file_is_no_settings():
-    given = options(None, platform="arm64")
+    given = read_options(None, platform="arm64")
 
     assert (given.platform, given.vpc, given.secrets) == ("arm64", None, {})
 
@@ -56,20 +56,20 @@ def test_no_file_is_no_settings():
     ("text", "says"),
     [
         ("[", "the file cannot be read as TOML"),
-        ("[vpcs]", "'vpcs' is unknown: the file may have vpc, secrets, actions"),
+        ("[vpcs]", "'vpcs' is unknown: the file may have vpc, secrets, action"),
         ("vpc = 1", "'vpc' must be a table"),
         ("[vpc]\nsubnets = ['s']", "'vpc.security_groups' is missing"),
         ("[vpc]\nsubnets = []\nsecurity_groups = ['g']", "'vpc.subnets' must be a list of one or more ids"),
         ("[secrets]\nazure = 'secret'", "'secrets.azure' must say where the secret is"),
         ("[secrets]\nazure = {vault = 'x'}", "'secrets.azure' must say where the secret is"),
-        ("[actions.a]\nroles = 1", "'actions.a.roles' is unknown"),
-        ("[actions.a]\nrole = 'admin'", "'actions.a.role' must be the ARN of a role"),
-        ("[actions.a]\npolicies = ['admin']", "'actions.a.policies' must be a list of ARNs"),
-        ("[actions.a]\npolicies = 'admin'", "'actions.a.policies' must be a list of ARNs"),
-        (f"[actions.a]\nrole = '{ROLE}'\npolicies = ['{POLICY}']", "attach the policies to that role"),
-        ("[actions.a]\nenvironment = {AWS_REGION = 'x'}", "'actions.a.environment.AWS_REGION' is not an allowed name"),
-        ("[actions.a]\nenvironment = {'a-b' = 'x'}", "'actions.a.environment.a-b' is not an allowed name"),
-        ("[actions.a]\nenvironment = {A = 1}", "'actions.a.environment.A' must say where the secret is"),
+        ("[action.a]\nroles = 1", "'action.a.roles' is unknown"),
+        ("[action.a]\nrole = 'admin'", "'action.a.role' must be the ARN of a role"),
+        ("[action.a]\npolicies = ['admin']", "'action.a.policies' must be a list of ARNs"),
+        ("[action.a]\npolicies = 'admin'", "'action.a.policies' must be a list of ARNs"),
+        (f"[action.a]\nrole = '{ROLE}'\npolicies = ['{POLICY}']", "attach the policies to that role"),
+        ("[action.a]\nenvironment = {AWS_REGION = 'x'}", "'action.a.environment.AWS_REGION' is not an allowed name"),
+        ("[action.a]\nenvironment = {'a-b' = 'x'}", "'action.a.environment.a-b' is not an allowed name"),
+        ("[action.a]\nenvironment = {A = 1}", "'action.a.environment.A' must say where the secret is"),
     ],
 )  # fmt: skip
 def test_what_is_malformed_names_the_field(tmp_path, text, says):
@@ -82,4 +82,4 @@ def test_what_is_malformed_names_the_field(tmp_path, text, says):
 
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(BundleError, match="the file cannot be read"):
-        options(tmp_path / "none.toml")
+        read_options(tmp_path / "none.toml")

@@ -9,8 +9,9 @@ import pytest
 from tests.kit.deploy.hosts import Host, result
 from tests.rigs.answers import accepted, always, answer, cut, throttled
 from tests.rigs.strict_host import strict_host
-from xingqiao import composer
-from xingqiao.infra.deploy.elsewhere.remote import RemoteAction, variable_of
+from xingqiao import adapters, composer
+from xingqiao.infra.deploy.elsewhere import AMBIENT, variable_of
+from xingqiao.infra.deploy.elsewhere.remote import RemoteAction
 
 ACTIVATION = "0" * 31 + "7"
 RECORD = {
@@ -163,3 +164,7 @@ def test_a_text_is_a_secret_for_basic_authentication(elsewhere, monkeypatch):
 
 def test_the_variable_of_a_secret_is_one_that_clouds_allow():
     assert variable_of("a.b-c") == "XINGQIAO_SECRET_a_b_c"
+
+
+def test_the_servers_own_credentials_have_one_name():
+    assert adapters.AMBIENT == AMBIENT
