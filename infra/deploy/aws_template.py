@@ -109,6 +109,8 @@ def _conductor(parts: Parts) -> dict[str, Any]:
     paths = [f"/{name.removeprefix('/_/')}" for name in parts.programs]
     routes = [("POST", path) for path in paths]
     routes += [("GET", "/executions/{id}"), ("DELETE", "/executions/{id}")]
+    if any(action.answers_later for action in parts.actions.values()):
+        routes.append(("POST", "/completions/{token}"))
     return {
         "handler": "conductor.handler",
         "role": "ConductorRole",

@@ -96,6 +96,8 @@ def _settings(action: Action) -> dict[str, JSON]:
     settings: dict[str, JSON] = {"timeout_ms": action.limits.timeout_ms}
     if action.asked_once:
         settings["at_most_once"] = True
+    if action.answers_later:
+        settings["answers_later"] = True
     if action.parameters:
         settings["parameters"] = action.parameters
     return settings
@@ -240,9 +242,9 @@ def check_elsewhere(name: str, action: Action, target: str, takes: Takes) -> Non
         raise BundleError(
             f"action {name}: 'credentials': 'ambient' works for functions of AWS only in a bundle: name a secret"
         )
-    if remote.calls_back or action.annotations.get("completion") == "callback":
+    if action.answers_later:
         raise BundleError(
-            f"action {name}: the function answers later, by a callback, and a bundle has no server to "
+            f"action {name}: the function answers later, by a callback, and a bundle has no public address to "
             "receive the callback: use a function that is waited for or polled"
         )
 

@@ -39,7 +39,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from ....composer import DIALECTS, TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
+from ....composer import DIALECTS, TIMEOUT, Completed, Failed, Fiber, Invoke, TimerFired, failure
 from .action_message import ActionMessage
 from .changes import change_of, excess, give_up
 from .dispatch import Dispatch
@@ -60,6 +60,7 @@ from .records import (
     Part,
     Relay,
     TimerDue,
+    Token,
     Unsent,
     message_of,
 )
@@ -209,6 +210,24 @@ class Conductor:
         """
         return self._happen(id, lambda state: state.cancel(self._clock.now_ms()))
 
+    def answer(self, token: Token, outcome: dict[str, JSON]) -> bool:
+        """Answers a step whose action answers later. Returns False if no such step waits.
+
+        Raises:
+            LaterError: as `receive`.
+        """
+        delivered = False
+
+        def act(state: ExecutionState) -> bool:
+            nonlocal delivered
+            event = event_of(token.turn, outcome)
+            waits = self._answers_later(state, token)
+            delivered = waits and state.deliver(token.fiber, event, self._clock.now_ms())
+            return delivered
+
+        self._happen(token.execution, act)
+        return delivered
+
     def sweep(self) -> None:
         """Does the work that is due and that no message brings."""
         for id in self._table.due(self._clock.now_ms()):
@@ -261,7 +280,9 @@ class Conductor:
             for answer, doc in answers:
                 token, now_ms = answer.token, self._clock.now_ms()
                 event = event_of(token.turn, answer.outcome)
-                if not state.deliver(token.fiber, event, now_ms):
+                # An action that answers later has only run, unless it has failed.
+                ran = isinstance(event, Completed) and self._answers_later(state, token)
+                if ran or not state.deliver(token.fiber, event, now_ms):
                     stale.append(doc)
             return len(stale) < len(answers)
 
@@ -413,14 +434,24 @@ class Conductor:
                 state.deliver(fiber, Failed(command.turn, failure(TIMEOUT, text)), now_ms)
         return True
 
+    def _answers_later(self, state: ExecutionState, token: Token) -> bool:
+        """True if a token names the wait for an action that answers later."""
+        later = {name for name, one in self._deployed.actions.items() if one.answers_later}
+        return bool(later) and any(
+            (fiber, command.turn) == (token.fiber, token.turn) and command.action in later
+            for fiber, command in state.pending()
+        )
+
     def _is_asked_once(self, command: Invoke) -> bool:
         settings = self._deployed.actions.get(command.action or "")
         return settings is not None and settings.at_most_once
 
     def _patience_ms(self, action: str) -> int | None:
-        """The time to wait for the answer of an action; None for a composition, which always answers."""
+        """The time to wait for the answer of an action; None for a composition, and for an action that answers later."""
         settings = self._deployed.actions.get(action)
-        return None if settings is None else settings.timeout_ms + MARGIN_MS
+        if settings is None or settings.answers_later:
+            return None
+        return settings.timeout_ms + MARGIN_MS
 
     def _restored(self, record: Record) -> ExecutionState:
         about = About.from_json(record.about)

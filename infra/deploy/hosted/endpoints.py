@@ -3,6 +3,7 @@
     POST   /{composition}      begins it with the body, an object       202 {"executionId"}, Location
     GET    /executions/{id}    its state, or its result                 200
     DELETE /executions/{id}    cancels it                               202
+    POST   /completions/{token}  completes a step that answers later; the body is its result    202
 
 A request waits for the end of the execution only if it asks for that with `Prefer: wait=SECONDS` (RFC 7240), because
 the wait costs money: it is then answered 200 with the state once the execution has ended, within MOST_WAIT_S. A POST with an `Idempotency-Key` that was used
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING
 
 from ....composer import flaw
 from .conductor import OtherParametersError
-from .user_code import VALUE_BYTES
+from .records import Token
+from .user_code import APPLICATION_ERROR, VALUE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from .conductor import Conductor
     from .ports import Clock, Deployed
 
-EXECUTIONS = "executions"
+EXECUTIONS, COMPLETIONS = "executions", "completions"
 MAX_KEY = 255
 MOST_WAIT_S = 20  # the conductor's function and the gateways before it allow some seconds more
 LOOK_S = (0.1, 1.0)  # between two looks at an execution: the first, and the longest
@@ -77,7 +79,7 @@ def serve(
     except _RefusedError as refused:
         return refused.answer
     wait_s = _wait_s(request)
-    if not wait_s or request.method == "DELETE":
+    if not wait_s or request.method == "DELETE" or "executionId" not in answer.body:
         return answer
     return _awaited(conductor, clock, answer, wait_s, pause or threading.Event().wait)
 
@@ -114,6 +116,8 @@ def _served(conductor: Conductor, deployed: Deployed, clock: Clock, request: Req
     first, *rest = request.path.strip("/").split("/")
     if first == EXECUTIONS and len(rest) == 1:
         return _execution(conductor, request.method, rest[0])
+    if first == COMPLETIONS and len(rest) == 1 and request.method == "POST":
+        return _complete(conductor, rest[0], request)
     if rest or f"/_/{first}" not in deployed.programs:
         raise _RefusedError(404, f"composition {request.path!r} does not exist")
     if request.method != "POST":
@@ -143,6 +147,20 @@ def _begin(conductor: Conductor, clock: Clock, name: str, request: Request) -> A
             )
             raise _RefusedError(422, text) from error
     return Answer(status=202, body={"executionId": id}, headers={"Location": f"/{EXECUTIONS}/{id}"})
+
+
+def _complete(conductor: Conductor, text: str, request: Request) -> Answer:
+    """Completes a step: the body is the result, and an `error` field means failure."""
+    result, token = _object(request.body), Token.from_text(text)
+    outcome: dict[str, JSON] = {"value": result}
+    if "error" in result:
+        outcome = {"code": APPLICATION_ERROR, "error": result["error"]}
+    if token is None or not conductor.answer(token, outcome):
+        raise _RefusedError(
+            404,
+            f"no step waits for the token {text!r:.300}: it was completed before, or its execution has ended",
+        )
+    return Answer(status=202, body={"accepted": True})
 
 
 def _drawn(clock: Clock) -> str:

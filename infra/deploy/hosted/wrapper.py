@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from .action_message import ActionMessage
+from .action_message import ActionMessage, completion_token
 from .user_code import define, define_folder, run_action, set_environment
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Wrapped:
                 "__OW_ACTIVATION_ID": asked.activation,
                 "__OW_TRANSACTION_ID": str(asked.token["execution"]),
                 "__OW_IDEMPOTENCY_KEY": asked.key,
+                "__OW_COMPLETION_TOKEN": completion_token(asked.token),
                 "__OW_DEADLINE": str(asked.deadline_ms),
             }
         )

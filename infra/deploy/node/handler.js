@@ -70,6 +70,7 @@ async function outcome (message) {
     __OW_ACTIVATION_ID: message.activation,
     __OW_TRANSACTION_ID: String(message.token.execution),
     __OW_IDEMPOTENCY_KEY: message.key,
+    __OW_COMPLETION_TOKEN: `${message.token.execution}-${message.token.turn}-${message.token.fiber.replace(/\//g, '_')}`,
     __OW_DEADLINE: String(message.deadline)
   })
   let main, result
