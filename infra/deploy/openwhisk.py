@@ -144,6 +144,11 @@ def _action(name: str, document: Definition, folder: Path, installer: Installer)
     """Writes the file of an action, if it has one. Returns the arguments of the command for it."""
     if any(note["key"] == "entity" for note in document.get("annotations", ())):
         raise BundleError(f"action {name}: entities exist only on a Xingqiao server")
+    if {"key": "completion", "value": "callback"} in document.get("annotations", ()):
+        raise BundleError(
+            f"action {name}: the action answers later, by a callback, and nothing on an OpenWhisk host completes its "
+            "step: use a Xingqiao server, or a bundle for AWS or Azure"
+        )
     execution = document["exec"]
     if _is_sequence(document):
         return [",".join(execution["components"]), "--sequence"]

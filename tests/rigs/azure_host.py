@@ -127,6 +127,10 @@ class Host:
                 deaths += self._call("sweep", TimerRequest())
         raise AssertionError("it does not end")
 
+    def work(self):
+        """Deals with one message, if there is one. Whether there was."""
+        return self._turn(twice=False)[0]
+
     def wait(self, ms):
         """Lets time pass, and a sweep come."""
         self.clock.ahead_ms += ms

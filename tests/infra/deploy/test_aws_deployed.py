@@ -62,6 +62,10 @@ def documents(host):
         "package": {"exec": {"kind": "nodejs:20", "code": PACKAGE, "binary": True}},
         "plain": {"exec": {"kind": "nodejs:20", "code": PLAIN}, "limits": {"memory": 512, "timeout": 30_000}},
         "far": {"exec": far, "annotations": [{"key": "idempotent", "value": True}]},
+        "ask": {
+            "exec": {"kind": "nodejs:20", "code": "exports.main = () => ({ asked: process.env.__OW_COMPLETION_TOKEN })"},
+            "annotations": [{"key": "completion", "value": "callback"}],
+        },
         "near": {"exec": {"kind": "aws:lambda", "function": "near"}},
     }  # fmt: skip
 
@@ -75,6 +79,7 @@ def deployed(cloud, tmp_path, host):
     source = Source(
         compositions={
             "all": steps,
+            "approved": composer.sequence("ask"),
             "handled": composer.do("plain", composer.literal({"caught": True}), errors="TypeError"),
         },
         actions=documents(host),
@@ -101,6 +106,17 @@ def _set_up(cloud):
     )  # fmt: skip
 
 
+def _approved(cloud, api):
+    """Begins an execution whose one step answers later, and completes the step."""
+    _, _, begun = cloud.insist(api, "POST", "/approved", {})
+    path = f"/executions/{begun['executionId']}"
+    (wait,) = cloud.ask(api, "GET", path)[2]["waits"]
+    completed = f"/completions/{wait['token']}"
+    assert cloud.insist(api, "POST", completed, {"approved": True})[0] == 202
+    assert cloud.insist(api, "POST", completed, {"approved": True})[0] == 404
+    return cloud.ended(api, begun["executionId"])
+
+
 def test_actions_of_all_kinds_run_where_they_are_deployed(tmp_path):
     (tmp_path / "cloud").mkdir()
     with strict_host() as host, ministack(tmp_path / "cloud", node=True) as cloud:
@@ -117,6 +133,7 @@ def test_actions_of_all_kinds_run_where_they_are_deployed(tmp_path):
             api, "POST", "/handled", {"fail": True}, {"Prefer": "wait=20"}
         )
 
+        approved = _approved(cloud, api)
         functions = {
             f["FunctionName"]: f for f in cloud.client("lambda").list_functions()["Functions"]
         }
@@ -125,7 +142,8 @@ def test_actions_of_all_kinds_run_where_they_are_deployed(tmp_path):
         "far": True, "near": True,
     }, seen  # fmt: skip
     assert (status, handled["result"]) == (200, {"caught": True})
+    assert approved["result"] == {"approved": True}
     plain = functions["kinds-dev-actionPlain"]
     assert (plain["MemorySize"], plain["Timeout"], plain["Runtime"]) == (512, 30, "nodejs22.x")
     roles = [f["Role"] for name, f in functions.items() if name.startswith("kinds-")]
-    assert len(set(roles)) == len(roles) == 6
+    assert len(set(roles)) == len(roles) == 7

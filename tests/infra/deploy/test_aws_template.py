@@ -141,6 +141,24 @@ def test_a_function_elsewhere_has_time_to_send_its_answer():
     )
 
 
+@pytest.mark.parametrize("later", [True, False])
+def test_a_step_that_answers_later_is_completed_by_a_request_of_its_own(later):
+    notes = [{"key": "completion", "value": "callback"}] if later else []
+    action = define_action(Name.parse("a"), {"exec": PYTHON, "annotations": notes}, None, 0)
+    parts = Parts(programs={}, actions={"/_/a": action})
+
+    doc = document("app", parts, Options(), {"/_/a": "actionA"}, {"": "code.zip"})
+
+    routes = [
+        event["httpApi"] for event in doc["functions"]["conductor"]["events"] if "httpApi" in event
+    ]
+    found = [route for route in routes if route["path"] == "/completions/{token}"]
+    assert [(route["method"], route["authorizer"]) for route in found] == [
+        ("POST", {"type": "aws_iam"})
+    ] * later
+    assert parts.deployed()["actions"]["/_/a"].get("answers_later", False) is later
+
+
 # --- archives ------------------------------------------------------------------------------------
 
 

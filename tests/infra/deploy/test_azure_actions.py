@@ -37,6 +37,16 @@ def bundled(folder, actions, **options):
     return bundle("app", source, "azure", folder)
 
 
+def _asked(driver, id):
+    """Runs functions until an execution has come to its last step, which waits. The wait."""
+    for _ in range(100):
+        driver("work")
+        (wait,) = driver("http", method="GET", path=f"executions/{id}")["body"]["waits"]
+        if wait["for"] == "/_/ask":
+            break
+    return wait
+
+
 @pytest.mark.timeout(400)  # npm and pip install, the first time
 def test_archives_and_functions_elsewhere_run_in_the_app(tmp_path, monkeypatch):
     monkeypatch.setenv("XINGQIAO_EGRESS_ALLOW", "127.0.0.1")
@@ -54,16 +64,24 @@ def test_archives_and_functions_elsewhere_run_in_the_app(tmp_path, monkeypatch):
             "host": host.url,
             "credentials": "whisk",
         }
-        bundled(tmp_path / "app", {"project": python(PROJECT, main="go"), "far": {"exec": far}})
+        ask = python("def main(params): return {'ignored': True}")
+        ask["annotations"] = [{"key": "completion", "value": "callback"}]
+        actions = {"project": python(PROJECT, main="go"), "far": {"exec": far}, "ask": ask}
+        bundled(tmp_path / "app", actions)
         driver = Driver(tmp_path / "app", storage.connection)
         try:
             begun = driver("http", method="POST", path="c", body=json.dumps({"n": 4}))
-            ended = driver("run", execution=begun["body"]["executionId"])
+            id = begun["body"]["executionId"]
+            wait = _asked(driver, id)
+            assert wait["for"] == "/_/ask"
+            body = json.dumps({"approved": True})
+            driver("http", method="POST", path=f"completions/{wait['token']}", body=body)
+            ended = driver("run", execution=id)
         finally:
             driver.close()
             storage.close()
 
-    assert (ended["seen"]["status"], ended["seen"]["result"]) == ("succeeded", {"far": True})
+    assert (ended["seen"]["status"], ended["seen"]["result"]) == ("succeeded", {"approved": True})
     assert host.requests[0].json() == {"n": 8}
 
 

@@ -178,3 +178,11 @@ def test_what_cannot_run_there_says_why(tmp_path, exec, options, says):
         bundled(tmp_path, {"exec": exec}, **options)
 
     assert says in str(refused.value)
+
+
+def test_an_action_that_answers_later_is_refused(tmp_path):
+    notes = [{"key": "completion", "value": "callback"}]
+    document = {"exec": {"kind": "python:3", "code": "def main(p): return p"}, "annotations": notes}
+
+    with pytest.raises(BundleError, match="action a: the action answers later, by a callback"):
+        bundled(tmp_path, document)
