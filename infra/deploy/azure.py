@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 from ...actions import AZURE, CLOUDEVENTS, DURABLE, HTTP, LAMBDA, STATES, WHISK, Code, Remote
 from .archives import write_files
-from .bundles import OF_AWS, Takes, checked, defined, secret_of, write_core, write_elsewhere
+from .bundles import (
+    OF_AWS,
+    Takes,
+    check_region,
+    checked,
+    defined,
+    secret_of,
+    write_core,
+    write_elsewhere,
+)
 from .elsewhere import variable_of
 from .errors import BundleError
 from .hosted.user_code import VALUE_BYTES
@@ -151,6 +160,8 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
     """Writes a function app. See `targets.bundle`."""
     parts = checked(source, "Azure", TAKES)
     _check_options(source.options)
+    for full, action in parts.actions.items():
+        check_region(full.removeprefix("/_/"), action)
     for full, program in parts.programs.items():
         if (size := len(json.dumps(program.to_json()))) > MAX_PROGRAM:
             raise BundleError(

@@ -249,6 +249,19 @@ def check_elsewhere(name: str, action: Action, target: str, takes: Takes) -> Non
         )
 
 
+def check_region(name: str, action: Action) -> None:
+    """Checks that a function of AWS names its region: a host outside AWS has none of its own.
+
+    Raises:
+        BundleError: it does not.
+    """
+    remote = action.exec
+    if isinstance(remote, Remote) and remote.kind.startswith("aws:") and not remote.region:
+        raise BundleError(
+            f"action {name}: 'exec.region' is missing: outside AWS, a function needs its region or its ARN"
+        )
+
+
 def _check_code(what: str, kind: str, target: str) -> None:
     if not kind.startswith(PYTHON.partition(":")[0]):
         raise BundleError(f"{what}: the kind is {kind}, and a bundle for {target} runs only Python")

@@ -21,6 +21,7 @@ from .bundles import (
     OF_AWS,
     Takes,
     check_elsewhere,
+    check_region,
     defined,
     parsed,
     secret_of,
@@ -190,6 +191,7 @@ def _write_archive(
 def _elsewhere(name: str, action: Action, folder: Path, installer: Installer) -> list[str]:
     """Writes the action that invokes a function on another cloud."""
     check_elsewhere(name, action, "OpenWhisk", TAKES)
+    check_region(name, action)
     secret, of_aws = secret_of(action), action.kind in (LAMBDA, STATES)
     if of_aws and secret is None:
         raise BundleError(

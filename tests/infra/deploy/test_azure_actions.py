@@ -147,6 +147,7 @@ def test_modules_of_two_actions_may_be_the_same_file_and_not_two_of_one_name(tmp
     ("exec", "options", "says"),
     [
         ({"kind": "nodejs:20", "code": "x"}, {}, "action a: the kind is nodejs:20, and a bundle for Azure runs only Python"),
+        ({"kind": "aws:lambda", "function": "f", "credentials": "k"}, {}, "action a: 'exec.region' is missing"),
         ({"kind": "gcp:function", "function": "https://f.example"}, {}, "action a: the kind is gcp:function"),
         ({"kind": "aws:lambda", "function": "f", "mode": "event"}, {}, "action a: the function answers later, by a callback"),
         ({"kind": "azure:function", "function": "f", "host": "https://f.example", "credentials": "ambient"}, {},

@@ -263,7 +263,7 @@ def test_an_entity_is_refused(tmp_path):
 
 
 def test_a_function_of_aws_needs_a_secret(tmp_path):
-    document = {"exec": {"kind": "aws:lambda", "function": "hello"}}
+    document = {"exec": {"kind": "aws:lambda", "function": "hello", "region": "eu-west-1"}}
 
     with pytest.raises(
         BundleError, match="action hello: an OpenWhisk host has no credentials for AWS"

@@ -169,6 +169,7 @@ def test_a_secret_may_be_an_object(action):
 @pytest.mark.parametrize(
     ("exec", "options", "says"),
     [
+        ({"kind": "aws:lambda", "function": "f", "credentials": "k"}, {}, "action a: 'exec.region' is missing"),
         ({"kind": "gcp:function", "function": "https://f.example"}, {}, "action a: the kind is gcp:function"),
         ({"kind": "python:3", "code": "x"}, {"vpc": Vpc(subnets=["s"], security_groups=["g"])}, "--config"),
     ],
