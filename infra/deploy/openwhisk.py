@@ -116,7 +116,14 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
         raise BundleError(
             "--config: the file has settings of AWS; on OpenWhisk, give an action default parameters instead"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="xingqiao-bundle-") as made:
+        commands = _write(source, Path(made))
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+    return [f"cd {folder}", *commands]
+
+
+def _write(source: Source, folder: Path) -> list[str]:
+    """Writes all files. Returns the commands that deploy them."""
     # A sequence comes last: it needs its actions.
     actions = sorted(source.actions.items(), key=lambda item: _is_sequence(item[1]))
     commands = []
@@ -138,7 +145,7 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
         value=f"{VALUE_BYTES:,}",
     )
     (folder / "README.md").write_text(readme, "utf-8")
-    return [f"cd {folder}", *commands]
+    return commands
 
 
 def _action(name: str, document: Definition, folder: Path, installer: Installer) -> list[str]:

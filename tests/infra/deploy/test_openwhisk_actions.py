@@ -187,3 +187,13 @@ def test_an_action_that_answers_later_is_refused(tmp_path):
 
     with pytest.raises(BundleError, match="action a: the action answers later, by a callback"):
         bundled(tmp_path, document)
+
+
+def test_what_fails_halfway_leaves_nothing_behind(tmp_path):
+    good = {"exec": {"kind": "python:3", "code": "def main(p): return p"}}
+    bad = {"exec": {"kind": "cloudevents", "function": "https://e.example/"}}
+    source = Source(compositions={"c": composer.sequence("a", "b")}, actions={"a": good, "b": bad})
+
+    with pytest.raises(BundleError, match="action b: "):
+        bundle("app", source, "openwhisk", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
