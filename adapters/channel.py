@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ..actions import INVALID_REQUEST, PAYLOAD_TOO_LARGE, UNAVAILABLE
 from .credentials import CredentialsError
-from .egress import merged
+from .headers import merged
 from .port import Fault, HttpRequest, Report
 from .reading import OK
 

@@ -33,10 +33,11 @@ from ..actions import (
     UNAVAILABLE,
 )
 from ..composer import TIMEOUT, Error
+from .headers import merged
 from .port import Fault, HttpRequest, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from ipaddress import IPv4Network, IPv6Network
 
     from ..actions import Clock
@@ -407,12 +408,6 @@ def _failed(outgoing: HttpRequest, error: Exception, *, sent: bool) -> Fault:
         return _bad("the response is not valid HTTP", outgoing)
     text = f"{_origin(outgoing)} cut the connection before it had answered"
     return Fault.saying(LOST, text, "unknown", transient=True)
-
-
-def merged(*headers: Mapping[str, str]) -> dict[str, str]:
-    """Merges headers; later ones replace earlier ones regardless of the case of their names."""
-    found = {name.lower(): (name, text) for some in headers for name, text in some.items()}
-    return dict(found.values())
 
 
 def _speakable(text: str) -> bool:

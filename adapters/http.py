@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..actions import GCP
 from ..composer import Failure, Scope, Template
 from .channel import filled, invalid, report_of, run_headers, with_query, written
-from .egress import merged
+from .headers import merged
 from .port import Done, Fault, HttpRequest
 from .reading import OK, done, fault_of
 

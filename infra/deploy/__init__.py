@@ -3,7 +3,9 @@
 `bundle` writes the folder that the cloud's own tools deploy. The code that runs there is the package `hosted`.
 """
 
-from .bundles import BundleError, Source
+from .bundles import Source
+from .errors import BundleError
+from .options import PLATFORMS, Options, read_options
 from .targets import TARGETS, bundle
 
-__all__ = ["TARGETS", "BundleError", "Source", "bundle"]
+__all__ = ["PLATFORMS", "TARGETS", "BundleError", "Options", "Source", "bundle", "read_options"]

@@ -21,7 +21,8 @@ _MODULES = {modules}
 def __getattr__(name):
     if name not in _MODULES:
         raise AttributeError(f"module {{__name__!r}} has no attribute {{name!r}}")
-    value = globals()[name] = getattr(import_module(f".{{_MODULES[name]}}", __name__), name)
+    module, given = _MODULES[name]
+    value = globals()[name] = getattr(import_module(f".{{module}}", __name__), given)
     return value
 
 
@@ -34,7 +35,7 @@ def lazy_door(source: str) -> str:
     """The `__init__.py` of a package that only imports names from its modules, made lazy."""
     tree = ast.parse(source)
     modules = {
-        alias.name: node.module
+        alias.asname or alias.name: (node.module, alias.name)
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.level == 1
         for alias in node.names
@@ -45,7 +46,11 @@ def lazy_door(source: str) -> str:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     )
     # What is called as its module is would be found as that, once any other has imported it.
-    eager = "".join(f"\nfrom .{name} import {name}" for name in modules if modules[name] == name)
+    eager = "".join(
+        f"\nfrom .{name} import {given}" + (f" as {name}" if given != name else "")
+        for name, (module, given) in modules.items()
+        if module == name
+    )
     assert set(listed) == set(modules)  # noqa: S101  a door is nothing else
     return _DOOR.format(
         docstring=f'"""{ast.get_docstring(tree)}"""', names=listed, modules=modules, eager=eager

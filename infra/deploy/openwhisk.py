@@ -9,22 +9,45 @@ import base64
 import json
 import secrets
 import shlex
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from ...actions import AZURE, CLOUDEVENTS, DURABLE, HTTP, LAMBDA, STATES, WHISK, Code, Remote
 from ...composer import Composition, CompositionError, compile
-from .bundles import BundleError, write_core, write_zip
+from .archives import is_node, write_files
+from .bundles import (
+    OF_AWS,
+    Takes,
+    check_elsewhere,
+    check_region,
+    defined,
+    parsed,
+    secret_of,
+    write_core,
+    write_elsewhere,
+    write_hosted,
+    write_zip,
+)
+from .elsewhere import variable_of
+from .errors import BundleError
 from .hosted.user_code import VALUE_BYTES
+from .requirements import Installer, requirements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...actions import Action
     from .bundles import Definition, Source
+    from .requirements import Requirements
 
 KIND = "python:3.11"  # the least that `composer` runs on
+PYTHON_VERSION = "3.11"
+MAX_CODE = 48 << 20  # of an action's code, by OpenWhisk's default
 MAX_COMPONENTS = 50
-_ZIP = "UEsD"  # how base64 of one begins
+LONGEST_MS = 300_000  # of an action, by OpenWhisk's default
+TAKES = Takes(elsewhere=(LAMBDA, STATES, WHISK, AZURE, DURABLE, HTTP, CLOUDEVENTS))
 
 _MAIN = '''\
 """{name}: a composition, as a conductor action of OpenWhisk. Made by `xingqiao bundle`."""
@@ -39,6 +62,16 @@ from pathlib import Path
 from xingqiao.infra.deploy.hosted.openwhisk import conductor
 
 main = conductor(Path(__file__).absolute().parent)
+'''
+
+_MAIN_ELSEWHERE = '''\
+"""A function on another cloud, as an action of OpenWhisk. Made by `xingqiao bundle`."""
+
+from pathlib import Path
+
+from xingqiao.infra.deploy.elsewhere.openwhisk import elsewhere
+
+main = elsewhere(Path(__file__).absolute().parent)
 '''
 
 _README = """\
@@ -79,13 +112,26 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
         )
     for called, composition in source.compositions.items():
         _check(called, composition)
-    folder.mkdir(parents=True, exist_ok=True)
+    if source.options.vpc or source.options.secrets or source.options.actions:
+        raise BundleError(
+            "--config: the file has settings of AWS; on OpenWhisk, give an action default parameters instead"
+        )
+    with TemporaryDirectory(prefix="xingqiao-bundle-") as made:
+        commands = _write(source, Path(made))
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+    return [f"cd {folder}", *commands]
+
+
+def _write(source: Source, folder: Path) -> list[str]:
+    """Writes all files. Returns the commands that deploy them."""
     # A sequence comes last: it needs its actions.
     actions = sorted(source.actions.items(), key=lambda item: _is_sequence(item[1]))
     commands = []
-    for called, document in actions:
-        arguments = [*_action(called, document, folder), *_options(document)]
-        commands.append(_command(called, arguments))
+    options = source.options
+    with Installer(options.platform, PYTHON_VERSION, options.wheels) as installer:
+        for called, document in actions:
+            arguments = [*_action(called, document, folder, installer), *_options(document)]
+            commands.append(_command(called, arguments))
     for called, composition in source.compositions.items():
         archive = folder / _file(called, "zip")
         _write_conductor(called, composition, archive)
@@ -99,27 +145,88 @@ def write(name: str, source: Source, folder: Path) -> list[str]:  # noqa: ARG001
         value=f"{VALUE_BYTES:,}",
     )
     (folder / "README.md").write_text(readme, "utf-8")
-    return [f"cd {folder}", *commands]
+    return commands
 
 
-def _action(name: str, document: Definition, folder: Path) -> list[str]:
+def _action(name: str, document: Definition, folder: Path, installer: Installer) -> list[str]:
     """Writes the file of an action, if it has one. Returns the arguments of the command for it."""
     if any(note["key"] == "entity" for note in document.get("annotations", ())):
         raise BundleError(f"action {name}: entities exist only on a Xingqiao server")
+    if {"key": "completion", "value": "callback"} in document.get("annotations", ()):
+        raise BundleError(
+            f"action {name}: the action answers later, by a callback, and nothing on an OpenWhisk host completes its "
+            "step: use a Xingqiao server, or a bundle for AWS or Azure"
+        )
     execution = document["exec"]
     if _is_sequence(document):
         return [",".join(execution["components"]), "--sequence"]
-    kind, code = execution["kind"], execution.get("code")
-    if code is None:
+    action = parsed(name, {**document, "limits": {}})  # each host has its own limits
+    if isinstance(action.exec, Remote):
+        return _elsewhere(name, parsed(name, document), folder, installer)
+    if not isinstance(action.exec, Code):
         raise BundleError(
-            f"action {name}: the kind is {kind!r}, which only a server of Xingqiao runs; OpenWhisk runs code"
+            f"action {name}: the kind is {action.kind!r}, which only a server of Xingqiao runs; OpenWhisk runs code"
         )
-    binary = execution.get("binary") or code.startswith(_ZIP)
-    content = base64.b64decode(code) if binary else code.encode()
-    file = _file(name, "zip" if binary else "js" if kind.startswith("nodejs") else "py")
-    (folder / file).write_bytes(content)
-    main = ["--main", execution["main"]] if execution.get("main", "main") != "main" else []
-    return [file, "--kind", KIND if kind == "python:3" else kind, *main]
+    code, wanted = action.exec, requirements_of(name, execution)
+    suffix = "zip" if code.binary or wanted else "js" if is_node(code) else "py"
+    file = folder / _file(name, suffix)
+    if wanted:
+        _write_archive(name, code, wanted, file, installer)
+    else:
+        file.write_bytes(base64.b64decode(code.text) if code.binary else code.text.encode())
+    _check_code_size(name, file)
+    main = ["--main", code.main] if code.main != "main" else []
+    kind = execution["kind"]
+    return [file.name, "--kind", KIND if kind == "python:3" else kind, *main]
+
+
+def _write_archive(
+    name: str, code: Code, wanted: Requirements, archive: Path, installer: Installer
+) -> None:
+    """Writes the files of an action and its requirements: together, as all runtimes look for both there."""
+    with TemporaryDirectory() as made:
+        root, files = Path(made) / "root", Path(made) / "files"
+        write_files(name, code, files)
+        if is_node(code) and not code.binary:
+            with (files / "index.js").open("a") as file:
+                file.write(f"\nif (!exports.{code.main}) exports.{code.main} = {code.main}\n")
+        installer.install(name, wanted, root)
+        shutil.copytree(files, root, dirs_exist_ok=True)
+        write_zip(root, archive)
+
+
+def _elsewhere(name: str, action: Action, folder: Path, installer: Installer) -> list[str]:
+    """Writes the action that invokes a function on another cloud."""
+    check_elsewhere(name, action, "OpenWhisk", TAKES)
+    check_region(name, action)
+    secret, of_aws = secret_of(action), action.kind in (LAMBDA, STATES)
+    if of_aws and secret is None:
+        raise BundleError(
+            f"action {name}: an OpenWhisk host has no credentials for AWS: name a secret of the type 'aws' in "
+            "'credentials'"
+        )
+    timeout_ms = min(action.limits.timeout_ms, LONGEST_MS)
+    doc = {**defined(action), "timeout_ms": timeout_ms}
+    with TemporaryDirectory() as made:
+        root = Path(made)
+        if of_aws:
+            installer.install(name, [OF_AWS], root)
+        write_hosted(root, ["wrapper"])
+        write_elsewhere(root)
+        (root / "action.json").write_text(json.dumps(doc) + "\n", "utf-8")
+        (root / "__main__.py").write_text(_MAIN_ELSEWHERE, "utf-8")
+        write_zip(root, folder / _file(name, "zip"))
+    _check_code_size(name, folder / _file(name, "zip"))
+    bound = [] if secret is None else ["--param", variable_of(secret), "SECRET"]
+    return [_file(name, "zip"), "--kind", KIND, *bound]
+
+
+def _check_code_size(name: str, file: Path) -> None:
+    if (size := file.stat().st_size) > MAX_CODE:
+        raise BundleError(
+            f"action {name}: the code and its requirements have {size:,} bytes, and OpenWhisk allows {MAX_CODE:,}: "
+            "leave out packages, or split the action"
+        )
 
 
 def _is_sequence(document: Definition) -> bool:

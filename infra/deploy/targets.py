@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import aws, azure, openwhisk
-from .bundles import BundleError
+from .errors import BundleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

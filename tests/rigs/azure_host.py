@@ -66,7 +66,7 @@ class Host:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        hosted = Hosted(FOLDER, os.environ[CONNECTION], self.clock)
+        hosted = Hosted(FOLDER, os.environ[CONNECTION], self.clock, elsewhere())
         functions = function_app(hosted).get_functions()
         self.functions = {made.get_function_name(): made.get_user_function() for made in functions}
         service = QueueServiceClient.from_connection_string(os.environ[CONNECTION])
@@ -126,6 +126,10 @@ class Host:
                 self.clock.ahead_ms += STEP_MS
                 deaths += self._call("sweep", TimerRequest())
         raise AssertionError("it does not end")
+
+    def work(self):
+        """Deals with one message, if there is one. Whether there was."""
+        return self._turn(twice=False)[0]
 
     def wait(self, ms):
         """Lets time pass, and a sweep come."""
@@ -216,6 +220,13 @@ class Host:
         with suppress(ResourceNotFoundError):
             return queue.get_queue_properties().approximate_message_count
         return 0
+
+
+def elsewhere():
+    """What makes the actions of functions on other clouds, as the app's own file has it; None if it has none."""
+    if "elsewhere=" not in (FOLDER / "function_app.py").read_text("utf-8"):
+        return None
+    return importlib.import_module("xingqiao.infra.deploy.elsewhere.azure").remote_action
 
 
 def mark_delays():

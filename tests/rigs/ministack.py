@@ -22,6 +22,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from tests.rigs.node_modules import modules
 from tests.rigs.osls import osls
 from tests.rigs.venvs import python_of
 
@@ -92,8 +93,11 @@ def _repeated(ask, enough):
 
 
 @contextmanager
-def ministack(folder):
-    """A cloud for as long as the block; it keeps its files in a folder."""
+def ministack(folder, *, node=False):
+    """A cloud for as long as the block; it keeps its files in a folder.
+
+    With `node`, functions in JavaScript have the clients of AWS, as they have them on Lambda.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -102,6 +106,8 @@ def ministack(folder):
         "PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(folder), "TMPDIR": str(folder),
         "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port),
     }  # fmt: skip
+    if node:
+        environment["NODE_PATH"] = str(modules("aws_sdk"))
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             [program], cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True

@@ -53,3 +53,9 @@ class ActionMessage(NamedTuple):
             "deadline": self.deadline_ms,
             "until": self.until_ms,
         }
+
+
+def completion_token(token: Mapping[str, Any]) -> str:
+    """The text that names a wait to whoever completes it: it may stand in a URL."""
+    fiber = token["fiber"].replace("/", "_")
+    return f"{token['execution']}-{token['turn']}-{fiber}"

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import azure.functions as func  # at run time: the worker reads the annotations
 
@@ -20,9 +20,10 @@ from .azure_table import AzureTable
 from .conductor import Conductor, LaterError
 from .endpoints import Request, serve
 from .ports import Deployed, Note
-from .wrapper import Wrapped, crashed, is_late
+from .wrapper import Wrapped, crashed, delay_s, is_late
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ....composer import JSON
@@ -42,6 +43,13 @@ class SystemClock:
     def now_ms() -> int:
         """Milliseconds since the epoch."""
         return time.time_ns() // 1_000_000
+
+
+class Runnable(Protocol):
+    """An action with its wrapper. Law: `run` raises nothing, and does not wait for other messages."""
+
+    def run(self, message: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Runs the action once. Returns the message to send to the conductor."""
 
 
 def storage_named(prefix: str) -> str:
@@ -64,9 +72,16 @@ class Hosted:
         folder: the bundle: `deployed.json`, and the files of its actions.
         connection: the connection string of the storage account.
         clock: the time.
+        elsewhere: makes the action of a function on another cloud; None if the bundle has no such step.
     """
 
-    def __init__(self, folder: Path, connection: str, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        connection: str,
+        clock: Clock | None = None,
+        elsewhere: Callable[[dict[str, Any], Clock], Runnable] | None = None,
+    ) -> None:
         document = json.loads((folder / "deployed.json").read_text("utf-8"))
         self.storage = storage_named(os.environ.get(STORAGE) or document["storage"])
         self._clock = clock or SystemClock()
@@ -74,10 +89,13 @@ class Hosted:
         account = Account(connection, self.storage)
         self._table, self._outbox = AzureTable(account), AzureOutbox(account, self._clock)
         self._conductor = Conductor(self._deployed, self._table, self._outbox, self._clock)
-        self._actions = {
-            name: Wrapped.of_file(folder / code["file"], code["main"])
+        self._actions: dict[str, Runnable] = {
+            name: Wrapped.of_path(folder / code["file"], code["main"])
             for name, code in document["code"].items()
         }
+        if elsewhere is not None:
+            for name, remote in document["elsewhere"].items():
+                self._actions[name] = elsewhere(remote, self._clock)
 
     def answer(self, request: func.HttpRequest) -> func.HttpResponse:
         """Handles an HTTP request."""
@@ -119,7 +137,7 @@ class Hosted:
             answer = crashed(message, timed_out=False, error=text)
         else:
             answer = self._actions[name].run(message)
-        self._outbox.send([Note(message=answer)])
+        self._outbox.send([Note(message=answer, delay_s=delay_s(answer))])
         self._outbox.forget(body)
 
     def sweep(self) -> None:

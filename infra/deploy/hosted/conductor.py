@@ -7,6 +7,7 @@ A conductor lives for one message. A message is something that has happened to a
     {"is": "timer", "execution", "fiber", "at"}
     {"is": "again", "execution"}                             there was more to do than fits one life
     {"is": "cancel", "execution"}                            nobody waits for the execution any more
+    {"is": "relay", "message"}                               an action polls: it is invoked with this message
 
 The conductor advances the execution, writes its next version on the condition that the version before is
 still the last, and then sends the messages of the commit. A token names a wait: execution, fiber and
@@ -38,7 +39,8 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from ....composer import DIALECTS, TIMEOUT, Failed, Fiber, Invoke, TimerFired, failure
+from ....composer import DIALECTS, TIMEOUT, Completed, Failed, Fiber, Invoke, TimerFired, failure
+from .action_message import ActionMessage
 from .changes import change_of, excess, give_up
 from .dispatch import Dispatch
 from .execution_state import MARGIN_MS, PATIENCE_MS, ExecutionState, plain
@@ -47,7 +49,7 @@ from .messages import (
     record_of,
     timer_note,
 )
-from .ports import Note, Record, TooLargeError
+from .ports import Invocation, Note, Record, TooLargeError
 from .programs import Programs, is_program
 from .records import (
     About,
@@ -56,7 +58,9 @@ from .records import (
     Cancel,
     GoOn,
     Part,
+    Relay,
     TimerDue,
+    Token,
     Unsent,
     message_of,
 )
@@ -179,7 +183,7 @@ class Conductor:
                 [Note(message={**m, "again": again}, delay_s=later.delay_s) for m in messages]
             )
 
-    def _do(self, message: Begin | TimerDue | GoOn | Cancel) -> None:
+    def _do(self, message: Begin | TimerDue | GoOn | Cancel | Relay) -> None:
         match message:
             case Begin():
                 self._begin(message)
@@ -193,6 +197,8 @@ class Conductor:
                         f"execution {message.execution} cannot be cancelled yet: it has not begun"
                     )
                     raise LaterError(text, SOON_S)
+            case Relay():
+                self._relay(message.message)
             case _:
                 assert_never(message)
 
@@ -203,6 +209,24 @@ class Conductor:
             LaterError: as `receive`.
         """
         return self._happen(id, lambda state: state.cancel(self._clock.now_ms()))
+
+    def answer(self, token: Token, outcome: dict[str, JSON]) -> bool:
+        """Answers a step whose action answers later. Returns False if no such step waits.
+
+        Raises:
+            LaterError: as `receive`.
+        """
+        delivered = False
+
+        def act(state: ExecutionState) -> bool:
+            nonlocal delivered
+            event = event_of(token.turn, outcome)
+            waits = self._answers_later(state, token)
+            delivered = waits and state.deliver(token.fiber, event, self._clock.now_ms())
+            return delivered
+
+        self._happen(token.execution, act)
+        return delivered
 
     def sweep(self) -> None:
         """Does the work that is due and that no message brings."""
@@ -256,7 +280,9 @@ class Conductor:
             for answer, doc in answers:
                 token, now_ms = answer.token, self._clock.now_ms()
                 event = event_of(token.turn, answer.outcome)
-                if not state.deliver(token.fiber, event, now_ms):
+                # An action that answers later has only run, unless it has failed.
+                ran = isinstance(event, Completed) and self._answers_later(state, token)
+                if ran or not state.deliver(token.fiber, event, now_ms):
                     stale.append(doc)
             return len(stale) < len(answers)
 
@@ -298,6 +324,14 @@ class Conductor:
             record = None
         text = f"execution {id}: other conductors wrote first {ATTEMPTS} times"
         raise LaterError(text, 1 + self._clock.now_ms() % SOON_S)
+
+    def _relay(self, message: dict[str, JSON]) -> None:
+        """Invokes an action that polls once more; to stop the run if its execution has ended."""
+        asked = ActionMessage.from_json(message)
+        record = self._table.load(str(asked.token["execution"]))
+        if record is None or record.outcome is not None:
+            message = {**message, "stop": True}
+        self._outbox.send([Invocation(action=asked.action, message=message)])
 
     # --- a transition ------------------------------------------------------------------------
 
@@ -400,14 +434,24 @@ class Conductor:
                 state.deliver(fiber, Failed(command.turn, failure(TIMEOUT, text)), now_ms)
         return True
 
+    def _answers_later(self, state: ExecutionState, token: Token) -> bool:
+        """True if a token names the wait for an action that answers later."""
+        later = {name for name, one in self._deployed.actions.items() if one.answers_later}
+        return bool(later) and any(
+            (fiber, command.turn) == (token.fiber, token.turn) and command.action in later
+            for fiber, command in state.pending()
+        )
+
     def _is_lost_on_crash(self, command: Invoke) -> bool:
         settings = self._deployed.actions.get(command.action or "")
         return settings is not None and settings.at_most_once
 
     def _patience_ms(self, action: str) -> int | None:
-        """The time to wait for the answer of an action; None for a composition, which always answers."""
+        """The time to wait for the answer of an action; None for a composition, and for an action that answers later."""
         settings = self._deployed.actions.get(action)
-        return None if settings is None else settings.timeout_ms + MARGIN_MS
+        if settings is None or settings.answers_later:
+            return None
+        return settings.timeout_ms + MARGIN_MS
 
     def _restored(self, record: Record) -> ExecutionState:
         about = About.from_json(record.about)

@@ -25,11 +25,13 @@ class Settings:
     timeout_ms: its host stops it after this time.
     at_most_once: it is never invoked again if no answer comes.
     parameters: its default parameters.
+    answers_later: its result comes by its completion token, and not as the value that it returns.
     """
 
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     at_most_once: bool = False
     parameters: dict[str, JSON] = field(default_factory=dict)
+    answers_later: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

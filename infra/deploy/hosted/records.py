@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 Written: TypeAlias = "Mapping[str, Any]"
 """JSON that a conductor or a wrapper wrote: its keys and types are known."""
+
+_TOKEN = re.compile(r"([0-9a-f]{32})-(\d{1,12})-([0-9._]{1,200})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,13 @@ class Token:
     @classmethod
     def from_json(cls, doc: Written) -> Token:
         return cls(execution=doc["execution"], fiber=doc["fiber"], turn=doc["turn"])
+
+    @classmethod
+    def from_text(cls, text: str) -> Token | None:
+        """Reads what `action_message.completion_token` wrote; None for any other text."""
+        if (found := _TOKEN.fullmatch(text)) is None:
+            return None
+        return cls(execution=found[1], fiber=found[3].replace("_", "/"), turn=int(found[2]))
 
     def to_json(self) -> dict[str, JSON]:
         return {"execution": self.execution, "fiber": self.fiber, "turn": self.turn}
@@ -249,7 +259,17 @@ class Cancel:
         return {"is": "cancel", "execution": self.execution}
 
 
-Message: TypeAlias = Begin | Answered | TimerDue | GoOn | Cancel
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relay:
+    """An action is to be invoked again with a message of its own: it polls for a run on another cloud."""
+
+    message: dict[str, JSON]
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"is": "relay", "message": self.message}
+
+
+Message: TypeAlias = Begin | Answered | TimerDue | GoOn | Cancel | Relay
 
 
 def message_of(doc: Written) -> Message | None:
@@ -265,5 +285,7 @@ def message_of(doc: Written) -> Message | None:
             return GoOn(execution=doc["execution"])
         case "cancel":
             return Cancel(execution=doc["execution"])
+        case "relay":
+            return Relay(message=doc["message"])
         case _:
             return None

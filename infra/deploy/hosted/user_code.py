@@ -32,7 +32,25 @@ def define(name: str, source: str, main: str) -> Callable[..., Any]:
     Raises:
         LookupError: the module has no such function; or any error of the code.
     """
-    path = f"{name}.py"
+    return _executed(f"{name}.py", source, main)
+
+
+def define_folder(folder: str, main: str) -> Callable[..., Any]:
+    """The function `main` of the `__main__.py` in a folder, whose other modules it may import.
+
+    Raises:
+        LookupError: the module has no such function; or any error of the code.
+    """
+    packages = f"virtualenv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    for place in (os.path.join(folder, packages), folder):  # noqa: PTH118  no pathlib in a cold start
+        if place not in sys.path:
+            sys.path.insert(0, place)
+    path = os.path.join(folder, "__main__.py")  # noqa: PTH118  no pathlib in a cold start
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123  no pathlib in a cold start
+        return _executed(path, file.read(), main)
+
+
+def _executed(path: str, source: str, main: str) -> Callable[..., Any]:
     module = sys.modules["main__"] = types.ModuleType("main__")  # where a dataclass looks for names
     module.__file__ = path
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....composer import CANCELLED, DIALECTS, Fiber, Invoking, Joining, Sleeping
+from .action_message import completion_token
 from .execution_state import plain
 from .ports import Change
 from .records import About, Row
@@ -25,7 +26,10 @@ def look(record: Record, asked: dict[str, str]) -> dict[str, JSON]:
         "transitions": record.version,
     }
     if outcome is None:
-        waits = [_standing(Row.from_json(row), asked) for _, row in sorted(record.fibers.items())]
+        waits = [
+            _standing(record.id, Row.from_json(row), asked)
+            for _, row in sorted(record.fibers.items())
+        ]
         return {**seen, "waits": [wait for wait in waits if wait is not None]}
     result = outcome["value"] if "value" in outcome else {"error": outcome["error"]}
     return {**seen, "ended": record.ended_ms, "result": result}
@@ -39,7 +43,7 @@ def _status(outcome: dict[str, JSON] | None) -> str:
     return "cancelled" if outcome["code"] == CANCELLED else "failed"
 
 
-def _standing(row: Row, asked: dict[str, str]) -> dict[str, JSON] | None:
+def _standing(id: str, row: Row, asked: dict[str, str]) -> dict[str, JSON] | None:
     """The wait of a fiber; None if it has ended."""
     fiber = Fiber.from_json(row.fiber, plain, DIALECTS.frame)
     if fiber.outcome is not None:
@@ -54,7 +58,16 @@ def _standing(row: Row, asked: dict[str, str]) -> dict[str, JSON] | None:
         case _:
             waits = "conductor"
     due = {} if fiber.due_ms is None else {"due": fiber.due_ms}
-    return {"fiber": fiber.id, "for": waits, "step": fiber.turn, "since": row.asked_ms, **due}
+    token = completion_token({"execution": id, "fiber": fiber.id, "turn": fiber.turn})
+    named = {"token": token} if fiber.id in asked else {}
+    return {
+        "fiber": fiber.id,
+        "for": waits,
+        "step": fiber.turn,
+        "since": row.asked_ms,
+        **named,
+        **due,
+    }
 
 
 def closing(record: Record, now_ms: int) -> Change:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from .action_message import ActionMessage
-from .user_code import define, run_action, set_environment
+from .action_message import ActionMessage, completion_token
+from .user_code import define, define_folder, run_action, set_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +31,17 @@ def completed(message: Mapping[str, JSON], outcome: dict[str, JSON]) -> dict[str
     return {"is": "completed", **returned, "outcome": outcome}
 
 
+def relay(message: Mapping[str, JSON], delay_s: int) -> dict[str, JSON]:
+    """The answer that has the conductor invoke the action again with this message, after some seconds."""
+    return {"is": "relay", "delay": delay_s, "message": dict(message)}
+
+
+def delay_s(answer: Mapping[str, JSON]) -> int:
+    """The seconds by which a queue must hold an answer back."""
+    delay = answer.get("delay", 0)
+    return delay if isinstance(delay, int) else 0
+
+
 def is_late(message: Mapping[str, JSON], now_ms: int) -> bool:
     """True if the conductor has stopped waiting for this message: its action must not run any more."""
     asked = ActionMessage.from_json(message)
@@ -47,19 +58,24 @@ class Wrapped:
     """An action with its wrapper.
 
     Args:
-        name: the name of its file, for tracebacks.
-        source: its code.
-        main: the name of its function.
+        load: loads its function, when it is first invoked.
     """
 
-    def __init__(self, name: str, source: str, main: str) -> None:
-        self._load: Callable[[], Callable[..., JSON]] = lambda: define(name, source, main)
+    def __init__(self, load: Callable[[], Callable[..., JSON]]) -> None:
+        self._load = load
         self._function: Callable[..., JSON] | None = None
 
     @classmethod
-    def of_file(cls, path: Path, main: str) -> Wrapped:
-        """The action in a file."""
-        return cls(path.stem, path.read_text("utf-8"), main)
+    def of_source(cls, name: str, source: str, main: str) -> Wrapped:
+        """The action in a text; the name is for tracebacks."""
+        return cls(lambda: define(name, source, main))
+
+    @classmethod
+    def of_path(cls, path: Path, main: str) -> Wrapped:
+        """The action in a file, or in a folder with a `__main__.py`."""
+        if path.is_dir():
+            return cls(lambda: define_folder(str(path), main))
+        return cls.of_source(path.stem, path.read_text("utf-8"), main)
 
     def run(self, message: Mapping[str, JSON]) -> dict[str, JSON]:
         """Runs the action once. Returns the answer to send."""
@@ -71,6 +87,7 @@ class Wrapped:
                 "__OW_ACTIVATION_ID": asked.activation,
                 "__OW_TRANSACTION_ID": str(asked.token["execution"]),
                 "__OW_IDEMPOTENCY_KEY": asked.key,
+                "__OW_COMPLETION_TOKEN": completion_token(asked.token),
                 "__OW_DEADLINE": str(asked.deadline_ms),
             }
         )

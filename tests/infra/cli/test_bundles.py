@@ -69,6 +69,30 @@ def test_it_has_a_name_of_its_own(tmp_path):
     assert (tmp_path / "serverless.yml").read_text().startswith("service: builds-in-slack\n")
 
 
+FAR = """
+from xingqiao import composer
+
+charge = composer.action("charge", kind="http", function="https://example.com/charge", credentials="shop")
+main = composer.sequence(charge)
+"""
+
+
+def test_a_file_says_where_secrets_are_and_an_option_which_processor_runs(tmp_path):
+    file, config, out = tmp_path / "far.py", tmp_path / "bundle.toml", tmp_path / "out"
+    file.write_text(FAR)
+    config.write_text('[secrets]\nshop = {ssm = "/prod/shop"}\n')
+
+    refused = bundle(file, "--target", "aws", "--out", out)
+    done = bundle(file, "--target", "aws", "--out", out, "--config", config, "--platform", "arm64")
+
+    assert refused.returncode == 1
+    assert "the place of its credentials 'shop' is not known" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    template = (out / "serverless.yml").read_text()
+    assert "architecture: arm64" in template
+    assert "/prod/shop" in template
+
+
 def test_what_is_refused_says_why(tmp_path):
     file = tmp_path / "lonely.py"
     file.write_text("from xingqiao import composer\nmain = composer.sequence('elsewhere')\n")

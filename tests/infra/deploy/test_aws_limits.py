@@ -40,7 +40,7 @@ class Cloud:
         self.client, self.host, self.queue, self.rounds = clients["dynamodb"], Host(folder), [], 0
         self.wrapped = {}
         for name, action in actions.items():
-            self.wrapped[name] = Wrapped(name, "", "main")
+            self.wrapped[name] = Wrapped.of_source(name, "", "main")
             self.wrapped[name]._function = action
 
     def invoke(self, **request):

@@ -262,10 +262,12 @@ def test_an_entity_is_refused(tmp_path):
         bundled_into(tmp_path, composer.task("a"), account=document)
 
 
-def test_a_function_of_another_cloud_is_refused(tmp_path):
-    document = {"exec": {"kind": "aws:lambda", "function": "hello"}}
+def test_a_function_of_aws_needs_a_secret(tmp_path):
+    document = {"exec": {"kind": "aws:lambda", "function": "hello", "region": "eu-west-1"}}
 
-    with pytest.raises(BundleError, match="action hello: the kind is 'aws:lambda'"):
+    with pytest.raises(
+        BundleError, match="action hello: an OpenWhisk host has no credentials for AWS"
+    ):
         bundled_into(tmp_path, composer.task("hello"), hello=document)
 
 

@@ -137,3 +137,76 @@ def test_what_is_refused_says_why(host, method, path, body, status, says):
     assert answer.status == status
     assert says in answer.body["error"]
     assert host.table.heads == {}
+
+
+# --- a request that waits ------------------------------------------------------------------------
+
+
+class Waiting:
+    """Requests that wait for an execution, which goes on while they do."""
+
+    def __init__(self, host, *, ends_after=2):
+        self.host, self.pauses, self._ends_after = host, [], ends_after
+
+    def ask(self, method, path, prefer):
+        request = Request(method=method, path=path, headers={"prefer": prefer})
+        return serve(
+            self.host.conductor(), self.host.deployed, self.host.clock, request, self._pause
+        )
+
+    def _pause(self, seconds):
+        self.pauses.append(seconds)
+        self.host.clock.ms += round(1000 * seconds)
+        if len(self.pauses) == self._ends_after:
+            self.host.follow()
+
+
+@pytest.mark.parametrize("prefer", ["wait=10", "respond-async, Wait=10", 'wait="10"; x=1'])
+def test_a_call_that_waits_gets_the_result(host, prefer):
+    answer = Waiting(host).ask("POST", "/main", prefer)
+
+    assert (answer.status, answer.body["status"], answer.body["result"]) == (
+        200, "succeeded", {"done": True},
+    )  # fmt: skip
+    assert answer.headers["Preference-Applied"] == "wait=10"
+    assert answer.headers["Location"] == f"/executions/{answer.body['executionId']}"
+
+
+def test_one_may_wait_for_an_execution_that_was_begun_before(host):
+    where = ask(host, "POST", "/main").headers["Location"]
+
+    assert Waiting(host).ask("GET", where, "wait=10").body["status"] == "succeeded"
+
+
+def test_a_wait_that_is_over_is_answered_as_if_nobody_had_waited(host):
+    waiting = Waiting(host, ends_after=None)
+
+    answer = waiting.ask("POST", "/main", "wait=5")
+
+    assert (answer.status, set(answer.body)) == (202, {"executionId"})
+    assert sum(waiting.pauses) == pytest.approx(5)
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(20, 20), (21, 20), (0, 0)])
+def test_a_wait_has_a_limit(host, asked, waited):
+    waiting = Waiting(host, ends_after=None)
+
+    waiting.ask("POST", "/main", f"wait={asked}")
+
+    assert sum(waiting.pauses) == pytest.approx(waited)
+
+
+@pytest.mark.parametrize("prefer", ["", "respond-async", "await=5", "wait=soon"])
+def test_who_does_not_ask_to_wait_does_not(host, prefer):
+    assert Waiting(host).ask("POST", "/main", prefer).status == 202
+
+
+def test_what_is_refused_is_refused_at_once(host):
+    waiting = Waiting(host)
+
+    assert waiting.ask("POST", "/nobody", "wait=5").status == 404
+    assert (
+        waiting.ask("DELETE", ask(host, "POST", "/main").headers["Location"], "wait=5").status
+        == 202
+    )
+    assert waiting.pauses == []

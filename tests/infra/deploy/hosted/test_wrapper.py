@@ -35,7 +35,7 @@ APPLICATION, BAD, LARGE = "ApplicationError", "BadResponse", "PayloadTooLarge"
 
 
 def run(code, message=MESSAGE, main="main"):
-    return Wrapped("double", code, main).run(message)
+    return Wrapped.of_source("double", code, main).run(message)
 
 
 def test_the_answer_brings_back_what_the_message_has_brought():
@@ -100,7 +100,7 @@ def test_what_is_no_result_says_why(code, kind, says):
 
 
 def test_code_is_taken_in_once():
-    action = Wrapped(
+    action = Wrapped.of_source(
         "double", "n = 0\ndef main(p):\n    global n\n    n += 1\n    return {'n': n}", "main"
     )
 
