@@ -175,21 +175,11 @@ def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection
     The library for paths with wildcards and filters is added if a program has such a path: loading the
     programs there, with nothing else, shows that.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (*EARLIER, "xingqiao"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    write_modules(folder, modules)
     package = folder / "xingqiao"
     _copy(PACKAGE / "composer", package / "composer")
     door = package / "composer" / "__init__.py"
     door.write_text(lazy_door(door.read_text("utf-8")), "utf-8")
-    hosted = package / HOSTED.relative_to(PACKAGE)
-    hosted.mkdir(parents=True)
-    for parent in (hosted, *hosted.parents):
-        (parent / "__init__.py").write_text('"""See https://pypi.org/project/xingqiao."""\n')
-        if parent == package:
-            break
-    for name in _closed(modules):
-        shutil.copyfile(HOSTED / f"{name}.py", hosted / f"{name}.py")
     (folder / "deployed.json").write_text(json.dumps(deployed, indent=1, sort_keys=True) + "\n")
     shutil.rmtree(folder / "jsonpath", ignore_errors=True)
     error = _load_error(folder)
@@ -198,6 +188,22 @@ def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection
         error = _load_error(folder)
     if error:
         raise BundleError(f"{folder}: the written bundle does not load: {error.splitlines()[-1]}")
+
+
+def write_modules(folder: Path, modules: Collection[str]) -> None:
+    """Writes the named modules of `hosted` and those of `hosted` that they import, without `composer`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*EARLIER, "xingqiao"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    package = folder / "xingqiao"
+    hosted = package / HOSTED.relative_to(PACKAGE)
+    hosted.mkdir(parents=True)
+    for parent in (hosted, *hosted.parents):
+        (parent / "__init__.py").write_text('"""See https://pypi.org/project/xingqiao."""\n')
+        if parent == package:
+            break
+    for name in _closed(modules):
+        shutil.copyfile(HOSTED / f"{name}.py", hosted / f"{name}.py")
 
 
 def _closed(modules: Collection[str]) -> list[str]:
