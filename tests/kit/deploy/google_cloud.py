@@ -311,7 +311,11 @@ class GoogleCloud:
             wbufsize = -1
 
             def do_POST(self):
-                raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                length = int(self.headers.get("Content-Length", 0))
+                raw = self.rfile.read(length)
+                if len(raw) < length:
+                    self.close_connection = True  # a process that asked has died
+                    return
                 try:
                     code, body = 200, answer(self.path, self.headers, raw)
                 except ApiError as error:

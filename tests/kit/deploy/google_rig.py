@@ -114,7 +114,7 @@ class Function:
         assert len(f"{described['name']}-{NUMBER}") <= 63  # or it has no deterministic URL
         assert run["max_instance_request_concurrency"] == 1
         self.process = subprocess.Popen(
-            [python_of("gcp"), FUNCTION, unpacked / "main.py", build["entry_point"], ahead], text=True,
+            [python_of("gcp"), "-P", FUNCTION, unpacked / "main.py", build["entry_point"], ahead], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={"PATH": os.environ.get("PATH", ""), **run["environment_variables"], **environment},
         )  # fmt: skip
@@ -187,6 +187,13 @@ class World:
         """A caller's request. Status, body, headers; None if the process has died."""
         return self._call(who, f"{self.api}/{path}", method, headers or {}, body.encode())
 
+    def look(self, execution):
+        """How an execution stands. The request does not count, and nobody dies of it."""
+        calls, die_at, self.die_at = self.cloud.calls, self.die_at, None
+        seen = self.http("GET", f"executions/{execution}")["body"]
+        self.cloud.calls, self.die_at = calls, die_at
+        return seen
+
     def sweep(self):
         token = self.clock["oidc_token"]
         assert self.clock["uri"] == f"{token['audience']}/sweep"
@@ -203,7 +210,7 @@ class World:
         for _ in range(LOOKS):
             if self.step(twice=twice):
                 continue
-            seen = self.http("GET", f"executions/{execution}")["body"]
+            seen = self.look(execution)
             if seen["status"] != "running":
                 return {"seen": seen, "calls": self.cloud.calls, "deaths": self.deaths}
             self.wait(STEP_MS)
