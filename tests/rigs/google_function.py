@@ -3,8 +3,8 @@
     python google_function.py SOURCE TARGET AHEAD
 
 It prints its port, and ends when its standard input closes. The file AHEAD has the milliseconds that its clock is
-ahead of the machine's. The process of a request with the header `x-die-before: N` is killed before its N-th request
-to Google, counted from 0; the metadata server does not count.
+ahead of the machine's. The process of a request with the header `x-die-before: N /v2/` is killed before its N-th
+request to Google whose path begins so, counted from 0; the metadata server does not count.
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ def mortal(app):
     def called(environ, start_response):
         left = environ.get("HTTP_X_DIE_BEFORE")
         if left is not None:
-            die_before(int(left))
+            number, path = left.split()
+            die_before(int(number), path)
         return app(environ, start_response)
 
     return called
 
 
-def die_before(number):
+def die_before(number, path):
     counted, lock = [], threading.Lock()
 
-    def request(connection, method, *rest, **options):
-        if method == "POST":
+    def request(connection, method, url, *rest, **options):
+        if method == "POST" and url.startswith(path):
             with lock:
                 if len(counted) == number:
                     os.kill(os.getpid(), signal.SIGKILL)
                 counted.append(method)
-        return ASK(connection, method, *rest, **options)
+        return ASK(connection, method, url, *rest, **options)
 
     http.client.HTTPConnection.request = request
 

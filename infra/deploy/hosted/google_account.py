@@ -97,6 +97,12 @@ class Account:
             return json.loads(answer)
         raise AssertionError  # the second turn returns or raises
 
+    def close(self) -> None:
+        """Closes the connections that no request uses."""
+        for connections in self._idle.values():
+            while connections:
+                connections.pop()[0].close()
+
     def _bearer(self) -> str:
         """The account's access token."""
         now_ms = SystemClock.now_ms()

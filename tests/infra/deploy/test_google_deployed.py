@@ -11,6 +11,7 @@ from hashlib import sha256
 
 import pytest
 
+from tests.kit.deploy.firestore_emulator import firestore_emulator
 from tests.kit.deploy.google_cloud import ApiError
 from tests.kit.deploy.google_rig import World
 from xingqiao import composer
@@ -124,6 +125,19 @@ def app(tmp_path_factory):
         yield made
     finally:
         world.close()
+
+
+@pytest.fixture(scope="module")
+def app_on_emulator(tmp_path_factory):
+    """The same with Google's own emulator of Firestore."""
+    folder = tmp_path_factory.mktemp("bundle")
+    bundle("ours", Source(compositions=COMPOSITIONS, actions=documents()), "google", folder)
+    with firestore_emulator() as host:
+        world = World(folder, tmp_path_factory.mktemp("functions"), firestore=host)
+        try:
+            yield App(world, tmp_path_factory.mktemp("runs"))
+        finally:
+            world.close()
 
 
 # --- it conducts -----------------------------------------------------------------------------------
@@ -283,6 +297,24 @@ def test_what_google_refuses_for_now_is_done_later(app, part):
     app.world.cloud.refuse = {part: ApiError(503, "UNAVAILABLE", "try again")}
 
     assert app.world.run(begun)["seen"]["status"] == "succeeded"
+
+
+def test_on_googles_emulator_the_results_are_the_same(app, app_on_emulator):
+    for name in ("line", "branches", "again", "handled", "finished", "fork", "late", "nested"):
+        assert app_on_emulator.run(name, n=2)[:2] == app.run(name, n=2)[:2], name
+        assert app_on_emulator.runs[0] == app.runs[0], name
+
+
+@pytest.mark.parametrize("die_at", range(3))
+def test_on_googles_emulator_a_kill_between_commit_and_task_loses_nothing(app_on_emulator, die_at):
+    """Firestore's requests do not count here: a process is killed before its n-th task."""
+    once = app_on_emulator.run("fork")[:2]
+
+    for twice in (False, True):
+        died = app_on_emulator.run("fork", faults={"die_at": die_at, "twice": twice})
+        assert (died[:2], died[2]["deaths"]) == (once, 1)
+        _, keys = app_on_emulator.runs
+        assert len(keys) == 3
 
 
 # --- HTTP ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import json
 import re
 import threading
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -253,11 +254,11 @@ class GoogleCloud:
         self.firestore, self.tasks = Firestore(), Tasks(now_ms=now_ms, queues=set(queues))
         self.grants, self.calls, self.refuse = set(grants), 0, {}
         self._lock = threading.Lock()
-        self._servers, self.broken = [], []
+        self._servers, self.broken, self.withdrawn, self.tokens = [], [], set(), 0
         self.host = self._serve(self._answer)
         self.metadata = {
             account: self._serve(
-                lambda path, headers, _, account=account: _token(account, path, headers)
+                lambda path, headers, _, account=account: self._token(account, path, headers)
             )
             for account in accounts
         }
@@ -278,7 +279,7 @@ class GoogleCloud:
         }
 
     def _answer(self, path, headers, raw):
-        account = headers["Authorization"].removeprefix("Bearer token-of-")
+        account = self._account(headers["Authorization"])
         with self._lock:
             self.calls += 1
         for part, error in list(self.refuse.items()):
@@ -297,10 +298,30 @@ class GoogleCloud:
         self._need(account, ACT_AS, body["task"]["httpRequest"]["oidcToken"]["serviceAccountEmail"])
         return self.tasks(path, body)
 
+    def _account(self, authorization):
+        token = authorization.removeprefix("Bearer ")
+        with suppress(ValueError, KeyError):
+            account = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))["sub"]
+            if account not in self.withdrawn:
+                return account
+            self.withdrawn.discard(account)
+        raise ApiError(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+
     def _need(self, account, permission, resource):
         if (account, permission, resource) not in self.grants:
             text = f"{account} lacks {permission} on {resource}"
             raise ApiError(403, "PERMISSION_DENIED", text)
+
+    def _token(self, account, path, headers):
+        """A token that Firestore's emulator takes, too: not signed."""
+        assert path == "/computeMetadata/v1/instance/service-accounts/default/token"
+        if headers["Metadata-Flavor"] != "Google":
+            raise ApiError(403, "", "Missing required header: Metadata-Flavor")
+        self.tokens += 1
+        claims = {"sub": account, "aud": "p", "iss": "https://securetoken.google.com/p", "iat": 0}
+        parts = ({"alg": "none", "typ": "JWT"}, {**claims, "exp": 2**33, "jti": self.tokens})
+        text = "".join(_encoded(part) + "." for part in parts)
+        return {"access_token": text, "expires_in": 3599, "token_type": "Bearer"}
 
     def _serve(self, answer):
         cloud = self
@@ -347,8 +368,5 @@ class GoogleCloud:
         return f"127.0.0.1:{server.server_port}"
 
 
-def _token(account, path, headers):
-    assert path == "/computeMetadata/v1/instance/service-accounts/default/token"
-    if headers["Metadata-Flavor"] != "Google":
-        raise ApiError(403, "", "Missing required header: Metadata-Flavor")
-    return {"access_token": f"token-of-{account}", "expires_in": 3599, "token_type": "Bearer"}
+def _encoded(part):
+    return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
