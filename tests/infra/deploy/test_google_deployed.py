@@ -53,6 +53,8 @@ COMPOSITIONS = {
     "quarter": composer.sequence(composer.wait(90 * 24 * 3600), "add"),
     "crashes": composer.do("crash", composer.literal({"crashed": True}), errors="Crashed"),
     "crashes_once": composer.do("crash_once", composer.literal({"crashed": True})),
+    "one": composer.sequence("add"),
+    "two": composer.sequence("add", "add"),
     "nested": composer.sequence("line", "add"),
     "spawns": composer.let(
         {"held": "x" * 60_000},
@@ -206,6 +208,28 @@ def test_a_timer_beyond_what_a_task_can_wait_is_fired_by_the_sweep(app):
     app.world.wait(DAY_MS + 60_000)
 
     assert app.world.run(begun)["seen"]["status"] == "succeeded"
+
+
+def test_a_step_of_a_sequence_costs_what_the_documentation_says(app):
+    """Two tasks; three documents written and two deleted; none read."""
+
+    def cost(name):
+        app.world.cloud.firestore.billed.clear()
+        tasks = len(app.world.cloud.tasks.names)
+        app.run(name, n=1)
+        billed = app.world.cloud.firestore.billed
+        return (
+            len(app.world.cloud.tasks.names) - tasks,
+            billed["write"],
+            billed["delete"],
+            billed["read"],
+        )
+
+    for name in ("one", "two"):
+        app.run(name)  # its program is stored once
+
+    tasks, writes, deletes, reads = (b - a for a, b in zip(cost("one"), cost("two"), strict=True))
+    assert (tasks, writes, deletes, reads) == (2, 3, 2, 0)
 
 
 # --- what comes twice, and who dies ----------------------------------------------------------------
@@ -404,14 +428,10 @@ def test_nothing_is_left_of_what_ended_long_ago(app):
 
     app.world.wait(9 * DAY_MS)
 
-    left = {
-        name.rpartition("/")[2].partition(":")[0]
-        for name, one in app.world.cloud.firestore.documents.items()
-        if "program" not in one["fields"].get("about", {}).get("stringValue", "")[:20]
-    }
-    programs = {
-        name.rpartition("/")[2].partition(":")[0]
-        for name, one in app.world.cloud.firestore.documents.items()
+    documents = app.world.cloud.firestore.documents
+    programs = [
+        name.removesuffix("head")
+        for name, one in documents.items()
         if one["fields"].get("about", {}).get("stringValue", "").startswith('{"program"')
-    }
-    assert left <= programs
+    ]
+    assert [name for name in documents if not name.startswith(tuple(programs))] == []

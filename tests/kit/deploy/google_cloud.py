@@ -14,12 +14,13 @@ import json
 import re
 import threading
 import traceback
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DOCUMENT_BYTES = 1_048_576
 VALUE_BYTES = DOCUMENT_BYTES - 89
 REQUEST_BYTES = 10 * 1_048_576
@@ -52,6 +53,7 @@ class Firestore:
 
     def __init__(self):
         self.documents, self._lock, self._writes = {}, threading.Lock(), 0
+        self.billed = Counter()
 
     def __call__(self, path, body):
         parent, _, verb = path.removeprefix("/v1/").rpartition(":")
@@ -67,13 +69,15 @@ class Firestore:
         after = dict(self.documents)
         for write in writes:
             self._write(after, write)
+            self.billed["delete" if "delete" in write else "write"] += 1
         self.documents = after
         return {"writeResults": [{} for _ in writes], "commitTime": self._time()}
 
     def _check(self, parent, write):
         name = write["delete"] if "delete" in write else write["update"]["name"]
         collection, _, id = name.removeprefix(f"{parent}/").partition("/")
-        assert name.startswith(f"{parent}/") and collection, name
+        assert name.startswith(f"{parent}/")
+        assert collection
         if (
             not id
             or "/" in id
@@ -135,6 +139,7 @@ class Firestore:
             wanted = {one["fieldPath"] for one in select["fields"]}
             found = [_selected(document, wanted) for document in found]
         assert not query, f"a query of which this knows nothing: {query}"
+        self.billed["read"] += max(1, len(found))
         time = self._time()
         return [{"document": document, "readTime": time} for document in found] or [
             {"readTime": time}
@@ -341,7 +346,7 @@ class GoogleCloud:
                     code, body = 200, answer(self.path, self.headers, raw)
                 except ApiError as error:
                     code, body = error.code, error.body
-                except Exception:
+                except Exception:  # noqa: BLE001  `close` tells it
                     cloud.broken.append(traceback.format_exc())
                     code, body = 501, {}
                 text = json.dumps(body).encode()
@@ -351,7 +356,7 @@ class GoogleCloud:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_POST
+            do_GET = do_POST  # noqa: N815  the library calls it so
 
             def log_message(self, *arguments):
                 pass

@@ -78,21 +78,20 @@ class Described:
     def grants(self):
         """Who may do what to what."""
         place = f"projects/{PROJECT}/locations/{REGION}/queues"
-        found = []
-        for one in self.all("google_cloud_tasks_queue_iam_member").values():
-            found.append((one, f"{place}/{one['name']}"))
-        for one in self.all("google_service_account_iam_member").values():
-            found.append((one, one["service_account_id"]))
-        for one in self.all("google_cloud_run_v2_service_iam_member").values():
-            found.append((one, one["name"]))
-        for one in self.all("google_project_iam_member").values():
-            if "condition" in one:
-                found.append(
-                    (
-                        one,
-                        re.fullmatch(r'resource.name == "(.*)"', one["condition"]["expression"])[1],
-                    )
-                )
+        queues = self.all("google_cloud_tasks_queue_iam_member").values()
+        accounts = self.all("google_service_account_iam_member").values()
+        functions = self.all("google_cloud_run_v2_service_iam_member").values()
+        project = self.all("google_project_iam_member").values()
+        found = [
+            *((one, f"{place}/{one['name']}") for one in queues),
+            *((one, one["service_account_id"]) for one in accounts),
+            *((one, one["name"]) for one in functions),
+            *(
+                (one, re.fullmatch(r'resource.name == "(.*)"', one["condition"]["expression"])[1])
+                for one in project
+                if "condition" in one
+            ),
+        ]
         members = [
             (one["member"].removeprefix("serviceAccount:"), ROLES[one["role"]], of)
             for one, of in found
