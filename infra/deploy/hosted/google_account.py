@@ -1,8 +1,8 @@
 """A service account of Google Cloud, and requests to Google's REST APIs with its token.
 
 The token comes from the metadata server, as in every function: no key is stored anywhere. The variables that
-Google's own libraries read name other hosts: GCE_METADATA_HOST, and for an emulator, which takes plain HTTP and
-any token, FIRESTORE_EMULATOR_HOST and CLOUD_TASKS_EMULATOR_HOST.
+Google's own libraries read name other hosts: GCE_METADATA_HOST, and for emulators, which take plain HTTP,
+FIRESTORE_EMULATOR_HOST and CLOUD_TASKS_EMULATOR_HOST.
 
 An action's function starts cold with this module: it imports only what it needs.
 """

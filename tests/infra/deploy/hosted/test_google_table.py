@@ -18,6 +18,7 @@ from xingqiao.infra.deploy.hosted.google_table import KEPT_MS, PAGE, FirestoreTa
 from xingqiao.infra.deploy.hosted.ports import TooLargeError
 
 DATABASE = "projects/p/databases/d"
+pytestmark = pytest.mark.timeout(600)  # Java starts slowly on a busy machine
 MINUTE = 60_000
 
 
