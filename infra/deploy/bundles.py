@@ -175,7 +175,10 @@ def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection
     The library for paths with wildcards and filters is added if a program has such a path: loading the
     programs there, with nothing else, shows that.
     """
-    write_modules(folder, modules)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*EARLIER, "xingqiao"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    write_hosted(folder, modules)
     package = folder / "xingqiao"
     _copy(PACKAGE / "composer", package / "composer")
     door = package / "composer" / "__init__.py"
@@ -190,11 +193,8 @@ def write_core(folder: Path, deployed: Mapping[str, object], modules: Collection
         raise BundleError(f"{folder}: the written bundle does not load: {error.splitlines()[-1]}")
 
 
-def write_modules(folder: Path, modules: Collection[str]) -> None:
-    """Writes the named modules of `hosted` and those of `hosted` that they import, without `composer`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (*EARLIER, "xingqiao"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+def write_hosted(folder: Path, modules: Collection[str]) -> None:
+    """Writes modules of `hosted`, and those that they import, without `composer`."""
     package = folder / "xingqiao"
     hosted = package / HOSTED.relative_to(PACKAGE)
     hosted.mkdir(parents=True)

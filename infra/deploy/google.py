@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ...actions import Code
-from .bundles import BundleError, checked, write_core, write_modules, write_zip
+from .bundles import BundleError, checked, write_core, write_hosted, write_zip
 from .google_terraform import document, entry_point
 from .hosted.user_code import VALUE_BYTES
 
@@ -167,7 +167,7 @@ def _write_actions(bundle: Path, parts: Parts, keys: dict[str, str]) -> None:
     archive.unlink(missing_ok=True)
     if not parts.actions:
         return
-    write_modules(folder, ["google_actions"])
+    write_hosted(folder, ["google_actions"])
     (folder / "code").mkdir()
     text = _ACTIONS
     for full, action in parts.actions.items():
