@@ -107,6 +107,17 @@ def test_without_an_action_there_is_no_function_for_one(tmp_path):
     assert "(no action)" in (tmp_path / "README.md").read_text()
 
 
+def test_terraforms_state_and_files_of_the_user_outlive_the_next_bundle(tmp_path):
+    bundled_into(tmp_path, composer.task("a"), a={"exec": CODE})
+    for name in ("terraform.tfstate", "backend.tf", "override.tf"):
+        (tmp_path / name).write_text(name)
+
+    bundled_into(tmp_path, composer.literal({}))
+
+    for name in ("terraform.tfstate", "backend.tf", "override.tf"):
+        assert (tmp_path / name).read_text() == name
+
+
 def test_names_are_those_that_google_takes_and_none_is_there_twice(tmp_path):
     names = ("a_b", "a-b", "A b", "conductor", "http", "x" * 60, "7th", "p/a_b")
     actions = {name: {"exec": CODE} for name in names}
