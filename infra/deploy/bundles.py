@@ -94,7 +94,7 @@ class Parts:
 
 def _settings(action: Action) -> dict[str, JSON]:
     settings: dict[str, JSON] = {"timeout_ms": action.limits.timeout_ms}
-    if action.asked_once:
+    if action.lost_on_crash:
         settings["at_most_once"] = True
     if action.answers_later:
         settings["answers_later"] = True

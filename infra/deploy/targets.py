@@ -1,10 +1,10 @@
-"""The targets of bundles: AWS, Azure, OpenWhisk."""
+"""The targets of bundles: AWS, Azure, Google Cloud, OpenWhisk."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import aws, azure, openwhisk
+from . import aws, azure, google, openwhisk
 from .errors import BundleError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ _WRITERS: dict[str, Callable[[str, Source, Path], list[str]]] = {
     "aws": aws.write,
     "openwhisk": openwhisk.write,
     "azure": azure.write,
+    "google": google.write,
 }
 TARGETS = tuple(_WRITERS)
 MARKER = ".xingqiao-bundle"

@@ -1,7 +1,7 @@
 """The code that runs in a cloud: the conductor between a table and an outbox, and the wrapper of actions.
 
 It is copied into every bundle beside `composer`, and imports nothing but the standard library; the module of
-a cloud (`aws`, `azure`) also imports that cloud's own library. To host compositions somewhere:
+a cloud (`aws`, `azure`) may also import that cloud's own library; `google` needs none. To host compositions somewhere:
 
 - implement `Table` and `Outbox` by their laws;
 - pass messages to `Conductor.receive`, several at once if they come so, and again, later, if it raises;

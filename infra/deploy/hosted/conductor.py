@@ -44,11 +44,7 @@ from .action_message import ActionMessage
 from .changes import change_of, excess, give_up
 from .dispatch import Dispatch
 from .execution_state import MARGIN_MS, PATIENCE_MS, ExecutionState, plain
-from .messages import (
-    event_of,
-    record_of,
-    timer_note,
-)
+from .messages import LONGEST_S, event_of, record_of, timer_note
 from .ports import Invocation, Note, Record, TooLargeError
 from .programs import Programs, is_program
 from .records import (
@@ -110,12 +106,21 @@ class Conductor:
         table: stores executions.
         outbox: sends messages.
         clock: the time.
+        longest_s: the longest delay of a message; the sweep fires timers that are further off.
     """
 
-    def __init__(self, deployed: Deployed, table: Table, outbox: Outbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        deployed: Deployed,
+        table: Table,
+        outbox: Outbox,
+        clock: Clock,
+        longest_s: int = LONGEST_S,
+    ) -> None:
         self._deployed, self._table, self._outbox, self._clock = deployed, table, outbox, clock
+        self._longest_s = longest_s
         self._programs = Programs(deployed, table, clock)
-        self._dispatch = Dispatch(deployed, outbox, clock)
+        self._dispatch = Dispatch(deployed, outbox, clock, longest_s)
 
     # --- requests and messages ---------------------------------------------------------------
 
@@ -293,7 +298,7 @@ class Conductor:
     def _ring(self, timer: TimerDue) -> None:
         now_ms = self._clock.now_ms()
         if timer.at_ms > now_ms:  # queues' clocks are not ours
-            self._outbox.send([timer_note(timer, now_ms)])
+            self._outbox.send([timer_note(timer, now_ms, self._longest_s)])
             return
         self._happen(
             timer.execution, lambda state: state.deliver(timer.fiber, TimerFired(), now_ms)
@@ -350,7 +355,7 @@ class Conductor:
             return False
         state.committed(change)
         if change.unsent:
-            self._dispatch.send(state.record, change.unsent, commands)
+            self._dispatch.send(state.record, change.version, change.unsent, commands)
             self._table.sent(change.id, change.version)
         return True
 
@@ -400,7 +405,7 @@ class Conductor:
                     for fiber, command in asked
                     if not self._is_lost_on_crash(command)
                 }
-            self._dispatch.send(record, left.sends, commands)
+            self._dispatch.send(record, version, left.sends, commands)
             self._table.sent(record.id, version)
 
     # --- the sweep ---------------------------------------------------------------------------

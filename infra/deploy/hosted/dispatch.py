@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from .changes import timers
 from .messages import (
-    LONGEST_S,
     begun_part,
     begun_step,
     carried,
@@ -32,10 +32,12 @@ class Dispatch:
         deployed: the bundle.
         outbox: takes the messages.
         clock: the time.
+        longest_s: the longest delay of a message.
     """
 
-    def __init__(self, deployed: Deployed, outbox: Outbox, clock: Clock) -> None:
+    def __init__(self, deployed: Deployed, outbox: Outbox, clock: Clock, longest_s: int) -> None:
         self._deployed, self._outbox, self._clock = deployed, outbox, clock
+        self._longest_s = longest_s
 
     def planned(self, state: ExecutionState, now_ms: int) -> list[JSON]:
         """The messages to send after this commit, in short: they do not repeat the state."""
@@ -57,26 +59,30 @@ class Dispatch:
         sends += [
             {"timer": fiber, "at": at}
             for fiber, at in timers(state)
-            if at - now_ms <= LONGEST_S * 1000  # the sweep finds the others
+            if at - now_ms <= self._longest_s * 1000  # the sweep finds the others
         ]
         return sends
 
-    def send(self, record: Record, sends: list[JSON], commands: dict[Place, Invoke]) -> None:
-        """Sends messages as `planned` gave them; invocations that `commands` lacks are left out."""
+    def send(
+        self, record: Record, version: int, sends: list[JSON], commands: dict[Place, Invoke]
+    ) -> None:
+        """Sends a version's messages as `planned` gave them; invocations that `commands` lacks are left out."""
         now_ms = self._clock.now_ms()
         made: list[Invocation | Note] = []
-        for send in sends:
+        for at_send, send in enumerate(sends):
+            key = f"{record.id}/{version}/{at_send}"
             match send:
                 case {"note": dict(message)}:
-                    made.append(Note(message=message))
+                    made.append(Note(message=message, key=key))
                 case {"reply": True} if token := About.from_json(record.about).reply:
                     answer = Answered(token=token, outcome=record.outcome)
-                    made.append(Note(message=answer.to_json()))
+                    made.append(Note(message=answer.to_json(), key=key))
                 case {"timer": str(fiber), "at": int(at)}:
                     timer = TimerDue(execution=record.id, fiber=fiber, at_ms=at)
-                    made.append(timer_note(timer, now_ms))
+                    made.append(replace(timer_note(timer, now_ms, self._longest_s), key=key))
                 case {"invoke": str(fiber), "turn": int(turn)} if (fiber, turn) in commands:
-                    made.append(self._invocation(record, fiber, commands[fiber, turn], now_ms))
+                    step = self._invocation(record, fiber, commands[fiber, turn], now_ms)
+                    made.append(replace(step, key=key))
         if len(made) == 1 and isinstance(invocation := made[0], Invocation):
             # It can take the state along: the table knows of nothing else that is under way.
             state = carried(record, invocation)

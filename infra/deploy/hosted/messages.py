@@ -107,10 +107,10 @@ def begun_part(record: Record, command: Spawn) -> Begin:
     )
 
 
-def timer_note(timer: TimerDue, now_ms: int) -> Note:
+def timer_note(timer: TimerDue, now_ms: int, longest_s: int) -> Note:
     """A message that comes when a timer is due, or as late as a queue can hold it back."""
     seconds = max(0, -(-(timer.at_ms - now_ms) // 1000))
-    return Note(message=timer.to_json(), delay_s=min(seconds, LONGEST_S))
+    return Note(message=timer.to_json(), delay_s=min(seconds, longest_s))
 
 
 def event_of(turn: int, outcome: JSON) -> Completed | Failed:

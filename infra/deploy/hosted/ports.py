@@ -134,18 +134,27 @@ MAX_ROWS = 90  # of one change: DynamoDB and Azure's tables write 100 at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """An action to run; `message` is an `ActionMessage` as JSON."""
+    """An action to run; `message` is an `ActionMessage` as JSON.
+
+    key: two sends with one key are one message; "" if there is none. An outbox may ignore it.
+    """
 
     action: str
     message: dict[str, JSON]
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A message to this conductor, to be `receive`d after so many seconds (at most 900)."""
+    """A message to this conductor, to be `receive`d after so many seconds.
+
+    delay_s: at most the `longest_s` of the conductor.
+    key: as in `Invocation`.
+    """
 
     message: dict[str, JSON]
     delay_s: int = 0
+    key: str = ""
 
 
 class Outbox(Protocol):

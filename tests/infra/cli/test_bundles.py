@@ -61,6 +61,19 @@ def test_azure_takes_a_function_app(tmp_path):
     }
 
 
+def test_google_takes_functions_and_terraform(tmp_path):
+    file = tmp_path / "greeting.py"
+    file.write_text(GREETING)
+
+    done = bundle(file, "--target", "google", "--out", tmp_path / "out")
+
+    assert done.returncode == 0, done.stderr
+    assert "terraform apply -var project=PROJECT" in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        ".xingqiao-bundle", "README.md", "actions", "actions.zip", "conductor", "conductor.zip", "main.tf.json",
+    }  # fmt: skip
+
+
 def test_it_has_a_name_of_its_own(tmp_path):
     file = ROOT / "examples/travis_to_slack/pipeline.py"
 
