@@ -26,7 +26,7 @@ from .following import Connection, namespace_logs, show_lines
 from .options import FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 LOOK_S = 0.3  # seconds between two looks at the files
 STOP_S = 10  # seconds that the server has to stop
@@ -168,8 +168,9 @@ def _develop(client: Client, paths: Sequence[Path], server: subprocess.Popen[str
     while server.poll() is None:
         found = _look(paths)
         if found != seen:
+            changes = ("new", "changed") if seen else ("new", "changed", "unchanged")
             seen = _settled(paths, found)
-            _deploy_all(client, paths)
+            _deploy_all(client, paths, changes)
         time.sleep(LOOK_S)
 
 
@@ -205,8 +206,8 @@ def _note(file: Path, seen: Seen) -> None:
     seen[file] = (found.st_mtime_ns, found.st_size)
 
 
-def _deploy_all(client: Client, paths: Sequence[Path]) -> None:
-    """Deploys what has changed in the files; all of it, or nothing."""
+def _deploy_all(client: Client, paths: Sequence[Path], changes: Collection[str]) -> None:
+    """Deploys what has changed in the files, all of it or nothing, and shows such changes."""
     try:
         found = deployments.plan(client, paths)
         if found.changes:
@@ -214,13 +215,13 @@ def _deploy_all(client: Client, paths: Sequence[Path]) -> None:
     except Error as error:
         output.problem(str(error))
         return
-    changed = [step for step in found.steps if step["change"] in ("new", "changed")]
-    for step in changed:
+    shown = [step for step in found.steps if step["change"] in changes]
+    for step in shown:
         output.done(f"{step['name']} {step['version']} ({step['kind']})")
     for text in found.warnings:
         output.warning(text)
-    if changed:
-        print(f"  xingqiao invoke {changed[-1]['name']} --follow", flush=True)
+    if shown:
+        print(f"  xingqiao invoke {shown[-1]['name']} --follow", flush=True)
 
 
 # --- logs --------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_ctrl_c_stops_the_server_and_the_next_start_has_the_same_data(tmp_path):
             "cannot be reached" in made.run("action", "list", "--url", made.url, "-u", AUTH).stderr
         )
     with developing(tmp_path, "one.py") as again:
-        again.until("✓ one 0.0.2")  # it knows the first
+        again.until("✓ one 0.0.1")  # which has not changed
         assert again.lines[-2].split()[2] == exported[2]  # credentials stay
 
 
@@ -153,7 +153,7 @@ def test_a_killed_command_leaves_no_server(tmp_path):
 
         assert connection.recv(1) == b""  # the server is gone
     with developing(tmp_path, "one.py") as again:  # and has left the directory
-        again.until("✓ one 0.0.2")
+        again.until("✓ one 0.0.1")
 
 
 def test_a_server_that_cannot_start_is_an_error(tmp_path, refused):
