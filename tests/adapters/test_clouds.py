@@ -3,163 +3,25 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from types import ModuleType
 
 import pytest
 
 from tests.kit.actions.things import Answers, invocation
-from tests.kit.contracts.elsewhere import SECRET, action, ended, opened
+from tests.kit.adapters.asking import check, run
+from tests.kit.contracts.elsewhere import SECRET, action, opened
 from tests.rigs.answers import answer, cut, held, throttled
-from tests.rigs.durable import ROOT, Durable
 from tests.rigs.issuers import IbmIam
-from tests.rigs.strict_host import strict_host
 from xingqiao.adapters.ambient import azure as azure_identity
 from xingqiao.adapters.ambient import google as google_identity
 from xingqiao.adapters.credentials import CredentialsError, SecretError
 from xingqiao.composer import Success
 from xingqiao.infra.clock import SystemClock
 
-SECRETS = {"mine": {"type": "functions-key", "key": SECRET}, "whisk": f"id:{SECRET}"}
+pytestmark = pytest.mark.usefixtures("no_secret_is_shown")
+
 ID = "c3" * 16
-
-
-@pytest.fixture
-def host():
-    with strict_host("here.example") as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def no_secret_is_shown(caplog):
-    caplog.set_level(logging.DEBUG)
-    yield
-    assert SECRET not in caplog.text
-
-
-async def run(exec, params=None, *, secrets=SECRETS, timeout_ms=20_000, **notes):
-    exec = {"retry": {"attempts": 1}, **exec}
-    asked = invocation(action(exec, timeout_ms=timeout_ms, **notes), params or {})
-    async with opened(secrets) as invoker:
-        return await ended(invoker, asked)
-
-
-async def check(exec, secrets=SECRETS):
-    async with opened(secrets) as invoker:
-        return await invoker.check(action(exec).exec, "guest")
-
-
-# --- azure -------------------------------------------------------------------------------------
-
-
-def azure(server, /, **options):
-    return {
-        "kind": "azure:function",
-        "function": "fn",
-        "host": f"{server.url}/",
-        "credentials": "mine",
-        **options,
-    }
-
-
-def durable(server, /, **options):
-    return {**azure(server), "kind": "azure:durable", "function": "main", **options}
-
-
-@pytest.mark.parametrize("where", ["whole", "relative", "body"])
-async def test_azure_says_in_several_ways_where_to_ask(host, where):
-    at = f"{host.url}/api/status/7?code={SECRET}"
-    said = {
-        "whole": answer({}, 202, {"Location": at}),
-        "relative": answer({}, 202, {"Location": f"status/7?code={SECRET}"}),
-        "body": answer({"statusQueryGetUri": at}, 202),
-    }[where]
-    host.on("POST", "/api/fn", said)
-    host.on(
-        "GET", "/api/status/7", answer({"n": 1}), needs={"?code": SECRET, "x-functions-key": SECRET}
-    )
-
-    ended = await run(azure(host))
-
-    assert ended.outcome == Success({"n": 1})
-    ticket = ended.tickets[0]["ticket"]
-    assert ticket == {"url": f"{host.url}/api/status/7", "secret": f"code={SECRET}"}
-
-
-@pytest.mark.parametrize("body", [None, {"taken": True}, {"statusQueryGetUri": 7}, [1]])
-async def test_azure_may_take_in_what_it_will_never_answer(host, body):
-    host.on("POST", "/api/fn", answer(body, 202))
-
-    ended = await run(azure(host))
-
-    assert isinstance(ended.outcome, Success)
-    assert ended.tickets == []
-
-
-async def test_a_key_of_azure_is_not_shown_to_another_host_that_it_names(host):
-    with strict_host() as other:
-        host.on("POST", "/api/fn", answer({}, 202, {"Location": f"{other.url}/status"}))
-        other.on("GET", "/status", answer({"n": 1}))
-
-        ended = await run(azure(host))
-
-        assert ended.outcome == Success({"n": 1})
-        assert SECRET not in str(other.requests)
-
-
-async def test_azure_may_name_a_place_that_nobody_may_ask(host):
-    host.on("POST", "/api/fn", answer({}, 202, {"Location": "http://169.254.169.254/?key=a"}))
-
-    assert (await run(azure(host))).told == ("Permission", "unknown")
-
-
-async def test_a_function_of_azure_that_reads_has_its_parameters_in_the_query(host):
-    host.on("GET", "/api/orders/7", answer({"n": 1}))
-
-    await run(azure(host, function="orders/{id}", method="GET"), {"id": 7, "a": "b", "c": [1]})
-
-    assert host.requests[0].query == {"a": "b", "c": "[1]"}
-    assert (await run(azure(host, function="orders/{id}"), {"id": ".."})).told == (
-        "InvalidRequest",
-        "no",
-    )
-
-
-async def test_an_orchestration_may_be_started_and_left_alone(host):
-    api = Durable(host, key=SECRET)
-    api.expect("main", polls=9)
-
-    for _ in range(2):
-        ended = await run(durable(host, operation="start"), {"n": 1})
-
-        assert ended.outcome.value["instanceId"] in api.instances
-        assert ended.tickets == []
-
-
-async def test_an_orchestrator_that_is_not_there_never_ran(host):
-    Durable(host, key=SECRET)
-
-    assert (await run(durable(host))).told == ("NotFound", "no")
-
-
-async def test_an_orchestration_that_is_not_there_is_told(host):
-    Durable(host, key=SECRET)
-
-    ended = await run(durable(host, operation="query"), {"instanceId": "none"})
-
-    assert ended.told == ("NotFound", "no")
-
-
-async def test_azures_check_runs_nothing(host):
-    host.on("GET", f"{ROOT}/instances", answer([]), answer(None, 401))
-
-    assert await check(azure(host)) == (
-        "its host was reached, and credentials were had; the function was not asked"
-    )
-    assert await check(durable(host)) == "its orchestrations can be listed"
-    assert (await check(durable(host))).code == "Permission"
-    assert (await check(durable(host, host="http://127.0.0.1:1"))).code == "Unavailable"
 
 
 # --- openwhisk ---------------------------------------------------------------------------------
