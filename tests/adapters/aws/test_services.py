@@ -31,7 +31,7 @@ def host(monkeypatch):
 @pytest.fixture
 async def services(host):
     clock = StandingClock()
-    async with Egress(Rules(allow=("127.0.0.1",)), clock) as egress:
+    async with Egress(Rules(), clock) as egress:
         yield AwsServices(Aws(Channel(egress, clock, 1 << 20), located, 1 << 20))
 
 
@@ -72,7 +72,7 @@ async def test_an_error_has_its_code_and_the_name_that_the_model_has_for_it(host
         ([], "must be an object"),
         ({"TableName": "t"}, "Key"),
         ({**ITEM, "Colour": "red"}, "Colour"),
-        ({**ITEM, "TableName": 7}, "TableName"),
+        ({**ITEM, "Key": 7}, "Key"),
     ],
 )
 async def test_parameters_that_do_not_fit_are_named_and_nothing_is_sent(
