@@ -1,4 +1,4 @@
-"""What an action that runs elsewhere may be: each option, on both sides of its bounds."""
+"""Actions that run elsewhere: what they are as actions, and what is told of a run."""
 
 from __future__ import annotations
 

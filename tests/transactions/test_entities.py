@@ -1,4 +1,4 @@
-"""Entity types as users write them: run in-process, and captured as code that does the same alone."""
+"""Entity types as users write them: what they are, and what cannot be one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entity as a state machine: one thing at a time, votes that hold, messages that come twice or late."""
+"""An entity as a state machine: one thing at a time, and messages that come twice or late."""
 
 from __future__ import annotations
 
@@ -87,6 +87,9 @@ def test_a_flag_on_what_is_not_there_is_kept():
 
     assert not entity.written("1")[0].empty
     assert Entity().do("1", operation="$lock").told("1") == "BadOperation"
+
+
+# --- transactions that meet -------------------------------------------------------------------------------
 
 
 def test_readers_share_and_a_writer_waits_for_them():

@@ -44,7 +44,7 @@ def test_what_aws_was_recorded_to_answer(case):
         assert checker().agrees(expected, got, case["wild"])
 
 
-# --- refusals ------------------------------------------------------------------------------------
+# --- states that ask for nothing -----------------------------------------------------------------
 
 
 def test_a_wait_is_not_waited_for():
