@@ -11,6 +11,7 @@ from ..deploy import PLATFORMS, TARGETS, Source, read_options
 from ..deploy import bundle as write
 from . import files, output
 from .options import FILE, as_json
+from .requirements import ELSEWHERE
 
 
 @click.command(epilog="\b\nExample:\n  xingqiao bundle pipeline.py --target aws --out bundle")
@@ -40,7 +41,7 @@ def bundle(file: Path, target: str, out: Path, name: str | None, **given: Any) -
     The folder contains the compositions in FILE and their actions. Functions of the cloud run the compositions;
     no Xingqiao server is needed. The command deploys nothing; its last lines show how to deploy.
     """
-    contents = files.read(file)
+    contents = files.read(file, offered=ELSEWHERE[target])
     actions = contents.documents()
     for composition in contents.compositions:
         del actions[composition]

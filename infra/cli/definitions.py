@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,7 +26,7 @@ from .projects import (
 from .requirements import OFFERED, OURS, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ...composer import ActionFunction, Composition
     from .requirements import Requirements
@@ -40,12 +41,13 @@ class Sender:
     Args:
         project: the project.
         path: the file that is read, for errors.
+        offered: modules that need no requirement where the code will run.
 
     `warnings` collects texts about imports that cannot be checked here.
     """
 
-    def __init__(self, project: Project, path: Path) -> None:
-        self._project, self._path = project, path
+    def __init__(self, project: Project, path: Path, offered: Mapping[str, str] = OFFERED) -> None:
+        self._project, self._path, self._offered = project, path, offered
         self.warnings: list[str] = []
 
     def function(self, function: ActionFunction[..., Any]) -> Document:
@@ -77,7 +79,7 @@ class Sender:
                 raise refusal
             captured = {**_about(function), "exec": _archived(closure, *place)}
         self.warnings += closure.warnings
-        needed = bool(function.requirements) or bool(used - OFFERED.keys())
+        needed = bool(function.requirements) or bool(used - self._offered.keys())
         return _with(captured, requirements, needed=needed)
 
     def module(self, text: str) -> Document:
@@ -87,14 +89,15 @@ class Sender:
             ProjectError: an import cannot be satisfied in a worker.
         """
         module = module_of(self._project, self._path)
-        closure = Closure(self._project, self._project.requirements, str(self._path))
+        requirements = replace(self._project.requirements, offered=self._offered)
+        closure = Closure(self._project, requirements, str(self._path))
         closure.follow(module, None)
         self.warnings += closure.warnings
         runtime: Document = {"kind": PYTHON, "code": text}
         if closure.needs.keys() != {module.name}:
             runtime = _archived(closure, module, "main")
-        needed = bool(closure.external - OFFERED.keys())
-        return _with({"exec": runtime}, self._project.requirements, needed=needed)
+        needed = bool(closure.external - self._offered.keys())
+        return _with({"exec": runtime}, requirements, needed=needed)
 
     def check_inline(self, name: str, composition: Composition) -> None:
         """Checks the imports of the inline functions of a composition.
@@ -111,7 +114,7 @@ class Sender:
             for top in _tops(runtime["code"]):
                 if find_module(self._project, top) is not None:
                     what = f"imports the module {top!r} of the project"
-                elif top not in OFFERED:
+                elif top not in self._offered:
                     what = f"imports {top!r}, which is neither in the standard library nor in every worker"
                 else:
                     continue
@@ -122,8 +125,9 @@ class Sender:
 
     def _requirements(self, function: ActionFunction[..., Any]) -> Requirements:
         if function.requirements is None:
-            return self._project.requirements
-        return checked(function.requirements, f"the action {function.name!r}, requirements")
+            return replace(self._project.requirements, offered=self._offered)
+        named = checked(function.requirements, f"the action {function.name!r}, requirements")
+        return replace(named, offered=self._offered)
 
     def _place(self, function: ActionFunction[..., Any]) -> tuple[Module, str] | None:
         """The module that defines a function at its top level, and its name there; None if none does."""

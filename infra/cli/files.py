@@ -17,8 +17,10 @@ from ...composer import ActionFunction, Composition, CompositionError, Error
 from .definitions import Document, Sender
 from .locating import located
 from .projects import packed, project_at
+from .requirements import OFFERED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import ModuleType
 
@@ -148,12 +150,13 @@ def _kind(path: Path) -> str:
     return _KINDS[path.suffix]
 
 
-def read(path: Path, name: str | None = None) -> Contents:
+def read(path: Path, name: str | None = None, offered: Mapping[str, str] = OFFERED) -> Contents:
     """Reads a file: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.js` or `.zip`.
 
     Args:
         path: the file.
         name: name of the definition, if there is one; None for the name in the file, or of the file.
+        offered: modules that need no requirement where the code will run, with their distributions.
 
     Raises:
         FileError: the file defines nothing, or cannot be read.
@@ -171,7 +174,7 @@ def read(path: Path, name: str | None = None) -> Contents:
         raise FileError(
             f"{path} has an unknown file type: give a .py, .js, .mjs, .zip, .json or .asl.json file"
         )
-    return _python(path, name)
+    return _python(path, name, offered)
 
 
 def is_machine(path: Path) -> bool:
@@ -209,9 +212,9 @@ def _composition(path: Path) -> Composition:
         raise FileError(f"{path} is not valid JSON: {error}") from error
 
 
-def _python(path: Path, name: str | None) -> Contents:
+def _python(path: Path, name: str | None, offered: Mapping[str, str]) -> Contents:
     module = _load_module(path)
-    contents = Contents(sender=Sender(project_at(path.parent), path))
+    contents = Contents(sender=Sender(project_at(path.parent), path, offered))
     for variable, value in vars(module).items():
         if isinstance(value, ActionFunction):
             contents.functions[value.name] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -16,25 +16,37 @@ from packaging.utils import canonicalize_name
 from ...composer import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 OURS = "xingqiao"
-OFFERED = {  # modules that `python:3` has in every worker, as in OpenWhisk: import name: distribution
+OFFERED = {  # modules that code of the kind `python:3` may import unnamed: import name: distribution
     "bs4": "beautifulsoup4",
+    "certifi": "certifi",
+    "charset_normalizer": "charset-normalizer",
     "dateutil": "python-dateutil",
-    "flask": "Flask",
-    "gevent": "gevent",
     "httplib2": "httplib2",
+    "idna": "idna",
     "kafka": "kafka-python",
     "lxml": "lxml",
-    "netifaces": "netifaces",
+    "pyparsing": "pyparsing",
     "requests": "requests",
-    "scrapy": "Scrapy",
     "simplejson": "simplejson",
-    "twisted": "Twisted",
-    "virtualenv": "virtualenv",
-    "werkzeug": "Werkzeug",
+    "soupsieve": "soupsieve",
+    "typing_extensions": "typing-extensions",
+    "urllib3": "urllib3",
+}
+ELSEWHERE: Mapping[str, Mapping[str, str]] = {  # the same on the targets of bundles
+    "aws": {name: name for name in ("boto3", "botocore", "s3transfer", "jmespath", "urllib3")},
+    "openwhisk": {
+        **OFFERED,
+        "netifaces": "netifaces",
+        "scrapy": "Scrapy",
+        "twisted": "Twisted",
+        "virtualenv": "virtualenv",
+    },
+    "azure": {},
+    "google": {},
 }
 
 
@@ -44,20 +56,21 @@ class RequirementsError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Requirements as texts in the form of PEP 508, and the file that they come from."""
+    """Requirements as texts in the form of PEP 508, the file that they come from, and the modules that need none."""
 
     texts: tuple[str, ...] = ()
     file: str = "requirements.txt"
+    offered: Mapping[str, str] = field(default_factory=lambda: OFFERED)
 
     def missing(self, module: str) -> bool:
         """True if no requirement brings a module. An unclear case counts as brought: see `unclear`."""
-        if module in OFFERED or self._provided(module):
+        if module in self.offered or self._provided(module):
             return False
         return not self.unclear(module)
 
     def unclear(self, module: str) -> bool:
         """True if a requirement that is not installed here may bring a module, or may not."""
-        if module in OFFERED or self._provided(module) or _distributions(module):
+        if module in self.offered or self._provided(module) or _distributions(module):
             return False
         return any(_installed(name) is None for name in self._names())
 

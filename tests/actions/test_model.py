@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.actions.puts import CODE, archive, put, refusal
 from tests.kit.actions.things import named, python
 from xingqiao import composer
-from xingqiao.actions import Action, Code, Composed, Inline, InvalidError, Limits, TooLargeError
-from xingqiao.actions.coded import MAX_CODE_BYTES
+from xingqiao.actions import Action, Code, Composed, InvalidError, Limits, TooLargeError
 from xingqiao.actions.composed import MAX_SEQUENCE
 from xingqiao.actions.definitions import MAX_PARAMETER_BYTES
 from xingqiao.actions.definitions import define_action as updated
 from xingqiao.actions.executables import KINDS
 
-CODE = {"kind": "python:3", "code": "def main(params):\n    return params\n"}
 KINDS_TOLD = ", ".join(
     f"'{kind}'" for kind in sorted((*KINDS, "composition", "sequence", "states"))
 )
+
+
 MALFORMED = "The request content was malformed:\n"
-
-
-def put(doc, before=None):
-    return updated(named(), doc, before, 7)
-
-
-def refusal(doc, kind=InvalidError, before=None):
-    with pytest.raises(kind) as caught:
-        put(doc, before)
-    return str(caught.value)
 
 
 def nested(levels):
@@ -42,13 +30,6 @@ def nested(levels):
     for _ in range(levels):
         value = [value]
     return value
-
-
-def archive():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        file.writestr("__main__.py", "def main(params): return params")
-    return base64.b64encode(packed.getvalue()).decode()
 
 
 # --- what a PUT makes --------------------------------------------------------------------------
@@ -153,23 +134,6 @@ def test_the_patch_version_goes_up(version, next_version):
     assert put({}, before).version == next_version
 
 
-@pytest.mark.parametrize("kind", ["python", "python:default", "python:3"])
-def test_python_has_aliases(kind):
-    assert put({"exec": {"kind": kind, "code": "x"}}).kind == "python:3"
-
-
-def test_an_inline_action_can_be_updated_but_for_its_function():
-    def function(params):
-        return params
-
-    before = Action(named(), Inline(function))
-
-    after = put({"parameters": [{"key": "a", "value": 1}]}, before)
-
-    assert after.exec is before.exec
-    assert after.annotations["exec"] == "inline"
-
-
 # --- what is refused ---------------------------------------------------------------------------
 
 
@@ -238,10 +202,6 @@ def test_a_new_action_needs_an_exec(doc):
 )  # fmt: skip
 def test_a_malformed_exec_is_refused_by_name(doc, text):
     assert refusal({"exec": doc}) == MALFORMED + text
-
-
-def test_a_kind_is_not_repeated_at_length():
-    assert len(refusal({"exec": {"kind": "x" * 100_000}})) < 500
 
 
 @pytest.mark.parametrize("components", [None, [], {}, "a", 0, {"a": 1}])
@@ -343,15 +303,6 @@ def test_parameters_and_annotations_are_measured_in_bytes(name):
     assert text == f"{name.capitalize()} larger than allowed: {size} > {MAX_PARAMETER_BYTES} bytes."
 
 
-def test_code_is_measured_in_bytes():
-    fits = "é" * (MAX_CODE_BYTES // 2)
-    assert put({"exec": {**CODE, "code": fits}}).exec.text is fits
-
-    text = refusal({"exec": {**CODE, "code": fits + "x"}}, TooLargeError)
-
-    assert text == f"Code larger than allowed: {MAX_CODE_BYTES + 1} > {MAX_CODE_BYTES} bytes."
-
-
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just("python:3"),
     lambda inner: (
@@ -365,6 +316,8 @@ anything = st.recursive(
     ),
     max_leaves=12,
 )  # fmt: skip
+
+
 fields = st.sampled_from(
     ["exec", "parameters", "annotations", "delAnnotations", "limits", "version", "publish"]
 )
@@ -379,32 +332,6 @@ def test_no_document_does_worse_than_be_refused(doc):
         return
     assert Action.from_json(after.to_json()) == after
     assert put({}, after).version == "0.0.3"
-
-
-# --- archives ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "binary"),
-    [
-        (archive(), True),
-        ("def main(params): return params", False),
-        ("UEsDAAAA", False),  # base64, of something else
-        ("UEsD", False),
-        ("UEsDB", False),  # no base64
-        ("UEsDBB == 1", False),
-        ("UEsDé", False),
-        (base64.b64encode(b"PK\x03\x04" + bytes(1 << 20)).decode(), True),  # in several pieces
-        ("UEsDBA==" + "A" * (1 << 20), False),
-        ("UEsDBAAA" + "A" * (1 << 20) + "A", False),
-        ("UEsDBAAA" + "A" * (1 << 20) + "#AAA", False),
-    ],
-)
-def test_code_that_is_an_archive_is_known_by_its_first_bytes(text, binary):
-    action = put({"exec": {**CODE, "code": text}})
-
-    assert action.exec.binary is binary
-    assert action.summary()["exec"] == {"binary": binary}
 
 
 # --- compositions and sequences ----------------------------------------------------------------
@@ -494,15 +421,6 @@ def test_an_action_without_its_code_has_everything_else():
 
     assert shown["exec"] == {"kind": "python:3", "binary": False, "main": "other"}
     assert {**shown, "exec": action.to_json()["exec"]} == action.to_json()
-
-
-def test_a_function_of_the_program_is_shown_as_nothing_but_its_kind():
-    action = Action(named(), Inline(print))
-
-    assert action.kind == action.invoker_kind(None) == "inline"
-    assert action.code_of(None) is None
-    assert action.to_json()["exec"] == {"kind": "inline", "binary": False}
-    assert action.summary()["exec"] == {"binary": False}
 
 
 def test_a_summary_has_no_parameters():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
-import logging
 from contextlib import asynccontextmanager
 
 import anyio.lowlevel
@@ -14,12 +13,13 @@ import pytest
 from tests.kit.actions.things import StandingClock
 from tests.rigs.answers import answer, cut
 from tests.rigs.issuers import Entra, Google, IbmIam
-from tests.rigs.strict_host import strict_host
 from xingqiao.actions import parsed_remote
 from xingqiao.adapters import Authorizers, Egress, Fault, Rules, SecretError, Tokens, adapters
 from xingqiao.adapters.credentials import CredentialsError, Expiring
 from xingqiao.adapters.port import HttpRequest
 from xingqiao.infra.clock import SystemClock
+
+pytestmark = pytest.mark.usefixtures("no_secret_is_shown")
 
 SECRET = "a-secret-that-nobody-sees"
 AUDIENCE = "https://f-1.run.app"
@@ -32,19 +32,6 @@ ASK = HttpRequest(
 async def opened(clock=None):
     async with Egress(Rules(["127.0.0.1"]), clock or SystemClock()) as egress:
         yield Tokens(egress, clock or SystemClock())
-
-
-@pytest.fixture
-def host():
-    with strict_host() as found:
-        yield found
-
-
-@pytest.fixture(autouse=True)
-def no_secret_is_shown(caplog):
-    caplog.set_level(logging.DEBUG)
-    yield
-    assert SECRET not in caplog.text
 
 
 def basic(text):

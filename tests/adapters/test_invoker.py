@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from contextlib import asynccontextmanager
 
 import anyio.lowlevel
@@ -15,13 +14,14 @@ from tests.kit.contracts.elsewhere import RUN, SECRET, action, ended, opened
 from tests.kit.engine.engines import GUEST, DyingStore, World
 from tests.rigs.answers import accepted, always, answer, cut, held, throttled
 from tests.rigs.durable import ROOT, Durable
-from tests.rigs.strict_host import strict_host
 from xingqiao import composer
 from xingqiao.actions import Action, ActivationRow, Query, parsed_remote
 from xingqiao.composer import Name, Success
 from xingqiao.infra.clock import RandomIds, SystemClock
 from xingqiao.infra.engine import Engine, EngineSettings
 from xingqiao.infra.stores import MemoryStore
+
+pytestmark = pytest.mark.usefixtures("no_secret_is_shown")
 
 SECRETS = {"mine": {"type": "functions-key", "key": SECRET}}
 PENDING = answer({"runtimeStatus": "Running"}, 202)
@@ -70,19 +70,6 @@ async def running(store, *, killed=False):
         await world.engine.__aenter__()
         yield world
         await (world.kill() if killed else world.engine.__aexit__(None, None, None))
-
-
-@pytest.fixture(autouse=True)
-def no_secret_is_shown(caplog):
-    caplog.set_level(logging.DEBUG)
-    yield
-    assert SECRET not in caplog.text
-
-
-@pytest.fixture
-def host():
-    with strict_host() as found:
-        yield found
 
 
 def http(server, /, *, timeout_ms=20_000, notes=None, **options):

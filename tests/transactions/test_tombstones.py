@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from xingqiao.composer import Failure, Success
 from xingqiao.transactions import Answer, DeleteTombstone, Request, Save, Tombstone, parsed
 from xingqiao.transactions.tombstones import TOKEN_MS, Tombstones
@@ -42,10 +38,3 @@ def test_what_is_too_old_is_deleted_with_an_answer_whatever_else_is_done():
     stones.remember("c", 3 * TOKEN_MS, None)
     assert stones.with_deletions([Save(())]) == [Save(())]
     assert stones.with_deletions(list(effects))[1].writes == (DeleteTombstone("b"),)
-
-
-@pytest.mark.parametrize("answer", [None, Success({"n": 1}), Failure("Full", {"left": 0})])
-def test_a_tombstone_is_read_as_it_was_stored(answer):
-    stone = Tombstone("t", 5, answer)
-
-    assert Tombstone.from_json(json.loads(json.dumps(stone.to_json()))) == stone

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tests.kit.actions.workers import small_pool
 from xingqiao.actions.runtimes.cgroupfs import CgroupError, KernelTree, find_place
 from xingqiao.actions.runtimes.groups import end
 
@@ -22,3 +23,10 @@ def kernel_group():
         pytest.skip(f"this machine lets nobody make cgroups: {error}")
     yield made
     end(KernelTree(), made)
+
+
+@pytest.fixture
+async def pool(tmp_path):
+    """A pool of few workers with small bounds."""
+    async with small_pool(tmp_path) as made:
+        yield made

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.kit.actions.things import composed
-from tests.kit.actions.workers import LIMIT, logged, run, small_pool
+from tests.kit.actions.workers import LIMIT, logged, run
 from xingqiao.composer import Failure, Success
-
-
-@pytest.fixture
-async def pool(tmp_path):
-    async with small_pool(tmp_path) as made:
-        yield made
 
 
 async def inlined(pool, function, params=None, variables=None, **fields):

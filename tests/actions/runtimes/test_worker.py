@@ -13,19 +13,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.kit.actions.crashes import EXITED, NO_JSON
 from tests.kit.actions.things import Answers, StandingClock, ended, invocation, python, until
-from tests.kit.actions.workers import LIMIT, logged, outcome, run, small_pool
+from tests.kit.actions.workers import LIMIT, logged, outcome, run
 from xingqiao.actions import status_of
 from xingqiao.composer import Failure, Success
 
-EXITED = Failure("Crashed", "The action did not produce a valid response and exited unexpectedly.")
 NEVER_BEGAN = Failure("Crashed", "The action did not initialize and exited unexpectedly.")
-
-
-@pytest.fixture
-async def pool(tmp_path):
-    async with small_pool(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -183,7 +177,6 @@ async def test_code_may_refer_to_itself_and_keep_what_it_made(pool):
 # --- results -----------------------------------------------------------------------------------
 
 NO_DICT = "The action did not return a dictionary or array."
-NO_JSON = "The action did not produce a valid JSON response: "
 
 
 @pytest.mark.parametrize(
@@ -217,21 +210,6 @@ async def test_a_result_that_is_no_json_is_a_bad_response(pool, result):
     assert found.error.startswith(NO_JSON)
 
 
-@pytest.mark.parametrize("n", [2**64 - 1, -(2**63), 1e30])
-async def test_a_number_that_fits_64_bits_or_is_a_float_comes_as_it_is(pool, n):
-    found = await outcome(pool, f"def main(params): return {{'n': {n!r}}}")
-
-    assert (found.value["n"], type(found.value["n"])) == (n, type(n))
-
-
-@pytest.mark.parametrize("n", [2**64, -(2**63) - 1, 10**30])
-async def test_a_result_with_a_wider_integer_is_refused_by_its_place(pool, n):
-    found = await outcome(pool, f"def main(params): return {{'a': [{n}]}}")
-
-    assert found.code == "BadResponse"
-    assert "the integer at $.a[0] takes more than 64 bits" in found.error
-
-
 @pytest.mark.parametrize(
     ("levels", "fits"), [(200, True), (201, False), (400, False), (990, False)]
 )
@@ -247,14 +225,6 @@ async def test_a_result_nests_so_deep_and_no_deeper(pool, levels, fits):
     if not fits:
         assert found.code == "BadResponse"
         assert found.error.startswith(NO_JSON)
-
-
-async def test_many_brackets_are_not_many_levels(pool):
-    code = "def main(params): return {'all': [[] for _ in range(1000)], 'text': '{[' * 1000}"
-
-    found = await outcome(pool, code)
-
-    assert found == Success({"all": [[]] * 1000, "text": "{[" * 1000})
 
 
 @pytest.mark.parametrize("letter", ["a", "é"])
@@ -420,20 +390,6 @@ async def test_what_is_printed_becomes_lines_with_time_and_stream(pool):
     ]
 
 
-async def test_what_children_print_becomes_lines_too(pool):
-    code = (
-        "import subprocess\n"
-        "def main(params):\n"
-        "    subprocess.run('echo out; echo err >&2; printf partial', shell=True)\n    return {}\n"
-    )
-
-    completion = await run(pool, python(code))
-
-    assert sorted(logged(completion)) == [
-        ("stderr", "err"), ("stdout", "out"), ("stdout", "partial"),
-    ]  # fmt: skip
-
-
 async def test_each_activation_has_its_own_lines(pool):
     action = python("def main(params):\n    print(params['n'], end='')\n    return {}\n")
 
@@ -471,17 +427,6 @@ async def test_a_flood_of_output_is_cut_off_at_the_limit(pool, flood):
     assert len(completion.logs) < 30_000
 
 
-@pytest.mark.parametrize("write", ["print('x' * 200_000)", "os.write(1, b'x' * 200_000)"])
-async def test_a_long_line_comes_in_pieces(pool, write):
-    completion = await run(
-        pool, python(f"import os\ndef main(params):\n    {write}\n    return {{}}\n")
-    )
-
-    pieces = [text for _, text in logged(completion)]
-    assert "".join(pieces) == "x" * 200_000
-    assert max(map(len, pieces)) <= 100_000
-
-
 async def test_without_room_for_logs_there_are_none(pool):
     completion = await run(
         pool, python("def main(params):\n    print(1)\n    return {}", limits={"logs": 0})
@@ -514,65 +459,6 @@ async def test_what_is_no_text_cannot_be_printed(pool):
     assert found == Failure(
         "ApplicationError", "write() argument must be str, not bytes", ("TypeError", "Exception")
     )
-
-
-# --- speaking in the worker's name -------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "garbage",
-    [
-        "no json",
-        "5",
-        "[]",
-        '"text"',
-        "{}",
-        "{{{",
-        '{"value":5}',
-        '{"value":{},"variables":5}',
-        '{"value":' + "[" * 300 + "]" * 300 + "}",
-        '{"log":5}',
-        '{"output":5}',
-        '{"ready":true}',
-        '{"ready":false}',
-        '{"failed":"x"}',
-        '{"error":"x"}',
-        '{"error":"x","code":[]}',
-        '{"error":"x","code":"Nonsense"}',
-        "\xff\xfe",
-    ],
-)
-async def test_garbage_in_the_workers_name_is_a_bad_response(pool, garbage):
-    code = (
-        "import os, sys, threading\nfd = int(sys.argv[1])\n"
-        f"def main(params):\n    os.write(fd, {(garbage + chr(10)).encode('latin-1')!r})\n"
-        "    threading.Event().wait()\n"
-    )
-
-    found = await outcome(pool, code)
-
-    assert found.code == "BadResponse"
-    assert found.error.startswith(NO_JSON)
-    assert len(found.error) < 1200
-
-
-async def test_garbage_without_an_end_is_a_crash(pool):
-    code = (
-        "import os, sys\nfd = int(sys.argv[1])\n"
-        "def main(params):\n    while True:\n        os.write(fd, b'x' * 100_000)\n"
-    )
-
-    assert await outcome(pool, code) == EXITED
-
-
-@pytest.mark.parametrize("close", ["os.close(fd)", "os.closerange(0, 256)"])
-async def test_an_action_that_closes_its_workers_files_is_a_crash(pool, close):
-    code = (
-        "import os, sys, threading\nfd = int(sys.argv[1])\n"
-        f"def main(params):\n    {close}\n    return {{}}\n"
-    )
-
-    assert await outcome(pool, code) == EXITED
 
 
 # --- bounds ------------------------------------------------------------------------------------

@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.composer.one_step import CONTEXT, ENDED, INVOKING, PAUSED, PROGRAM, SLEEPING
 from tests.kit.composer.world import World
 from xingqiao import composer
 from xingqiao.composer import (
     DIALECTS,
     Accepted,
-    Cancelled,
-    Completed,
-    Context,
-    Continued,
-    Failed,
     Limits,
-    Resumed,
     advance,
-    path,
 )
-from xingqiao.composer.machine.conductor import reissue
-from xingqiao.composer.machine.events import Joined, TimerFired
 from xingqiao.composer.machine.execution import Execution
 from xingqiao.composer.machine.fiber import Fiber
 from xingqiao.composer.machine.waits import Invoking, Paused, Sleeping
 from xingqiao.composer.testing import Fail, simulate
 from xingqiao.composer.values import Failure, Success
-
-CONTEXT = Context("0" * 32, 0, Limits())
-PROGRAM = composer.compile(composer.sequence("a", composer.wait(5), composer.retry(0, "b", on_exhausted="pause")))  # fmt: skip
-START = Fiber(id="0", pc=0, value={})
-INVOKING = advance(PROGRAM, START, Continued(), CONTEXT).fiber
-SLEEPING = advance(PROGRAM, INVOKING, Completed(1, {}), CONTEXT).fiber
-LATER = Context("0" * 32, 5000, Limits())
-SECOND = advance(PROGRAM, SLEEPING, TimerFired(), LATER).fiber
-PAUSED = advance(PROGRAM, SECOND, Failed(3, Failure("No", "no")), LATER).fiber
-ENDED = advance(PROGRAM, SECOND, Completed(3, {"n": 1}), LATER).fiber
 
 
 def test_the_waits_that_a_fiber_goes_through():
@@ -43,71 +25,6 @@ def test_the_waits_that_a_fiber_goes_through():
     assert SLEEPING.wait == Sleeping(5000)
     assert PAUSED.wait == Paused(Failure("No", "no"))
     assert ENDED.outcome == Success({"n": 1})
-
-
-@pytest.mark.parametrize(
-    ("fiber", "event"),
-    [
-        (START, Completed(0, {})),
-        (START, Failed(0, Failure("No", ""))),
-        (START, Resumed()),
-        (INVOKING, Continued()),
-        (INVOKING, Completed(0, {})),
-        (INVOKING, Completed(2, {})),
-        (INVOKING, Failed(2, Failure("No", ""))),
-        (INVOKING, Accepted(2, {"t": 1})),
-        (INVOKING, Joined(1, Success({}), 0)),
-        (INVOKING, TimerFired()),
-        (INVOKING, Resumed()),
-        (SLEEPING, Completed(2, {})),
-        (SLEEPING, Accepted(2, {"t": 1})),
-        (SLEEPING, TimerFired()),  # too early
-        (SLEEPING, Resumed()),
-        (PAUSED, Completed(3, {})),
-        (PAUSED, Continued()),
-        (ENDED, Completed(3, {})),
-        (ENDED, Cancelled()),
-        (ENDED, Continued()),
-    ],
-)
-def test_an_event_that_nothing_waits_for_changes_nothing(fiber, event):
-    transition = advance(PROGRAM, fiber, event, CONTEXT)
-
-    assert transition.stale
-    assert transition.fiber is fiber
-    assert (transition.commands, transition.entries) == ([], [])
-
-
-def test_what_is_accepted_waits_on_and_is_not_sent_again():
-    accepted = advance(PROGRAM, INVOKING, Accepted(1, {"t": 1}), CONTEXT).fiber
-
-    assert accepted.wait == Invoking({"t": 1})
-    assert accepted.due_ms is None
-    assert reissue(PROGRAM, accepted, CONTEXT) is None
-    assert reissue(PROGRAM, INVOKING, CONTEXT).action == "/_/a"
-    assert advance(PROGRAM, accepted, Accepted(1, {"t": 2}), CONTEXT).stale
-    assert advance(PROGRAM, accepted, Completed(1, {}), CONTEXT).fiber.wait == Sleeping(5000)
-
-
-def test_what_was_asked_for_dynamically_is_asked_for_again():
-    program = composer.compile(composer.dynamic())
-    wanted = Fiber(id="0", pc=0, value={"type": "action", "name": "x"})
-    waiting = advance(program, wanted, Continued(), CONTEXT).fiber
-
-    assert reissue(program, waiting, CONTEXT).action == "/_/x"
-
-
-def test_resuming_what_is_paused_runs_it_again():
-    world = World(composer.retry(0, "a", on_exhausted="pause"))
-    world.fail("a", "Down")
-    assert world.execution.paused
-    assert world.resume().stale is False
-    assert not world.execution.paused
-
-    world.complete("a", {"ok": True})
-
-    assert world.outcome == Success({"ok": True})
-    assert world.resume().stale
 
 
 def test_a_paused_execution_can_be_cancelled():
@@ -160,15 +77,6 @@ def test_a_handler_names_exceptions_by_their_class_or_a_base(errors, named):
     run = simulate(part, actions={"a": refused}, crash="every")
 
     assert (run.outcome == Success({"handled": True})) is named
-
-
-@pytest.mark.parametrize(("errors", "named"), [(ValueError, True), (TypeError, False)])
-def test_a_function_that_set_variables_before_it_raised_keeps_its_class(errors, named):
-    part = composer.do(lambda params, variables: int("no"), composer.literal({}), errors=errors)
-
-    run = simulate(composer.let({"n": 1}, part), crash="every")
-
-    assert (run.outcome == Success({})) is named
 
 
 def test_the_class_of_an_exception_passes_through_branches():
@@ -273,40 +181,6 @@ def test_conditions_are_javascripts():
         run = simulate(composer.when("ask", "yes", "no"), actions={
             "ask": {"value": value}, "yes": {"is": True}, "no": {"is": False}})  # fmt: skip
         assert run.value == {"is": held}
-
-
-def test_a_step_may_ask_for_whatever_a_path_selects():
-    run = simulate(composer.sequence(path("$.n"), "a"), {"n": 7}, actions={"a": lambda p: p})
-
-    assert run.value == {"value": 7}
-
-
-# --- elsewhere ---------------------------------------------------------------------------------
-
-REMOTE = {"cloud": "aws", "attempts": 1, "took": 30}
-
-
-@pytest.mark.parametrize(
-    ("event", "kind", "told"),
-    [
-        (Completed(1, {}, remote=REMOTE), "StepSucceeded", {"remote": REMOTE}),
-        (
-            Completed(1, {"error": "no"}, remote=REMOTE),
-            "StepFailed",
-            {"code": "ApplicationError", "remote": REMOTE},
-        ),
-        (
-            Failed(1, Failure("Lost", "gone"), "unknown", REMOTE),
-            "StepFailed",
-            {"code": "Lost", "remote": REMOTE},
-        ),
-    ],
-)
-def test_the_history_tells_where_a_step_ran(event, kind, told):
-    entries = advance(PROGRAM, INVOKING, event, CONTEXT).entries
-
-    entry = next(entry for entry in entries if entry.kind == kind)
-    assert entry.detail.items() >= told.items()
 
 
 def test_what_is_asked_after_is_taken_up_at_once_after_a_crash():

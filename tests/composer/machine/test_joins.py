@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.composer.one_step import CONTEXT, START
 from tests.kit.composer.world import World
 from xingqiao import composer
 from xingqiao.composer import (
-    Context,
     Continued,
-    Limits,
     advance,
 )
 from xingqiao.composer.machine.events import Joined
-from xingqiao.composer.machine.fiber import Fiber
 from xingqiao.composer.values import Failure, Success
 
 CANCELLED = Failure("Cancelled", {"code": "Cancelled", "message": "cancelled"})
@@ -93,10 +91,6 @@ def test_a_graph_taken_up_in_the_middle_waits_for_what_it_waited_for():
 
     assert order == ["a", "b", "c", "d"]
     assert world.outcome.value["z"] == {"is": "d"}
-
-
-CONTEXT = Context("0" * 32, 0, Limits())
-START = Fiber(id="0", pc=0, value={})
 
 
 def test_a_join_of_another_turn_changes_nothing():

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from xingqiao.actions import PYTHON
+from xingqiao.actions.runtimes.offered import OFFERED as IN_WORKERS
 from xingqiao.infra.cli.requirements import (
+    ELSEWHERE,
+    OFFERED,
     Requirements,
     RequirementsError,
     checked,
@@ -12,6 +16,7 @@ from xingqiao.infra.cli.requirements import (
     project_of,
     requirements_of,
 )
+from xingqiao.infra.deploy import TARGETS
 
 
 def test_requirements_are_those_of_both_files_without_the_composing_library(tmp_path):
@@ -93,3 +98,8 @@ def test_dependencies_of_node_are_those_of_package_json(tmp_path):
         file.write_text(wrong)
         with pytest.raises(RequirementsError, match=r"package.json"):
             node_requirements(tmp_path)
+
+
+def test_the_modules_that_need_no_requirement_are_those_that_workers_have():
+    assert set(OFFERED) == set(IN_WORKERS[PYTHON])
+    assert set(ELSEWHERE) == set(TARGETS)

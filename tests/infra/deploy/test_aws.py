@@ -17,6 +17,7 @@ from tests.rigs.osls import osls
 from tests.rigs.venvs import python_of
 from xingqiao import composer
 from xingqiao.infra.cli.files import read
+from xingqiao.infra.cli.requirements import ELSEWHERE
 from xingqiao.infra.deploy import BundleError, Source, bundle
 
 HERE = Path(__file__).parent
@@ -25,7 +26,7 @@ ROOT = HERE.parents[2]
 
 def bundled(file, folder):
     """A file's bundle, as the command writes it."""
-    contents = read(file)
+    contents = read(file, offered=ELSEWHERE["aws"])
     actions = {n: doc for n, doc in contents.documents().items() if n not in contents.compositions}
     source = Source(compositions=contents.compositions, actions=actions)
     bundle(file.stem, source, "aws", folder)

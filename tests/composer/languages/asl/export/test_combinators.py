@@ -7,28 +7,14 @@ import json
 import pytest
 
 from tests.kit.asl.exportable import HOOKS, run_exported
+from tests.kit.asl.exported_actions import ACTIONS
 from xingqiao import composer as c
 from xingqiao.composer import path, var
-from xingqiao.composer.languages.asl import ExportError, diagnose, errors, export
-from xingqiao.composer.testing import Fail, Never, Slow, simulate
+from xingqiao.composer.languages.asl import diagnose, errors, export
+from xingqiao.composer.testing import simulate
 
-ACTIONS = {
-    "a": lambda params: {"n": params.get("n", 0) + 1, "by": "a"},
-    "b": {"done": True},
-    "no": {"value": False},
-    "text": "text",
-    "nothing": None,
-    "busy": {"error": {"code": "Busy", "message": "try later"}},
-    "odd": {"error": {"type": "Odd", "why": [1]}},
-    "says": {"error": "a text"},
-    "counts": {"error": 5},
-    "crashes": Fail("ApplicationError", {"code": "Broken", "message": "down"}),
-    "slow": Slow(7.5, {"late": True}),
-    "never": Never(),
-}
 STRANGE = '{"error": 1}'
 LET = {"x": {"k": [1, 2]}, "y": "{% text %}", "_z": None, "count": 3}
-
 WORKING = {
     "an action": "a",
     "what is no object": "text",
@@ -188,121 +174,3 @@ def shown(run):
 def worded(params):
     """Parameters, without our words for an expression that has no value, which AWS' cannot be."""
     return "an error of an expression" if "ExpressionError" in json.dumps(params) else params
-
-
-NO_COUNTERPART = {
-    "an inline function is code": lambda params: params,
-    "a Task names its resource": c.dynamic(),
-    "nothing starts there that is not waited for": c.asynchronous("a"),
-    "it has no finalizers": c.ensure("a", "b"),
-    "no state ends with the first of its branches": c.race("a", "b"),
-    "state machines have no entities": c.call("account", "k", "get"),
-    "state machines undo nothing": c.saga(c.step("a", undo="b")),
-    "state machines have no transactions": c.transaction(c.call("account", "k", "set")),
-    "no state begins when some branches": c.graph({"a": "a", "b": c.after("a", "b")}),
-    "no state waits for an operator": c.retry(1, "a", on_exhausted="pause"),
-    "there is no one name for all errors": c.do("a", "b", errors=["ApplicationError"]),
-    "only one Task, or the whole machine": c.sequence("a", c.timeout(5, "a", "b")),
-    "only one Task, or the whole machine, has": c.timeout(5.5, "a", "b"),
-    "a timeout must be a whole number of seconds, not 0.5": c.timeout(0.5, "a"),
-    "several places has no counterpart": c.select(path("$.l[*].n")),
-    "no enclosing let declares 'x'": c.assign(x=1),
-    "no enclosing let declares 'y'": c.let({"x": 1}, c.select(var("y", default=1))),
-    "the items to map over are not a list": c.map("a", items={"n": 1}),
-    "'soon' is not a number of seconds": c.wait(c.Template.of("soon").to_json()),
-    "'soon' is neither an ISO 8601 instant": c.wait(until="soon"),
-    "neither an ISO 8601 instant nor epoch seconds": c.wait(until=1e12),
-    "/_/p/a and /_/a would both be": c.sequence("a", "p/a"),
-    "is not a name of a Lambda function": "my action",
-}
-
-
-def arn(name):
-    return f"arn:aws:lambda:us-east-1:111111111111:function:{name.rpartition('/')[2]}"
-
-
-@pytest.mark.parametrize(("why", "part"), NO_COUNTERPART.items(), ids=NO_COUNTERPART)
-def test_what_has_no_counterpart_is_told(why, part):
-    with pytest.raises(ExportError) as refused:
-        export(c.task(part), resource=arn)
-
-    (found,) = refused.value.flaws
-    assert why in found.why
-    assert why in str(refused.value)
-
-
-def test_all_that_has_no_counterpart_is_told_at_once_and_where_it_stands():
-    composition = c.let({"x": 1}, c.do("a", c.ensure("b", "a")), c.when(c.dynamic(), "a"))
-
-    with pytest.raises(ExportError) as refused:
-        export(composition)
-
-    assert [(found.path, found.combinator) for found in refused.value.flaws] == [
-        ("components[0].handler", "finally"),
-        ("components[1].test", "dynamic"),
-    ]
-
-
-def test_what_nests_too_deep_is_told():
-    composition = c.task("a")
-    for _ in range(58):
-        composition = c.parallel(composition)
-
-    with pytest.raises(ExportError, match="the composition: its states are nested too deeply"):
-        export(composition)
-
-
-def test_names_are_used_once_and_short_enough():
-    long = "n" * 100
-    states = export(c.sequence(long, long, "a", "a"))["States"]
-
-    assert {"a", "a 2", "n" * 80, "n" * 78 + " 2"} <= states.keys()
-    assert max(map(len, states)) == 80
-
-
-def test_an_error_of_a_function_keeps_its_message():
-    told = c.Failure(
-        "ApplicationError", {"errorType": "ValueError", "errorMessage": "bad", "stackTrace": []}
-    )
-    run = run_exported(
-        c.do("a", c.select({"was": path("$.error")}), errors=["ValueError"]), {}, {"a": told}
-    )
-
-    assert run.outcome.value == {"was": {"code": "ValueError", "message": "bad"}}
-
-
-@pytest.mark.parametrize(
-    ("policy", "fields"),
-    [
-        ({}, {"IntervalSeconds": 0, "BackoffRate": 1.0}),
-        ({"delay": 2, "backoff": 1.5}, {"IntervalSeconds": 2, "BackoffRate": 1.5}),
-        ({"delay": 2, "backoff": 2, "max_delay": 9},
-         {"IntervalSeconds": 2, "BackoffRate": 2.0, "MaxDelaySeconds": 9}),
-        ({"delay": 2, "backoff": 2, "max_delay": 2}, {"IntervalSeconds": 2, "BackoffRate": 1.0}),
-        ({"delay": 2, "jitter": 1}, {"IntervalSeconds": 2, "BackoffRate": 1.0, "JitterStrategy": "FULL"}),
-    ],
-)  # fmt: skip
-def test_a_retry_that_aws_has_is_one(policy, fields):
-    retry = export(c.retry(4, "a", **policy))["States"]["Retry"]
-
-    assert retry["Retry"] == [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 4, **fields}]
-
-
-def test_names_of_errors_are_aws_own_too():
-    retry = export(c.retry(1, "a", errors=["Busy", "Timeout", "LimitExceeded"]))["States"]["Retry"]
-
-    named = retry["Retry"][0]["ErrorEquals"]
-    assert named == [
-        "Busy",
-        "Timeout",
-        "LimitExceeded",
-        "States.Timeout",
-        "States.DataLimitExceeded",
-    ]
-
-
-def test_a_share_of_chance_takes_a_loop():
-    composition = c.retry(1, "busy", delay=10, jitter=0.5)
-
-    assert "Retry" not in export(composition)["States"]["Retry"]
-    assert 5 <= run_exported(composition, {}, ACTIONS).elapsed <= 10

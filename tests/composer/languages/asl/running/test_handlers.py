@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
+from tests.kit.asl.catching import MINE, caught
 from tests.kit.asl.machines import events, jsonata, machine, ran, task, types
 from xingqiao.composer.languages.asl.state_errors import covers
 from xingqiao.composer.testing import Fail, Never
 
-MINE = Fail("X", {"Error": "Mine", "Cause": "why"})
 OTHER = Fail("X", {"Error": "Other", "Cause": "else"})
 
 
@@ -41,22 +41,6 @@ def test_a_retrier_without_anything_tries_three_times_more():
 
     assert delays(run) == [1, 2, 4]
     assert run.outcome.value == {"Error": "Mine", "Cause": "why"}
-
-
-@pytest.mark.parametrize("path", ["$.Payload", "$.none", None])
-def test_the_output_of_a_caught_error_is_not_cut_by_the_output_path(path):
-    caught = {"ErrorEquals": ["States.ALL"], "Next": "B"}
-    first = task(ResultPath="$.Payload", OutputPath=path, Catch=[caught], End=True)
-    states = {"A": first, "B": {"Type": "Pass", "End": True}}
-    run = ran(machine(states), {"n": 1}, actions={"/_/fn": MINE})
-    put = ran(
-        machine({**states, "A": {**first, "Catch": [{**caught, "ResultPath": "$.error"}]}}),
-        {"n": 1}, actions={"/_/fn": MINE},
-    )  # fmt: skip
-
-    error = {"Error": "Mine", "Cause": "why"}
-    assert run.outcome.value == error
-    assert put.outcome.value == {"n": 1, "error": error}
 
 
 def test_delays_are_bounded():
@@ -131,34 +115,6 @@ def test_names_cover_errors_as_aws_has_it(names, error, covered):
 # --- catchers ----------------------------------------------------------------------------------
 
 
-def caught(catcher, answer=MINE, made=machine, **fields):
-    states = {"A": task(Catch=[catcher], End=True, **fields)}
-    states[catcher["Next"]] = SHOWN[made, catcher["Next"]]
-    return ran(made(states), {"n": 1}, actions={"/_/fn": answer})
-
-
-SHOWN = {
-    (machine, "B"): {"Type": "Pass", "End": True},
-    (machine, "C"): {"Type": "Pass", "Parameters": {"seen.$": "$v"}, "End": True},
-    (jsonata, "C"): {"Type": "Pass", "Output": {"seen": "{% $v %}"}, "End": True},
-}
-
-
-@pytest.mark.parametrize(
-    ("fields", "output"),
-    [
-        ({}, {"Error": "Mine", "Cause": "why"}),
-        ({"ResultPath": "$.e"}, {"n": 1, "e": {"Error": "Mine", "Cause": "why"}}),
-        ({"ResultPath": None}, {"n": 1}),
-    ],
-)
-def test_an_error_is_put_where_the_catcher_says(fields, output):
-    run = caught({"ErrorEquals": ["Mine"], "Next": "B", **fields})
-
-    assert run.outcome.value == output
-    assert types(run)[4:7] == ["LambdaFunctionFailed", "TaskStateExited", "PassStateEntered"]
-
-
 def test_a_catcher_assigns_variables():
     run = caught({"ErrorEquals": ["Mine"], "Next": "C", "Assign": {"v.$": "$.Cause"}})
 
@@ -185,31 +141,10 @@ def test_an_error_without_a_cause_has_an_empty_one():
     assert run.outcome.value == {"Error": "States.Timeout", "Cause": ""}
 
 
-def test_a_catcher_that_cannot_put_the_error_anywhere_fails():
-    run = ran(
-        machine({
-            "A": task(Catch=[{"ErrorEquals": ["Mine"], "Next": "B", "ResultPath": "$.e"}], End=True),
-            "B": {"Type": "Pass", "End": True},
-        }),
-        [1], actions={"/_/fn": MINE},
-    )  # fmt: skip
-
-    assert run.error["Error"] == "States.ReferencePathConflict"
-
-
 def test_what_is_not_covered_goes_on():
     run = caught({"ErrorEquals": ["Other"], "Next": "B"})
 
     assert run.error == {"Error": "Mine", "Cause": "why"}
-
-
-def test_a_failure_of_the_output_is_an_error_of_the_state():
-    run = caught(
-        {"ErrorEquals": ["States.ALL"], "Next": "B"}, answer={"x": 1},
-        ResultPath="$.n.deep",
-    )  # fmt: skip
-
-    assert run.outcome.value["Error"] == "States.ReferencePathConflict"
 
 
 def test_a_runtime_error_is_caught_by_its_own_name_only():
