@@ -192,7 +192,7 @@ def _keeps_the_laws(cloud):
 
 
 def test_a_name_that_is_none_for_a_service(tmp_path):
-    contents = read(HERE / "faulty.py")
+    contents = read(HERE / "faulty.py", offered=ELSEWHERE["aws"])
     source = Source(compositions=contents.compositions, actions={
         n: doc for n, doc in contents.documents().items() if n != "faulty"})  # fmt: skip
 
