@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,14 +32,15 @@ def wrapping(
     command = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path, source in home.private.items():
         command += ["--bind", str(source), path]
-    covering = [path for path in (SOCKETS, *users_homes(), *hidden) if path.is_dir()]
+    work = home.work.resolve()
+    private = _private(work) if home.uid is not None else ()
+    covering = [path for path in (SOCKETS, *users_homes(), *private, *hidden) if path.is_dir()]
     for directory in covering:
         command += ["--tmpfs", str(directory)]
     covered = [*covering, *map(Path, home.private)]
     # The interpreter's files may be in a home directory: they are put back, read-only.
     for needed in sorted({path.resolve() for path in (*needs, *_resolver())}):
         command += [*_way(needed, covered), "--ro-bind", str(needed), str(needed)]
-    work = home.work.resolve()
     command += [*_way(work, covered), "--bind", str(work), str(work), "--chdir", str(work)]
     if home.uid is not None:
         command += _TO_BECOME
@@ -49,6 +51,12 @@ def _resolver() -> Sequence[Path]:
     """The file that names the name servers, if it is among the sockets."""
     found = Path(os.path.realpath("/etc/resolv.conf"))
     return [found] if found.is_relative_to(SOCKETS) and found.exists() else []
+
+
+def _private(path: Path) -> list[Path]:
+    """The topmost directory on the way to a path that only its owner may pass: a worker is another user."""
+    private = [place for place in path.parents if not place.stat().st_mode & stat.S_IXOTH]
+    return private[-1:]
 
 
 def _way(path: Path, covered: Sequence[Path]) -> list[str]:

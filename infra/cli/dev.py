@@ -108,8 +108,8 @@ def _credentials(data: Path) -> str:
     from ..access import new_credentials  # noqa: PLC0415  the server's
 
     auth = new_credentials()
-    for folder in (*reversed(data.parents), data):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    data.parent.mkdir(parents=True, exist_ok=True)
+    data.mkdir(mode=0o700, exist_ok=True)
     write_secret(file, auth)
     return auth
 

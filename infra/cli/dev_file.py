@@ -16,7 +16,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 def write(url: str, auth: str) -> None:
     """Writes the file, which only its owner can read."""
-    FOLDER.mkdir(mode=0o700, exist_ok=True)
+    FOLDER.mkdir(exist_ok=True)
     write_secret(FILE, f"URL={url}\nAUTH={auth}")
 
 
