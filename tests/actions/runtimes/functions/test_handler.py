@@ -19,7 +19,7 @@ CALL = (
     "answer = scope['main'](asked); sys.stderr.write(json.dumps(answer))"
 )
 ASKED = {
-    "event": {"n": 1}, "request": "r-1", "name": "fn", "arn": "arn:fn", "memory_mb": 128,
+    "event": {"n": 1}, "request": "r-1", "name": "fn", "version": "$LATEST", "arn": "arn:fn", "memory_mb": 128,
     "log_group": "/aws/lambda/fn", "log_stream": "s", "deadline_ms": 0,
 }  # fmt: skip
 
