@@ -64,12 +64,22 @@ async def test_a_file_that_is_there_is_kept(settings, tmp_path):
     assert file.read_text() == "mine"
 
 
-async def test_a_store_with_a_fault_leaves_no_file(settings, tmp_path):
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("UPDATE documents SET version = version - 3 WHERE kind = 'commits'", "lacks the last 3"),
+        ("DELETE FROM fibers", "has no fibers"),
+    ],
+)
+async def test_a_store_with_a_fault_leaves_no_file(settings, tmp_path, sql, told):
+    async with embedded(settings.data, actions=[double]) as engine:
+        await engine.deploy("waits", composer.sequence(composer.wait(3600), double))
+        await engine.start("waits", {"n": 1})
     with closing(connect(settings.data / FILE)) as db:
-        db.execute("UPDATE documents SET version = version - 3 WHERE kind = 'commits'")
+        db.execute(sql)
         db.commit()
 
-    with pytest.raises(StoreError, match="lacks the last 3"):
+    with pytest.raises(StoreError, match=told):
         await back_up(settings, tmp_path / "one.backup", AT_MS)
 
     assert {path.name for path in tmp_path.iterdir()} == {"data"}
