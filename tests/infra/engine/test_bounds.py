@@ -5,10 +5,11 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from tests.kit.engine.engines import CODE, GUEST, HELD, begun, world
-from tests.kit.engine.infra_clock import FastClock
+from tests.kit.engine.bounded import bounded, of_another, usage
+from tests.kit.engine.callbacks import CALLBACK
+from tests.kit.engine.engines import GUEST, HELD, begun, world
 from xingqiao import composer
-from xingqiao.actions import Action, Call, Quotas, Rule, ThrottledError, Trigger
+from xingqiao.actions import Quotas, Rule, ThrottledError, Trigger
 from xingqiao.composer import Failure, Name, Success, path
 from xingqiao.infra.engine import EngineSettings
 from xingqiao.infra.stores import MemoryStore
@@ -19,28 +20,12 @@ LEADING = {
 }
 
 
-def bounded(live=None, descendants=None):
-    return EngineSettings(quotas=lambda _: Quotas(live=live, descendants=descendants))
-
-
 def concurrent(count):
     return EngineSettings(quotas=lambda _: Quotas(concurrent=count))
 
 
 def running(made):
     return made.engine._parts.used(GUEST).running
-
-
-def usage(made, namespace=GUEST):
-    return made.engine._parts.used(namespace).live
-
-
-async def of_another(made):
-    """What another namespace is answered, which invokes an action of its own."""
-    name = Name("other", None, "a")
-    await made.engine.registry.put(Action, name, CODE, overwrite=True)
-    call = Call(name=name, params={}, namespace="other")
-    return (await made.engine.invoke(call, wait_s=20)).ended.outcome.value
 
 
 def error(result):
@@ -100,45 +85,6 @@ async def test_a_failure_by_a_bound_can_be_handled_as_any_other():
         await made.put(a=None, sorry=None, main=composer.do(composer.parallel(*["a"] * 4), "sorry"))
 
         assert await made.run("main") == {"n": 1}
-
-
-EXPRESS = [{"key": "express", "value": True}]
-BOMBS = {
-    "parallel": composer.parallel(*["bomb"] * 4),
-    "behind a wait": composer.sequence(composer.wait(0.001), composer.parallel(*["bomb"] * 4)),
-    "asynchronous": composer.parallel(*[composer.asynchronous("bomb")] * 3),
-    "mapped": composer.sequence(
-        composer.select({"items": [1, 2, 3, 4]}), composer.map("bomb", items=path("$.items"))
-    ),
-    "retried": composer.retry(1_000, composer.parallel("bomb", "bomb")),
-    "retried for nothing": composer.retry(2_000, "nobody"),
-}
-
-ENDLESS = ("asynchronous", "retried")  # they go on, as many as may, until somebody ends them
-
-
-def document(composition, annotations=()):
-    return {
-        "exec": {"kind": "composition", "composition": composition.to_json()},
-        "annotations": [*annotations],
-    }
-
-
-@pytest.mark.parametrize("annotations", [[], EXPRESS], ids=["durable", "express"])
-@pytest.mark.parametrize("name", BOMBS)
-async def test_a_bomb_ends_and_others_are_answered_meanwhile(name, annotations):
-    settings = bounded(live=400, descendants=200)
-    async with world(answers={"a": {"n": 1}}, settings=settings, clock=FastClock()) as made:
-        await made.put(a=None, bomb=document(BOMBS[name], annotations))
-        id = await made.start("bomb")
-
-        assert await of_another(made) == {"n": 1}
-        assert max(usage(made), 0) <= 400
-        if name != "retried":
-            assert (await made.record(id))["response"]["result"] is not None
-        else:
-            await made.engine.cancel(GUEST, id, terminate=True)
-        await made.until(lambda: usage(made) == 0)
 
 
 async def test_a_part_that_nobody_waits_for_fails_with_a_record():
@@ -260,8 +206,6 @@ async def test_what_is_redriven_counts_again():
 
 # --- calls under way --------------------------------------------------------------------------------
 
-
-CALLBACK = {**CODE, "annotations": [{"key": "completion", "value": "callback"}]}
 ASKING = composer.sequence("ask", composer.asynchronous("inner"), "inner")
 
 

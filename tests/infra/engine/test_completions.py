@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.engine.engines import CODE, HELD, Hands, begun, world
+from tests.kit.engine.callbacks import CALLBACK, accepted
+from tests.kit.engine.engines import CODE, HELD, begun, world
 from xingqiao import composer
 from xingqiao.actions import ConflictError, NotFoundError
 from xingqiao.composer import Failure, Success
 from xingqiao.infra.stores import MemoryStore
 
-CALLBACK = {**CODE, "annotations": [{"key": "completion", "value": "callback"}]}
 ONCE = {**CODE, "annotations": [{"key": "at-most-once", "value": True}]}
-
-
-async def accepted(made, name="main"):
-    """An execution whose step will answer later, and the token for that."""
-    id = await made.start(name)
-    await made.until(lambda: made.hands.invoked)
-    await made.settle()
-    return id, made.hands.invoked[-1].token
 
 
 async def test_a_step_that_answers_later_is_answered_by_its_token():
@@ -43,18 +35,6 @@ async def test_the_first_answer_counts():
             await made.engine.complete(token, Success({"n": 2}))
 
         assert await made.result(id) == {"n": 1}
-
-
-async def test_an_answer_before_the_action_has_returned_is_taken():
-    async with world(answers={"ask": HELD}) as made:
-        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
-        id, token = await accepted(made)
-        await made.engine.complete(token, Success({"n": 1}))
-        made.hands.finish(made.hands.invoked[0].activation, {})
-        await made.settle()
-
-        assert await made.result(id) == {"n": 1}
-        assert made.engine.counters.stale == 1
 
 
 async def test_an_answer_after_a_cancel_is_refused():
@@ -93,39 +73,6 @@ async def test_a_forged_token_opens_nothing(change):
             await made.engine.complete(change(token), Success({}))
 
 
-async def test_an_invoker_that_answers_twice_or_late_changes_nothing():
-    class Twice(Hands):
-        def invoke(self, invocation, done):
-            super().invoke(invocation, lambda completion: (done(completion), done(completion)))
-
-    made = await begun(answers={"a": {"n": 1}})
-    made.hands.__class__ = Twice
-    await made.put(a=None, main=composer.sequence("a", "a"))
-
-    assert await made.run("main") == {"n": 1}
-    assert len(made.hands.invoked) == 2
-    assert made.engine.counters.stale == 2
-    await made.kill()
-
-
-async def test_an_invoker_that_raises_fails_the_step():
-    def broken(params):
-        raise RuntimeError("a mistake of the invoker")
-
-    async with world(answers={"a": broken}) as made:
-        await made.put(a=None, main=composer.sequence("a"))
-
-        assert "could not be run" in (await made.run("main"))["error"]
-
-
-async def test_a_kind_that_nobody_runs_fails_the_step():
-    async with world() as made:
-        await made.put(a=None, main=composer.sequence("a"))
-        made.engine._dispatch._invokers = {}
-
-        assert "has no invoker for actions of kind" in (await made.run("main"))["error"]
-
-
 @pytest.mark.parametrize("part", [composer.sequence("once"), composer.parallel("once", "a")])
 async def test_what_may_run_once_does_not_run_again(part):
     store = MemoryStore()
@@ -142,18 +89,3 @@ async def test_what_may_run_once_does_not_run_again(part):
         assert "once" not in again.hands.names
         lost = [row for row in await again.activations() if row.name == "once"]
         assert [row.status for row in lost] == [3]
-
-
-async def test_what_answers_later_has_cost_its_run_and_not_its_wait():
-    async with world(answers={"ask": {}}) as made:
-        await made.put(ask=CALLBACK, main=composer.sequence("ask"))
-        id, token = await accepted(made)
-        made.clock.ms += 86_400_000
-
-        await made.engine.complete(token, Success({"said": "yes"}))
-        await made.result(id)
-
-        told = await made.engine.records.cost("guest", id)
-        (share,) = told["clouds"]
-        assert (share["cloud"], share["billed"], share["untold"]) == ("here", 3, 0)
-        assert share["took"] >= 86_400_000

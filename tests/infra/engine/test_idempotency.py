@@ -9,7 +9,7 @@ import pytest
 from tests.kit.engine.engines import HELD, DyingStore, begun, world
 from tests.kit.engine.faulty import FaultyStore
 from xingqiao import composer
-from xingqiao.actions import Call, InvalidError, ReusedKeyError, UnavailableError
+from xingqiao.actions import Call, ReusedKeyError, UnavailableError
 from xingqiao.composer import Failure, Name, Success
 from xingqiao.infra.engine import EngineSettings, Pacing
 from xingqiao.infra.stores import MemoryStore
@@ -176,16 +176,3 @@ async def test_a_repeated_call_gets_the_same_failure_with_its_code(made):
     second = await made.engine.invoke(call("a"), wait_s=60)
 
     assert first.ended.outcome == second.ended.outcome == Failure("Timeout", "too slow")
-
-
-async def test_parameters_that_are_not_json_are_refused(made):
-    with pytest.raises(InvalidError, match="was malformed"):
-        await made.engine.invoke(call(n=object()))
-
-
-async def test_a_closed_engine_refuses_calls(made):
-    async with world(answers={"a": {}}) as closed:
-        await closed.put(a=None)
-
-    with pytest.raises(UnavailableError, match="The engine is closed"):
-        await closed.engine.invoke(call("a"))

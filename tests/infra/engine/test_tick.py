@@ -10,11 +10,11 @@ import pytest
 from tests.kit.actions.things import StandingClock
 from tests.kit.engine.engines import GUEST, HELD, begun
 from tests.kit.engine.faulty import FaultyStore
+from tests.kit.engine.full_disks import QUICK, full, room
 from xingqiao import composer
 from xingqiao.actions import (
     Action,
     ActivationRow,
-    Call,
     Document,
     InDoubtError,
     Query,
@@ -22,7 +22,7 @@ from xingqiao.actions import (
 )
 from xingqiao.actions import Trigger as TriggerKind
 from xingqiao.composer import Name, Success
-from xingqiao.infra.engine import EngineSettings, Pacing, tick
+from xingqiao.infra.engine import EngineSettings, tick
 from xingqiao.infra.engine.tick import Tick
 from xingqiao.infra.stores import MemoryStore
 
@@ -30,25 +30,6 @@ ENTITY = {
     "exec": {"kind": "python:3", "code": "..."},
     "annotations": [{"key": "entity", "value": True}],
 }
-
-
-QUICK = Pacing(commit_retry_s=0, commit_deadline_s=0)
-
-
-async def full(answers=None, *, does="refuses", pacing=QUICK, **actions):
-    """A world whose disk is full from the next commit on."""
-    kept = MemoryStore()
-    store = FaultyStore(kept, 0, times=None, does=does)
-    world = await begun(store, answers or {"a": {"n": 1}}, settings=EngineSettings(pacing=pacing))
-    await world.put(a=None, **actions)
-    await world.settle()
-    store.armed = True
-    return world, store, kept
-
-
-async def room(world, store):
-    store.room = True
-    await world.until(lambda: world.engine.healthy)
 
 
 async def test_a_call_is_refused_and_nothing_of_it_is_left():
@@ -68,28 +49,6 @@ async def test_a_call_is_refused_and_nothing_of_it_is_left():
     assert world.hands.invoked == []
     assert await world.executions() == []
     assert await world.run("main") == {"n": 1}
-    await world.kill()
-
-
-async def test_a_call_that_is_waited_for_is_refused_too_and_not_said_to_go_on():
-    world, _, _ = await full()
-    call = Call(name=Name(GUEST, None, "a"), params={}, namespace=GUEST)
-
-    for wait_s in (0, 60):  # the shorter wait is over before the commit has failed
-        with pytest.raises(UnavailableError):
-            await world.engine.invoke(call, wait_s=wait_s)
-    await world.kill()
-
-
-async def test_a_commit_in_doubt_leaves_the_caller_an_id_to_ask_for():
-    world, store, _ = await full(does="doubts")
-
-    with pytest.raises(InDoubtError, match="may still run") as raised:
-        await world.start("a")
-
-    await room(world, store)
-    assert await world.result(raised.value.activation) == {"n": 1}
-    assert len(world.hands.invoked) == 1
     await world.kill()
 
 

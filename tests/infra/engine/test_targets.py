@@ -1,4 +1,4 @@
-"""Conductor actions on the engine: whom they may name, how often, and what is recorded of it."""
+"""Targets of steps: the actions that a conductor action may name, how often, and their records."""
 
 from __future__ import annotations
 
