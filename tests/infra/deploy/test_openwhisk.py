@@ -1,4 +1,4 @@
-"""Bundles for OpenWhisk: what is refused, what is written, and that it conducts as the server does."""
+"""Bundles for OpenWhisk: what is refused, and what is written."""
 
 from __future__ import annotations
 

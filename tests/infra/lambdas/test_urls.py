@@ -1,4 +1,4 @@
-"""URLs of functions: configured by AWS' own client, called by an HTTP client."""
+"""URLs of functions: configured by AWS' own client, kept over crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executions as AWS' clients start, describe, list, stop and redrive them."""
+"""Executions as AWS' clients start, stop and redrive them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions and aliases of state machines, and what an ARN of theirs starts."""
+"""Versions of state machines, and what an ARN of theirs starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AWS' services as tasks of state machines: asked for as AWS asks, named as AWS names them, waited for, stopped."""
+"""AWS' services as tasks of state machines: asked for as AWS asks, and named as AWS names them."""
 
 from __future__ import annotations
 
