@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.kit.infra.commands import HELLO
 from tests.kit.infra.servers import AUTH, running
 from xingqiao.infra.cli import main
 
@@ -87,6 +88,25 @@ def composition(xingqiao, tmp_path):
         return name
 
     return deploy
+
+
+@pytest.fixture
+def hello(tmp_path):
+    """The file of an action that greets."""
+    file = tmp_path / "hello.py"
+    file.write_text(HELLO)
+    return file
+
+
+@pytest.fixture
+def wskprops(tmp_path):
+    """Writes the file `.wskprops`."""
+
+    def write(**properties):
+        text = "".join(f"{name}={value}\n" for name, value in properties.items())
+        (tmp_path / ".wskprops").write_text(text)
+
+    return write
 
 
 @pytest.fixture

@@ -44,53 +44,6 @@ def test_an_action_that_fails_makes_the_command_fail_and_shows_the_error(xingqia
     assert xingqiao("invoke", name).code == 0, "nobody has waited for it"
 
 
-def test_parameters_are_json_or_else_text(xingqiao, action):
-    name = action("told")
-
-    ended = xingqiao(
-        "invoke", name, "--result",
-        "-p", "number", "1.5", "-p", "object", '{"a": [true, null]}', "-p", "text", "hello world",
-        "-p", "quoted", '"5"', "-p", "empty", "", "-p", "no_number", "NaN", "-p", "broken", "{",
-        "-p", "twice", "1", "-p", "twice", "2", "-p", "星桥", "桥",
-    )  # fmt: skip
-
-    assert ended.json == {
-        "number": 1.5, "object": {"a": [True, None]}, "text": "hello world", "quoted": "5",
-        "empty": "", "no_number": "NaN", "broken": "{", "twice": 2, "星桥": "桥",
-    }  # fmt: skip
-
-
-def test_parameters_of_the_command_go_over_those_of_a_file(xingqiao, action, tmp_path):
-    name = action("filed")
-    file = tmp_path / "params.json"
-    file.write_text('{"a": 1, "b": 1}')
-
-    ended = xingqiao("invoke", name, "--param-file", file, "--param", "b", "2", "-r")
-
-    assert ended.json == {"a": 1, "b": 2}
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (None, "No such file"),
-        ("[1]", "must contain a JSON object"),
-        ("{", "Expecting"),
-        ('{"a": NaN}', "NaN"),
-        (b"\xff", "decode"),
-    ],
-)
-def test_a_file_of_parameters_that_holds_none_is_misuse(xingqiao, refused, tmp_path, content, text):
-    file = tmp_path / "params.json"
-    if content is not None:
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-    line = refused("invoke", "anything", "-P", file, code=2)
-
-    assert line.startswith(f"--param-file: {file} ")
-    assert text in line
-
-
 def test_what_the_server_refuses_is_told_with_its_status(xingqiao, refused):
     assert refused("invoke", "never-deployed").endswith("(404)")
     assert refused("invoke", "pkg/never").endswith("(404)")

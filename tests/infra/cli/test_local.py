@@ -83,24 +83,6 @@ def test_a_state_machine_runs_from_its_file(command, refused, tmp_path):
     assert "one state machine: leave --name out" in refused("run", good, "--name", "x", code=2)
 
 
-def test_a_program_may_import_its_neighbours(command, tmp_path):
-    (tmp_path / "xq_neighbour.py").write_text("VALUE = {'from': 'next door'}\n")
-    file = tmp_path / "importing.py"
-    file.write_text(
-        "from xingqiao import composer; import xq_neighbour\nmade = composer.literal(xq_neighbour.VALUE)\n"
-    )
-
-    assert command("run", file, "--json").json["result"] == {"from": "next door"}
-
-
-@pytest.mark.parametrize("name", ["xingqiao", "click", "composer"])
-def test_a_file_may_be_called_as_a_module_of_ours(command, tmp_path, name):
-    file = tmp_path / f"{name}.py"
-    file.write_text("from xingqiao import composer\nmade = composer.literal({'n': 1})\n")
-
-    assert command("run", file, "--json").json["result"] == {"n": 1}
-
-
 def test_what_cannot_run_is_told_in_one_line(refused, program, tmp_path):
     plain = tmp_path / "plain.py"
     plain.write_text("def main(params):\n    return params\n")

@@ -15,65 +15,7 @@ from tests.kit.infra.servers import AUTH, XINGQIAO
 from tests.kit.infra.terminals import on_a_terminal
 from xingqiao.infra.cli.main import COMMANDS, cli
 
-NO_CREDENTIALS = (
-    "the credentials are missing: set XINGQIAO_AUTH to UUID:KEY, or give --auth-file FILE "
-    "(the server prints the credentials at its first start)"
-)
-
 SERVERS = ("aws", "edge", "engine", "http", "lambdas", "service", "stepfunctions", "stores")
-
-
-@pytest.fixture
-def wskprops(tmp_path):
-    def write(**properties):
-        text = "".join(f"{name}={value}\n" for name, value in properties.items())
-        (tmp_path / ".wskprops").write_text(text)
-
-    return write
-
-
-# --- server and credentials --------------------------------------------------------------------
-
-
-def test_without_credentials_nothing_is_asked(refused):
-    for arguments in (["invoke", "a"], ["action", "list"], ["execution", "list"], ["show", "a"]):
-        assert refused(*arguments) == NO_CREDENTIALS
-
-
-def test_options_go_over_the_environment_and_that_over_wskprops(
-    command, server, monkeypatch, wskprops
-):
-    wskprops(APIHOST=server.url, AUTH=AUTH)
-    assert command("action", "list").code == 0
-
-    monkeypatch.setenv("XINGQIAO_AUTH", "wrong:wrong-key")
-    assert "the credentials come from XINGQIAO_AUTH, and" in command("action", "list").err
-    assert command("action", "list", "--auth", AUTH).code == 0
-
-    monkeypatch.setenv("XINGQIAO_AUTH", AUTH)
-    monkeypatch.setenv("XINGQIAO_URL", "http://127.0.0.1:1")
-    assert "http://127.0.0.1:1 cannot be reached" in command("action", "list").err
-    assert command("action", "list", "--url", server.url).code == 0
-    assert command("action", "list", "--url", server.url + "/").code == 0
-
-
-def test_credentials_may_stand_in_a_file(command, refused, server, monkeypatch, tmp_path):
-    file = tmp_path / "auth"
-    file.write_text(f"{AUTH}\n")
-    monkeypatch.setenv("XINGQIAO_URL", server.url)
-
-    assert command("action", "list", "--auth-file", file).code == 0
-    assert command("show", "nothing", "--auth-file", file).err.strip().endswith("(404)")
-    monkeypatch.setenv("XINGQIAO_AUTH_FILE", str(file))
-    assert command("action", "list").code == 0
-    monkeypatch.setenv("XINGQIAO_AUTH", "wrong:wrong-key")
-    assert "the credentials come from XINGQIAO_AUTH, and" in command("action", "list").err
-    assert command("action", "list", "--auth-file", file).code == 0
-    assert "--auth and --auth-file are both given" in refused(
-        "action", "list", "--auth", AUTH, "--auth-file", file
-    )
-    missing = refused("action", "list", "--auth-file", tmp_path / "none")
-    assert f"the credentials file {tmp_path / 'none'} cannot be read" in missing
 
 
 def test_properties_may_stand_in_another_file(command, server, monkeypatch, tmp_path):
@@ -97,15 +39,6 @@ def test_an_url_that_is_none_is_told_in_one_line(refused, url):
     assert url in refused("action", "list", "--url", url, "--auth", AUTH)
 
 
-def test_credentials_that_no_header_can_hold_are_refused(refused, server):
-    line = refused("action", "list", "--url", server.url, "--auth", "user:wröng-key")
-
-    assert line == (
-        "The supplied authentication is invalid: the credentials come from --auth, and the server at "
-        f"{server.url} does not accept them: check that they belong to this server (401)"
-    )
-
-
 def test_what_answers_but_is_no_server_of_ours_is_told(refused, server):
     line = refused("action", "list", "--url", f"{server.url}/metrics", "--auth", AUTH)
 
@@ -117,17 +50,6 @@ def test_properties_that_cannot_be_read_are_told(refused, tmp_path):
     file.write_bytes(b"AUTH=\xff\n")
 
     assert refused("action", "list").startswith(f"the properties file {file} cannot be read: ")
-
-
-@pytest.mark.parametrize(
-    "value", ["\udcff", '"\\ud800"', "[" * 100_000], ids=["byte", "half", "deep"]
-)
-def test_a_parameter_that_cannot_travel_is_misuse(refused, server, value):
-    line = refused(
-        "invoke", "a", "-p", "n", value, "--url", server.url, "--auth", AUTH, code=2
-    )  # fmt: skip
-
-    assert line.startswith(("a parameter is nested too deeply", "the parameter 'n' cannot be sent"))
 
 
 # --- how it ends -------------------------------------------------------------------------------

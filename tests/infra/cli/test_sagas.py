@@ -1,42 +1,33 @@
-"""`xingqiao saga ...` and `xingqiao transaction ...`, against a real server."""
+"""`xingqiao saga ...`, against a real server."""
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
 
+from tests.kit.infra.standings import stands
 from xingqiao import composer
 from xingqiao.composer import saga, step
 
 UNKNOWN = "0" * 32
-NOT_FOUND = ": The requested resource does not exist. (404)"
-LOOKS = 1000  # each is a request, so that time passes
 FAIL = "def main(params):\n    return {'error': {'code': 'Down', 'message': 'no luck'}}\n"
 PICKY = """
 def main(params):
     return {"kept": params["good"]} if "good" in params else {"error": "not good"}
 """
-ACCOUNT = """
-def main(args):
-    state = {"n": (args["state"] or {"n": 0})["n"] + args["params"].get("n", 1)}
-    return {"state": state, "result": state}
-"""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def actions(server):
-    """Deploys the steps of all sagas here, and the entities of all transactions."""
+    """Deploys the steps of all sagas here."""
     with server.client() as client:
-        for name, code, entity in (
-            ("sa_echo", "def main(params):\n    return params\n", False),
-            ("sa_fail", FAIL, False),
-            ("sa_picky", PICKY, False),
-            ("sa_account", ACCOUNT, True),
+        for name, code in (
+            ("sa_echo", "def main(params):\n    return params\n"),
+            ("sa_fail", FAIL),
+            ("sa_picky", PICKY),
         ):
-            notes = [{"key": "entity", "value": entity}]
-            body = {"exec": {"kind": "python:3", "code": code}, "annotations": notes}
+            body = {"exec": {"kind": "python:3", "code": code}}
             assert client.put(f"/actions/{name}", json=body).status_code == 200
 
 
@@ -49,6 +40,8 @@ TRIP = refusing(step("sa_echo", undo="sa_echo"), step("sa_echo", undo="sa_picky"
 WIDE = refusing(
     composer.parallel(*[step("sa_echo", undo="sa_picky", undo_retries=0)] * 2),
 )
+
+
 FORWARD = saga(
     step("sa_echo", pivot=True),
     step("sa_picky", retriable=True, retries=0),
@@ -67,17 +60,6 @@ def stuck(xingqiao, composition):
         return id
 
     return start
-
-
-def stands(xingqiao, id, status, places=0):
-    """Waits until an execution has this status, stuck at this number of places. Returns its document."""
-    for _ in range(LOOKS):
-        ended = xingqiao("saga", "show", id, "--json")
-        found = ended.json if ended.code == 0 else {"status": ended.err, "fibers": []}
-        waits = [fiber["waits"] for fiber in found["fibers"]]
-        if found["status"] == status and (not places or waits.count("operator") == places):
-            return found
-    raise AssertionError(f"it has not come to {status}: {found}")
 
 
 # --- looking -----------------------------------------------------------------------------------
@@ -256,137 +238,6 @@ def test_a_reason_and_a_result_have_bounds(stuck, refused):
     assert "'result' has a member 'error'" in refused("saga", "resolve", id, *failed)
 
 
-# --- transactions ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def doubtful(xingqiao):
-    """Leaves an entity in doubt about a transaction. Returns what sends it further messages."""
-    started = int(xingqiao("action", "get", "sa_account", "updated").out)
-
-    def prepare(id, key):
-        def send(kind, *more):
-            about = {"id": id, "kind": kind, "deadline": started + 300_000, "started": started}
-            message = ["-p", "key", json.dumps(key), "-p", "transaction", json.dumps(about), *more]
-            return xingqiao("invoke", "sa_account", "--result", *message).json
-
-        operations = [{"operation": "add", "params": {"n": 5}}]
-        vote = send("prepare", "-p", "operations", json.dumps(operations))
-        assert vote == {"vote": "yes", "results": [{"n": 5}]}
-        return send
-
-    return prepare
-
-
-def listed(xingqiao, id):
-    """The listed entries of one transaction: key, state, decision."""
-    docs = xingqiao("transaction", "list", "--json").json
-    return [
-        (doc["key"], doc["state"], doc.get("decision")) for doc in docs if doc["transaction"] == id
-    ]
-
-
-def damaged(server):
-    with server.operator() as client:
-        lines = client.get(f"{server.url}/metrics").text.splitlines()
-    return float(
-        next(s for s in lines if s.startswith("xingqiao_transactions_damaged_t")).split()[1]
-    )
-
-
-@pytest.mark.parametrize(
-    ("verb", "done", "n"), [("commit", "committed", 6), ("abort", "aborted", 1)]
-)
-def test_a_transaction_in_doubt_is_listed_and_decided(xingqiao, doubtful, verb, done, n):
-    id, key = f"t-{verb}", f"the {verb}/key"
-    send = doubtful(id, key)
-    table = xingqiao("transaction", "list").out.splitlines()
-    assert table[0].split()[:5] == ["since", "transaction", "entity", "key", "state"]
-    assert f"{id}" in next(line for line in table if key in line)
-    assert listed(xingqiao, id) == [(key, "in doubt", None)]
-
-    told = xingqiao("transaction", verb, id, "--reason", "they say so", "--yes")
-
-    assert told.out == f"✓ {id} is {done} at all entities that were in doubt\n"
-    assert listed(xingqiao, id) == [(key, "decided", verb)]
-    line = next(s for s in xingqiao("transaction", "list").out.splitlines() if key in s)
-    assert line.split()[-5:] == [verb, "guest", "they", "say", "so"]
-    assert xingqiao("entity", "call", "sa_account", key, "add", "--json").json == {"n": n}
-    assert send(verb) == {"done": verb}
-    assert listed(xingqiao, id) == []
-
-
-def test_another_decision_later_is_listed_as_damage_until_it_is_forgotten(
-    xingqiao, server, doubtful, refused
-):
-    send = doubtful("t-damaged", "d")
-    before = damaged(server)
-    decided = xingqiao(
-        "transaction", "commit", "t-damaged", "--reason", "a guess", "--yes", "--json"
-    )
-    assert decided.json == {"transaction": "t-damaged", "decision": "commit"}
-
-    send("abort")
-
-    assert listed(xingqiao, "t-damaged") == [("d", "damaged", "commit")]
-    assert damaged(server) == before + 1
-    forgotten = xingqiao("transaction", "forget", "t-damaged")
-    assert forgotten.out == "✓ t-damaged is forgotten\n"
-    assert listed(xingqiao, "t-damaged") == []
-    assert refused("transaction", "forget", "t-damaged") == f"transactions/t-damaged{NOT_FOUND}"
-
-
-def test_a_decision_is_confirmed_unless_yes_is_said(xingqiao, doubtful, monkeypatch):
-    doubtful("t-asked", "asked")
-
-    for answer in ("n\n", "\n", ""):
-        for verb in ("commit", "abort"):
-            monkeypatch.setattr("sys.stdin", io.StringIO(answer))
-            ended = xingqiao("transaction", verb, "t-asked", "--reason", "so")
-            assert ended.code == 130
-            assert "the entities disagree permanently" in ended.err
-    assert listed(xingqiao, "t-asked") == [("asked", "in doubt", None)]
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    assert xingqiao("transaction", "abort", "t-asked", "--reason", "so").code == 0
-    assert listed(xingqiao, "t-asked") == [("asked", "decided", "abort")]
-    assert xingqiao("transaction", "forget", "t-asked", "--json").json == {"transaction": "t-asked"}
-
-
-def test_what_cannot_be_decided_or_forgotten_is_told(xingqiao, doubtful, refused):
-    doubtful("t-told", "told")
-    decide = ["--reason", "so", "--yes"]
-
-    early = refused("transaction", "forget", "t-told")
-    xingqiao("transaction", "commit", "t-told", *decide)
-    again = refused("transaction", "abort", "t-told", *decide)
-
-    assert early == "Transaction t-told is in doubt: commit or abort it first. (409)"
-    assert again == "Transaction t-told is decided already: commit. (409)"
-    assert (
-        refused("transaction", "commit", "t-never", *decide) == f"transactions/t-never{NOT_FOUND}"
-    )
-    assert refused("transaction", "commit", "a/b c%", *decide) == f"transactions/a/b c%{NOT_FOUND}"
-    assert "'reason' must say why" in refused(
-        "transaction", "commit", "t-told", "--reason", "", "--yes"
-    )
-
-
-def test_one_that_an_execution_here_decides_names_it(xingqiao, action, composition):
-    action("sa_slow")
-    xingqiao("action", "update", "sa_slow", "-a", "completion", "callback")
-    transfer = composer.transaction(
-        composer.call("sa_account", "h", "add", {}),
-        composer.participant("sa_slow", "sa_echo", "sa_echo"),
-    )
-    id = xingqiao("invoke", composition("sa_transfer", transfer), "--json").json["activationId"]
-    line = f"is decided by an execution of this server: xingqiao execution get {id}\n"
-
-    assert any(line in xingqiao("transaction", "list").out for _ in range(LOOKS))
-    xingqiao("execution", "cancel", id)
-    stands(xingqiao, id, "cancelled")
-    assert line not in xingqiao("transaction", "list").out
-
-
 # --- misuse ------------------------------------------------------------------------------------
 
 
@@ -401,10 +252,6 @@ def test_one_that_an_execution_here_decides_names_it(xingqiao, action, compositi
         (["saga", "skip", "x", "--reason", "so", "--result", "1"], "No such option"),
         (["saga", "retry", "x", "-p", "n"], "Option '-p' requires 2 arguments"),
         (["saga", "fly"], "No such command 'fly'"),
-        (["transaction", "list", "--skip", "-1"], "-1 is not in the range"),
-        (["transaction", "commit", "x", "--yes"], "Missing option '--reason'"),
-        (["transaction", "abort", "--reason", "so", "--yes"], "Missing argument 'ID'"),
-        (["transaction", "fly"], "No such command 'fly'"),
     ],
 )
 def test_misuse_exits_with_2(refused, arguments, text):

@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from tests.kit.infra.servers import AUTH, running
-from tests.kit.lambdas.clients import client_of, create
+from tests.kit.lambdas.clients import PYTHON, ROLE, client_of, create
+from tests.kit.lambdas.handlers import ARCHIVES
 
 NUMBERS = itertools.count()
 
@@ -35,3 +36,20 @@ def name(aws, fresh):
     made = fresh()
     create(aws, made)
     return made
+
+
+@pytest.fixture
+def deployed(aws):
+    """Creates a function, and deletes it at the end."""
+    made = []
+
+    def create(name, handler="handler.handler", runtime=PYTHON, **options):
+        made.append(name)
+        code = {"ZipFile": options.pop("archive", ARCHIVES[runtime])}
+        return aws.create_function(
+            FunctionName=name, Runtime=runtime, Handler=handler, Role=ROLE, Code=code, **options
+        )
+
+    yield create
+    for name in made:
+        aws.delete_function(FunctionName=name)

@@ -6,7 +6,6 @@ from base64 import b64encode
 
 import pytest
 
-from xingqiao.infra.lambdas.url_cors import asks, cors_headers
 from xingqiao.infra.lambdas.url_events import ResultError, UrlRequest, event_of, response_of
 
 URL = "0123456789abcdef0123456789abcdef"
@@ -136,51 +135,3 @@ def test_a_status_is_one_of_http(status):
 def test_a_result_that_cannot_be_sent_is_an_error(result):
     with pytest.raises(ResultError):
         response_of(result)
-
-
-# --- CORS ----------------------------------------------------------------------------------------
-
-SITE = {"origin": "https://a.example"}
-RULES = {
-    "AllowOrigins": ["https://a.example"], "AllowMethods": ["GET", "PUT"], "AllowHeaders": ["x-a", "x-b"],
-    "ExposeHeaders": ["x-c"], "MaxAge": 60, "AllowCredentials": True,
-}  # fmt: skip
-ALLOWED = ("access-control-allow-origin", "https://a.example")
-CREDENTIALS = ("access-control-allow-credentials", "true")
-VARY = ("vary", "Origin")
-
-
-def test_a_preflight_is_answered_by_the_rules():
-    assert cors_headers(RULES, SITE, preflight=True) == [
-        ALLOWED, CREDENTIALS, ("access-control-allow-methods", "GET, PUT"),
-        ("access-control-allow-headers", "x-a, x-b"), ("access-control-max-age", "60"), VARY,
-    ]  # fmt: skip
-
-
-def test_other_answers_tell_what_a_page_may_read():
-    expected = [ALLOWED, CREDENTIALS, ("access-control-expose-headers", "x-c"), VARY]
-
-    assert cors_headers(RULES, SITE, preflight=False) == expected
-
-
-@pytest.mark.parametrize(
-    ("rules", "headers", "origin"),
-    [
-        ({"AllowOrigins": ["*"]}, SITE, "*"),
-        ({"AllowOrigins": ["*"], "AllowCredentials": True}, SITE, "https://a.example"),
-        ({"AllowOrigins": ["https://b.example"]}, SITE, None),
-        ({"AllowOrigins": ["*"]}, {}, None),
-        ({}, SITE, None),
-    ],
-)
-def test_an_origin_is_allowed_by_its_name_or_by_a_star(rules, headers, origin):
-    found = dict(cors_headers(rules, headers, preflight=False))
-
-    assert found.get("access-control-allow-origin") == origin
-
-
-def test_a_preflight_names_its_origin_and_its_method():
-    full = {**SITE, "access-control-request-method": "PUT"}
-
-    assert asks("OPTIONS", full)
-    assert not any((asks("GET", full), asks("OPTIONS", SITE)))

@@ -7,27 +7,12 @@ import json
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
 
+from tests.kit.deploy.aws_fakes import Queues, Refusing
 from xingqiao import composer
 from xingqiao.composer import compile
-from xingqiao.infra.deploy.hosted import Change, Invocation, Note
-from xingqiao.infra.deploy.hosted.aws import AwsOutbox, DynamoTable, Host, SystemClock
-from xingqiao.infra.deploy.hosted.aws_actions import wrapped
-
-
-class Queues:
-    """SQS: keeps what it is sent, and may refuse the last of a batch."""
-
-    def __init__(self, *, refuses=False):
-        self.batches, self.messages, self._refuses = [], [], refuses
-
-    def send_message_batch(self, **request):
-        self.batches.append(request["Entries"])
-        return {"Failed": [{"Id": "0", "Code": "InternalError"}]} if self._refuses else {}
-
-    def send_message(self, **request):
-        self.messages.append((request["QueueUrl"], json.loads(request["MessageBody"])))
+from xingqiao.infra.deploy.hosted import Invocation, Note
+from xingqiao.infra.deploy.hosted.aws import AwsOutbox, Host, SystemClock
 
 
 class Functions:
@@ -67,62 +52,6 @@ def test_notes_go_ten_at_once_and_no_more_than_a_request_takes():
 def test_a_note_that_is_refused_is_not_sent():
     with pytest.raises(RuntimeError, match="refused 1 messages: InternalError"):
         outbox(Queues(refuses=True)).send([Note(message={})])
-
-
-# --- the table -----------------------------------------------------------------------------------
-
-
-class Refusing:
-    """DynamoDB that answers every write with an error."""
-
-    def __init__(self, code, *reasons):
-        self._answer = {
-            "Error": {"Code": code},
-            "CancellationReasons": [{"Code": r} for r in reasons],
-        }
-
-    def update_item(self, **_):
-        raise ClientError(self._answer, "UpdateItem")
-
-    def transact_write_items(self, **_):
-        raise ClientError(self._answer, "TransactWriteItems")
-
-
-@pytest.mark.parametrize(
-    ("refusal", "fibers"),
-    [
-        (Refusing("ConditionalCheckFailedException"), {}),
-        (Refusing("TransactionConflictException"), {}),
-        (Refusing("TransactionCanceledException", "ConditionalCheckFailed", "None"), {"0/1.0": {}}),
-        (Refusing("TransactionCanceledException", "None", "TransactionConflict"), {"0/1.0": {}}),
-    ],
-)
-def test_who_comes_second_is_told_so(refusal, fibers):
-    assert not DynamoTable(refusal, "t").save(Change(id="e", version=2, at_ms=1, fibers=fibers))
-
-
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        Refusing("ProvisionedThroughputExceededException"),
-        Refusing("TransactionCanceledException", "ItemCollectionSizeLimitExceeded"),
-    ],
-)
-def test_any_other_error_is_one(refusal):
-    with pytest.raises(ClientError):
-        DynamoTable(refusal, "t").save(Change(id="e", version=2, at_ms=1, fibers={"0/1.0": {}}))
-
-
-def test_what_cannot_be_removed_is_let_lie(caplog):
-    class Full:
-        def update_item(self, **_):
-            pass
-
-        def batch_write_item(self, **_):
-            raise ClientError({"Error": {"Code": "Throttled"}}, "BatchWriteItem")
-
-    assert DynamoTable(Full(), "t").save(Change(id="e", version=2, at_ms=1, dropped=["0/1.0"]))
-    assert "stay in the table" in caplog.text
 
 
 # --- events --------------------------------------------------------------------------------------
@@ -200,42 +129,3 @@ def test_a_call_whose_beginning_is_in_doubt_is_to_be_asked_again(host):
 
     assert answer["statusCode"] == 500
     assert "Idempotency-Key" in json.loads(answer["body"])["error"]
-
-
-# --- actions -------------------------------------------------------------------------------------
-
-
-def test_an_action_sends_what_came_of_it(tmp_path, monkeypatch):
-    queues = Queues()
-    monkeypatch.setattr(boto3, "client", lambda *_, **__: queues)
-    monkeypatch.setenv("QUEUE", "q")
-    for name in ("ACTION_NAME", "NAMESPACE", "ACTIVATION_ID", "IDEMPOTENCY_KEY", "DEADLINE", "TRANSACTION_ID"):  # fmt: skip
-        monkeypatch.setenv(f"__OW_{name}", "")
-    file = tmp_path / "double.py"
-    file.write_text("def main(params):\n    return {'n': params['n'] * 2}\n")
-    token = {"execution": "e" * 32, "fiber": "0", "turn": 1}
-    message = {"token": token, "params": {"n": 4}, "action": "/_/double", "activation": "a", "key": "k", "deadline": 5}  # fmt: skip
-
-    wrapped(file, "main")(message, None)
-
-    assert queues.messages == [
-        ("q", {"is": "completed", "token": token, "outcome": {"value": {"n": 8}}})
-    ]
-
-
-def test_an_action_whose_message_comes_after_the_conductor_gave_up_does_not_run(
-    tmp_path, monkeypatch, caplog
-):
-    queues = Queues()
-    monkeypatch.setattr(boto3, "client", lambda *_, **__: queues)
-    monkeypatch.setenv("QUEUE", "q")
-    file = tmp_path / "never.py"
-    file.write_text("def main(params):\n    raise SystemExit\n")
-    token = {"execution": "e", "fiber": "0", "turn": 1}
-    called = {"action": "/_/never", "params": {}, "activation": "a", "key": "k"}
-    message = {"token": token, **called, "deadline": 4, "until": 5}
-
-    wrapped(file, "main")(message, None)
-
-    assert queues.messages == []
-    assert "it is not run" in caplog.text

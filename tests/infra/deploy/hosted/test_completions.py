@@ -11,7 +11,6 @@ from xingqiao import composer
 from xingqiao.composer.testing import Fail
 from xingqiao.infra.deploy.hosted import Request, serve
 from xingqiao.infra.deploy.hosted.action_message import completion_token
-from xingqiao.infra.deploy.hosted.records import Token
 
 YEAR_MS = 365 * 24 * 3_600_000
 
@@ -130,13 +129,6 @@ def test_a_conductor_that_dies_while_it_completes_loses_nothing(die_at):
     host.faults = Faults()
 
     assert result(host.follow()) == ("succeeded", {"approved": True, "a": True})
-
-
-def test_the_text_of_a_token_is_read_as_it_was_written():
-    token = Token(execution="0f" * 16, fiber="0/12.3/4.0", turn=56)
-
-    assert Token.from_text(completion_token(token.to_json())) == token
-    assert "/" not in completion_token(token.to_json())
 
 
 def test_a_failing_fake_is_told_by_its_code():

@@ -9,30 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.kit.composer.compositions import INPUTS, compositions, plans
+from tests.kit.deploy.hosted_actions import ACTIONS, count
 from tests.kit.deploy.hosts import ID, START_MS, Faults, Host, expected, result
 from xingqiao import composer
 from xingqiao.composer import path, var
 from xingqiao.composer.testing import Fail, Never, simulate
 from xingqiao.infra.deploy.hosted import LaterError
-
-
-def echo(name):
-    def action(params):
-        return {**params, name: params.get(name, 0) + 1}
-
-    return action
-
-
-def busy(params):
-    return {"error": {"code": "Busy"}}
-
-
-ACTIONS = {name: echo(name) for name in "abcd"} | {"busy": busy, "never": None}
-
-
-def count(params, variables):
-    variables["n"] += 1
-    return {**params, "n": variables["n"]}
 
 
 def broken(params, variables):
@@ -41,7 +23,6 @@ def broken(params, variables):
 
 
 ITEMS = [{"i": i} for i in range(5)]
-
 COMPOSITIONS = {
     "sequence": composer.sequence("a", "b", "c"),
     "if": composer.when(path("$.a").exists(), "b", "c"),
@@ -149,8 +130,6 @@ def nodes(doc):
 
 
 FORKS = ("parallel", "map", "graph", "race")  # which fail fast if nothing else is said
-
-
 PATIENT = compositions(errors=("wait", "collect"))
 
 
@@ -280,19 +259,6 @@ def test_a_stop_may_come_before_the_beginning():
     assert host.look(begin["execution"])["status"] == "cancelled"
 
 
-def test_a_timer_that_comes_early_is_sent_on():
-    host = Host(composer.sequence(composer.wait(5), "a"), ACTIONS).begin()
-    (timer,) = host.answers()
-
-    host.clock.ms += 3_000
-    host.conductor().receive(timer)
-    assert host.look()["waits"][0]["for"] == "timer"
-    host.follow()
-
-    assert host.look()["result"] == {"a": 1}
-    assert host.clock.ms == START_MS + 5_000
-
-
 def test_what_a_sweep_cannot_do_it_leaves_to_the_next(caplog):
     host = Host(composer.sequence("never"), ACTIONS).begin()
     host.clock.ms += 3_600_000
@@ -373,17 +339,6 @@ def test_an_answer_that_is_lost_is_asked_for_again_with_the_same_key():
     assert sorted(map(len, host.keys.values())) == [1, 2]
 
 
-def test_a_message_says_until_when_the_conductor_waits_for_it():
-    host = Host(composer.sequence("never"), ACTIONS, settings={"never": {"timeout_ms": 5_000}})
-    host.begin()
-    (_, _, invocation) = host.queue[0]
-
-    assert invocation.message["until"] == START_MS + 5_000 + 300_000
-    host.clock.ms = invocation.message["until"] - 60_000
-    host.conductor().sweep()
-    assert len(host.queue) == 1, "it has not given up yet"
-
-
 def test_then_the_step_has_timed_out():
     host = Host(composer.do("never", "d"), ACTIONS, settings={"never": {"timeout_ms": 5_000}})
 
@@ -413,7 +368,6 @@ def test_what_may_run_once_runs_at_most_once_wherever_it_dies(number):
 
 
 # --- compositions in compositions ----------------------------------------------------------------
-
 
 INNER = composer.sequence("a", composer.parallel("b", "c"))
 
@@ -519,115 +473,3 @@ def test_while_another_may_be_about_to_send_a_message_must_come_later():
     host.conductor().begin(ID, "/_/main", {})
 
     assert host.follow()["result"] == {"a": 1, "b": 1}
-
-
-# --- another bundle ------------------------------------------------------------------------------
-
-
-def test_an_execution_goes_on_by_the_program_that_it_began_with():
-    before = composer.let({"n": 1}, "a", composer.wait(10), composer.asynchronous("b"), count)
-    host = Host(before, ACTIONS).begin()
-
-    host.deploy(composer.sequence("c", "c", "c"))
-    seen = host.follow()
-
-    assert seen["result"]["n"] == 2
-    assert (len(host.calls("b")), len(host.calls("c"))) == (1, 0)
-    assert host.look(host.program.hash[:32]) is None, "a program is no execution"
-
-
-# --- limits --------------------------------------------------------------------------------------
-
-
-def test_a_state_that_cannot_be_written_ends_it():
-    keep = [composer.sequence("a", composer.assign(**{name: path("$")})) for name in "xyz"]
-    composition = composer.let({"x": 0, "y": 0, "z": 0}, *keep, "b")
-    host = Host(composition, {**ACTIONS, "a": lambda params: {"v": "x" * 140_000}})
-
-    seen = host.run()
-
-    assert seen["status"] == "failed"
-    assert "the state of a branch takes more" in seen["result"]["error"]["message"]
-
-
-def test_a_result_that_cannot_be_written_ends_it():
-    many = composer.sequence("a", composer.select({"v": [path("$.v")] * 6}))
-    host = Host(many, {**ACTIONS, "a": lambda params: {"v": "\u00e9" * 20_000}})
-
-    seen = host.run()
-
-    assert seen["status"] == "failed"
-    assert "the result takes more" in seen["result"]["error"]["message"]
-
-
-def test_what_an_inline_function_has_set_before_it_raised_counts():
-    def fail(params, variables):
-        variables["n"] = 2
-        raise ValueError("why")
-
-    host = Host(
-        composer.let({"n": 1}, composer.do(fail, composer.select({"n": var("n")}))), ACTIONS
-    )
-
-    assert host.run()["result"] == {"n": 2}
-
-
-def test_an_inline_function_that_cannot_be_taken_in_has_failed():
-    document = composer.sequence("a", count).to_json()
-    text = json.dumps(document).replace(
-        "def count(params, variables)", "def other(params, variables)"
-    )
-    host = Host(composer.let({"n": 1}, composer.parse(json.loads(text))), ACTIONS)
-
-    assert "has no function 'count'" in host.run()["result"]["error"]
-
-
-def test_a_result_that_is_too_large_is_the_steps_failure():
-    host = Host(composer.do("large", "d"), {**ACTIONS, "large": lambda p: {"v": "x" * 200_000}})
-
-    assert "exceeded the allowed length" in host.run()["result"]["error"]
-
-
-def test_more_branches_with_something_left_to_do_than_a_commit_holds():
-    branch = composer.ensure(composer.sequence("never"), "b")
-    composition = composer.timeout(5, composer.map(branch, items=[{"i": i} for i in range(200)]))
-    host = Host(composition, ACTIONS)
-
-    seen = host.run()
-
-    assert seen["status"] == "failed"
-    assert "90 branches" in seen["result"]["error"]["message"]
-
-
-def test_more_state_in_branches_than_a_commit_holds():
-    branches = composer.map(
-        composer.sequence(composer.retain(composer.retain("a"))),
-        items=[{"i": i} for i in range(45)],
-    )
-    spread = composer.let({"v": None}, composer.assign(v=path("$")), branches)
-    host = Host(
-        composer.sequence("large", spread), {**ACTIONS, "large": lambda p: {"v": "x" * 90_000}}
-    )
-
-    seen = host.run()
-
-    assert seen["status"] == "failed"
-    assert "at once" in seen["result"]["error"]["message"]
-
-
-def test_a_message_that_nobody_knows_is_dropped(caplog):
-    Host(composer.sequence("a"), ACTIONS).conductor().receive({"is": "unheard of"})
-
-    assert "unheard of" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "outcome", [None, {}, {"code": "X"}, {"value": float("nan")}, {"value": "x" * 400_000}]
-)
-def test_an_answer_that_no_wrapper_makes_is_the_steps_failure(outcome):
-    host = Host(composer.do("never", "d"), ACTIONS).begin()
-    token = {"execution": ID, "fiber": "0", "turn": 1}
-
-    host.conductor().receive({"is": "completed", "token": token, "outcome": outcome})
-
-    assert "error" in host.follow()["result"]

@@ -8,21 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.deploy.wrapped import APPLICATION, BAD, LARGE, MESSAGE, run
 from xingqiao.infra.deploy import hosted
-from xingqiao.infra.deploy.hosted import Wrapped, crashed
+from xingqiao.infra.deploy.hosted import crashed
 from xingqiao.infra.deploy.hosted.aws import message_of
-from xingqiao.infra.deploy.hosted.user_code import define, run_inline
 from xingqiao.infra.deploy.hosted.wrapper import is_late
 
-MESSAGE = {
-    "token": {"execution": "e" * 32, "fiber": "0", "turn": 3},
-    "carried": {"version": 7},
-    "params": {"n": 1},
-    "action": "/_/double",
-    "activation": "a" * 32,
-    "key": "k",
-    "deadline": 1_700_000_000_000,
-}
 DATACLASS = """
 import dataclasses
 @dataclasses.dataclass
@@ -31,11 +22,6 @@ class D:
 def main(p):
     return vars(D(p["n"]))
 """
-APPLICATION, BAD, LARGE = "ApplicationError", "BadResponse", "PayloadTooLarge"
-
-
-def run(code, message=MESSAGE, main="main"):
-    return Wrapped.of_source("double", code, main).run(message)
 
 
 def test_the_answer_brings_back_what_the_message_has_brought():
@@ -97,37 +83,6 @@ def test_what_is_no_result_says_why(code, kind, says):
 
     assert outcome["code"] == kind
     assert says in outcome["error"]
-
-
-def test_code_is_taken_in_once():
-    action = Wrapped.of_source(
-        "double", "n = 0\ndef main(p):\n    global n\n    n += 1\n    return {'n': n}", "main"
-    )
-
-    assert [action.run(MESSAGE)["outcome"]["value"]["n"] for _ in range(3)] == [1, 2, 3]
-
-
-def test_a_traceback_quotes_the_users_code(capsys):
-    run("def main(p):\n    raise ValueError('why')  # this line\n")
-
-    assert "# this line" in capsys.readouterr().err
-
-
-def test_an_inline_function_leaves_its_variables_whatever_it_does():
-    keep = define("f", "def f(p, v):\n    v['n'] = 2\n", "f")
-    fail = define("f", "def f(p, v):\n    v['n'] = 2\n    raise ValueError('why')\n", "f")
-    spoil = define("f", "def f(p, v):\n    v['n'] = {1}\n", "f")
-    alone = define("f", "def f(p):\n    return p\n", "f")
-
-    assert run_inline(keep, {"p": 1}, {"n": 1}) == {"value": {"p": 1}, "variables": {"n": 2}}
-    assert run_inline(fail, {}, {"n": 1}) == {
-        "code": APPLICATION,
-        "error": "why",
-        "raised": ["ValueError", "Exception"],
-        "variables": {"n": 2},
-    }
-    assert run_inline(spoil, {}, {"n": 1})["code"] == BAD
-    assert run_inline(alone, {"p": 1}, {}) == {"value": {"p": 1}}
 
 
 def test_an_action_starts_cold_without_the_conductor():

@@ -7,8 +7,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.infra.stepfunctions.api.test_machines import DEFINITION, ROLE
 from tests.kit.infra.servers import AUTH, KEY, USER, running
+from tests.kit.stepfunctions.machines import DEFINITION, ROLE
 
 
 @pytest.fixture(scope="module")

@@ -1,31 +1,19 @@
-"""Executions as AWS' clients start, describe, list, stop and redrive them."""
+"""Executions as AWS' clients start, stop and redrive them."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import operator
 import re
 
 import pytest
 
-from tests.infra.stepfunctions.conftest import ROLE, Machines
+from tests.infra.stepfunctions.conftest import Machines
 from tests.kit.http.worlds import world as opened
-from xingqiao import composer
-from xingqiao.composer import Limits
-from xingqiao.infra.engine import EngineSettings
+from tests.kit.stepfunctions.states import FAIL, MISSING, PASS, WAIT, task
 
-PASS = {"Type": "Pass", "End": True}
-WAIT = {"Type": "Wait", "Seconds": 60, "End": True}
-FAIL = {"Type": "Fail", "Error": "Mine", "Cause": "I said so"}
-MISSING = "arn:aws:states:us-east-1:111111111111:execution:main:nobody"
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 DAY_MS = 24 * 3600 * 1000
-
-
-def task(action):
-    return {"Type": "Task", "Resource": action, "End": True}
 
 
 # --- they are started --------------------------------------------------------------------------
@@ -237,168 +225,6 @@ async def test_there_must_be_such_an_execution(aws, operation):
         "ExecutionDoesNotExist", f"Execution Does Not Exist: '{MISSING}'",
     )  # fmt: skip
     assert (await aws.refused(operation, executionArn="x"))[0] == "InvalidArn"
-
-
-async def test_an_execution_that_runs_is_described(aws):
-    arn = await aws.start(await aws.machine(W=WAIT), traceHeader="Root=1-2")
-
-    found = await aws("DescribeExecution", executionArn=arn)
-
-    assert (found["status"], found["traceHeader"]) == ("RUNNING", "Root=1-2")
-    assert found["redriveStatusReason"] == "Execution is RUNNING and cannot be redriven"
-    assert not {"stopDate", "output", "outputDetails"} & found.keys()
-
-
-async def test_a_failure_tells_its_error_and_cause(aws):
-    found = await aws.ended(await aws.start(await aws.machine(F=FAIL)))
-
-    assert (found["status"], found["error"], found["cause"]) == ("FAILED", "Mine", "I said so")
-    assert found["redriveStatus"] == "REDRIVABLE"
-
-
-async def test_a_failure_without_a_name_tells_nothing(aws):
-    found = await aws.ended(await aws.start(await aws.machine(F={"Type": "Fail"})))
-
-    assert found["status"] == "FAILED"
-    assert not {"error", "cause"} & found.keys()
-
-
-async def test_a_failure_that_is_ours_is_told_by_its_code():
-    async with opened(settings=EngineSettings(limits=Limits(steps=1))) as world:
-        aws = Machines(world)
-        await world.put("ask", "echo")
-        machine = await aws.machine(
-            T={"Type": "Task", "Resource": "ask", "Next": "U"}, U=task("ask")
-        )
-
-        found = await aws.ended(await aws.start(machine))
-
-        assert (found["status"], found["error"]) == ("FAILED", "LimitExceeded")
-        assert found["cause"] == "the execution takes more than 1 steps"
-
-
-async def test_data_is_left_out_where_it_is_not_asked_for(aws):
-    machine = await aws.machine(F=FAIL)
-    arn = await aws.start(machine)
-    await aws.ended(arn)
-
-    found = await aws("DescribeExecution", executionArn=arn, includedData="METADATA_ONLY")
-    assert found["inputDetails"] == {"included": False}
-    assert not {"input", "output", "error", "cause"} & found.keys()
-
-
-async def test_a_machine_is_described_as_it_was_when_the_execution_began(aws):
-    machine = await aws.machine(W=WAIT)
-    arn = await aws.start(machine)
-    before = await aws("DescribeStateMachine", stateMachineArn=machine)
-    await aws(
-        "UpdateStateMachine", stateMachineArn=machine, roleArn=f"{ROLE}2",
-        definition=json.dumps({"StartAt": "P", "States": {"P": PASS}}),
-        tracingConfiguration={"enabled": True},
-    )  # fmt: skip
-    later = await aws.start(machine)
-
-    old = await aws("DescribeStateMachineForExecution", executionArn=arn)
-    new = await aws("DescribeStateMachineForExecution", executionArn=later)
-
-    for name in ("stateMachineArn", "name", "definition", "roleArn", "tracingConfiguration"):
-        assert old[name] == before[name]
-    assert (new["roleArn"], new["tracingConfiguration"]) == (f"{ROLE}2", {"enabled": True})
-    assert "revisionId" in new
-    assert old["updateDate"] <= new["updateDate"]
-
-
-# --- they are listed ---------------------------------------------------------------------------
-
-
-async def test_executions_are_listed_the_newest_first_a_page_at_a_time(aws, world):
-    machine = await aws.machine(P=PASS)
-    arns = []
-    for n in range(7):
-        world.clock.ms += n % 2  # some begin at the same instant
-        arns.append(await aws.start(machine))
-        await aws.ended(arns[-1])
-
-    pages, token = [], {}
-    while True:
-        page = await aws("ListExecutions", stateMachineArn=machine, maxResults=3, **token)
-        pages.append([execution["executionArn"] for execution in page["executions"]])
-        if "nextToken" not in page:
-            break
-        token = {"nextToken": page["nextToken"]}
-
-    assert [len(page) for page in pages] == [3, 3, 1]
-    assert sorted(functools.reduce(operator.iadd, pages, [])) == sorted(arns)
-    dates = [e["startDate"] for e in (await aws("ListExecutions", stateMachineArn=machine))["executions"]]  # fmt: skip
-    assert dates == sorted(dates, reverse=True)
-
-
-async def test_a_page_that_holds_the_last_is_the_last(aws):
-    machine = await aws.machine(P=PASS)
-    for _ in range(2):
-        await aws.ended(await aws.start(machine))
-
-    assert "nextToken" not in await aws("ListExecutions", stateMachineArn=machine, maxResults=2)
-
-
-@pytest.mark.parametrize("token", ["x", "AAAA"])
-async def test_a_token_that_is_none_is_refused(aws, token):
-    machine = await aws.machine(P=PASS)
-
-    assert await aws.refused("ListExecutions", stateMachineArn=machine, nextToken=token) == (
-        "InvalidToken", "Invalid Token: 'Invalid token'",
-    )  # fmt: skip
-
-
-async def test_executions_are_listed_by_status(aws):
-    wait, fail = await aws.machine("wait", W=WAIT), await aws.machine("fail", F=FAIL)
-    running = await aws.start(wait)
-    stopped = await aws.start(wait)
-    await aws("StopExecution", executionArn=stopped)
-    failed = await aws.start(fail)
-    await aws.ended(failed)
-
-    async def listed(machine, status):
-        answer = await aws("ListExecutions", stateMachineArn=machine, statusFilter=status)
-        return [execution["executionArn"] for execution in answer["executions"]]
-
-    assert await listed(wait, "RUNNING") == [running]
-    assert await listed(wait, "ABORTED") == [stopped]
-    assert await listed(fail, "FAILED") == [failed]
-    assert await listed(fail, "PENDING_REDRIVE") == []
-    assert await aws.refused("ListExecutions", stateMachineArn=wait, statusFilter="failed") == (
-        "ValidationException",
-        (
-            "1 validation error detected: Value 'failed' at 'statusFilter' failed to satisfy "
-            "constraint: Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, "
-            "ABORTED, FAILED, RUNNING]"
-        ),
-    )
-
-
-async def test_what_is_to_be_listed_must_be_said_and_be_there(aws):
-    assert await aws.refused("ListExecutions") == (
-        "ValidationException",
-        "1 validation error detected: Must provide a StateMachine ARN or MapRun ARN",
-    )
-    assert (await aws.refused("ListExecutions", stateMachineArn=MISSING))[0] == "InvalidArn"
-    missing = MISSING.replace("execution:main:nobody", "stateMachine:nobody")
-    assert (await aws.refused("ListExecutions", stateMachineArn=missing))[0] == (
-        "StateMachineDoesNotExist"
-    )
-
-
-async def test_what_another_action_of_the_same_name_has_done_is_not_listed(aws, world):
-    await world.put("a", "echo")
-    await world.put("main", composer.sequence("a"))
-    id = await world.ended("main")
-    await world.client.delete("/actions/main")
-    machine = await aws.machine(P=PASS)
-
-    assert (await aws("ListExecutions", stateMachineArn=machine))["executions"] == []
-    digits = f"{id[:8]}-{id[8:12]}-{id[12:16]}-{id[16:20]}-{id[20:]}"
-    arn = machine.replace("stateMachine", "execution") + f":{digits}"
-    assert (await aws.refused("DescribeExecution", executionArn=arn))[0] == "ExecutionDoesNotExist"
 
 
 # --- they are stopped and taken up again -------------------------------------------------------

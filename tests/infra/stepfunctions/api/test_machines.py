@@ -7,39 +7,14 @@ import json
 
 import pytest
 
-from tests.kit.http.worlds import world as opened
 from tests.kit.stepfunctions.clients import Aws
-from xingqiao.actions import Action, Document, Write
+from tests.kit.stepfunctions.machines import DEFINITION, PREFIX, ROLE, defined, described, made
+from xingqiao.actions import Action
 from xingqiao.composer import Name
-from xingqiao.infra.stores import MemoryStore
 
-ROLE = "arn:aws:iam::111111111111:role/sfn"
 GROUP = "arn:aws:logs:us-east-1:111111111111:log-group:name:*"
-PREFIX = "arn:aws:states:us-east-1:111111111111:stateMachine:"
 OFF = {"level": "OFF", "includeExecutionData": False}
 LOGGED = {"level": "ALL", "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": GROUP}}]}
-
-
-def defined(comment="", **state):
-    pass_ = {"Type": "Pass", "End": True, **state}
-    return json.dumps({"Comment": comment, "StartAt": "A", "States": {"A": pass_}})
-
-
-DEFINITION = defined()
-
-
-@pytest.fixture
-def aws(world):
-    return Aws(world)
-
-
-async def made(aws, name="m", definition=DEFINITION, **given):
-    given = {"roleArn": ROLE, **given}
-    return await aws("CreateStateMachine", name=name, definition=definition, **given)
-
-
-async def described(aws, arn=PREFIX + "m", **given):
-    return await aws("DescribeStateMachine", stateMachineArn=arn, **given)
 
 
 # --- create --------------------------------------------------------------------------------------
@@ -418,73 +393,6 @@ async def test_a_version_is_not_deleted_as_a_machine(aws, name):
     assert (await described(aws))["name"] == "m"
 
 
-async def left(store):
-    return [
-        (document.kind, document.key)
-        for kind in ("machine", "machine-version")
-        async for document in store.documents(kind)
-    ]
-
-
-async def test_whoever_deletes_the_action_nothing_is_left_of_the_machine(world, aws):
-    await made(aws, publish=True, tags=[{"key": "k", "value": "v"}])
-    assert await left(world.store) == [("machine", "guest/m"), ("machine-version", "guest/m/0000000001")]  # fmt: skip
-
-    assert (await world.client.delete("/actions/m")).status_code == 200
-
-    assert await left(world.store) == []
-    await made(aws)
-    assert await aws("ListTagsForResource", resourceArn=PREFIX + "m") == {"tags": []}
-    assert (await aws("ListStateMachineVersions", stateMachineArn=PREFIX + "m"))["stateMachineVersions"] == []  # fmt: skip
-    assert "revisionId" not in await described(aws)
-
-
-async def test_so_it_is_when_it_becomes_another_action(world, aws):
-    await made(aws, publish=True)
-
-    body = {"exec": {"kind": "python:3", "code": "echo"}}
-    await world.client.put("/actions/m", params={"overwrite": "true"}, json=body)
-
-    assert await left(world.store) == []
-    assert (await aws.refused("DescribeStateMachine", stateMachineArn=PREFIX + "m"))[0] == "StateMachineDoesNotExist"  # fmt: skip
-
-
-async def test_so_it_is_when_its_namespace_is_deleted(world):
-    aws = Aws(world, *(await world.api.namespaces.create("team", {})).split(":"))
-    await made(aws, publish=True)
-    operator = world.caller(auth=("operator", "an-operators-key"))
-
-    assert (await operator.delete("/api/v1/operator/namespaces/team")).status_code == 200
-
-    assert await left(world.store) == []
-
-
-async def test_what_is_deployed_as_an_action_is_a_machine_with_a_record_of_its_own(world, aws):
-    body = {"exec": {"kind": "states", "definition": DEFINITION}}
-    await world.client.put("/actions/m", json=body)
-    created = await described(aws)
-    world.clock.ms += 1000
-    body["exec"]["definition"] = defined("2")
-    await world.client.put("/actions/m", params={"overwrite": "true"}, json=body)
-
-    shown = await described(aws)
-
-    assert created["roleArn"] == "arn:aws:iam::111111111111:role/xingqiao"
-    assert "revisionId" not in created
-    assert shown["definition"] == defined("2")
-    assert shown["creationDate"] == created["creationDate"]
-    assert "revisionId" in shown
-
-
-async def test_a_machine_in_a_package_is_an_action_and_no_machine_of_the_api(world, aws):
-    await world.client.put("/packages/p", json={})
-    body = {"exec": {"kind": "states", "definition": DEFINITION}}
-    await world.client.put("/actions/p/m", json=body)
-
-    assert (await aws("ListStateMachines"))["stateMachines"] == []
-    assert await left(world.store) == []
-
-
 async def test_namespaces_do_not_see_each_others(world, aws):
     await made(aws, publish=True)
     other = Aws(world, *(await world.api.namespaces.create("team", {})).split(":"))
@@ -496,39 +404,6 @@ async def test_namespaces_do_not_see_each_others(world, aws):
     await other("DeleteStateMachine", stateMachineArn=PREFIX + "m")
     await made(other, definition=defined("theirs"))
     assert (await described(aws))["definition"] == DEFINITION
-
-
-async def test_all_of_it_is_there_after_a_restart():
-    store = MemoryStore()
-    async with opened(store) as world:
-        aws = Aws(world)
-        await made(aws, tags=[{"key": "k", "value": "v"}], publish=True, versionDescription="one")
-        await aws("UpdateStateMachine", stateMachineArn=PREFIX + "m", definition=defined("2"), publish=True)  # fmt: skip
-        route = {"stateMachineVersionArn": PREFIX + "m:1", "weight": 100}
-        await aws("CreateStateMachineAlias", name="live", routingConfiguration=[route])
-        arns = [PREFIX + name for name in ("m", "m:1", "m:2", "m:live")]
-        before = [await described(aws, arn) for arn in arns]
-
-    async with opened(store) as world:
-        aws = Aws(world)
-        assert [await described(aws, arn) for arn in arns] == before
-        assert (await aws("ListTagsForResource", resourceArn=PREFIX + "m"))["tags"] == [
-            {"key": "k", "value": "v"}
-        ]
-        await aws("UpdateStateMachine", stateMachineArn=PREFIX + "m", definition=defined("3"), publish=True)  # fmt: skip
-        await aws("DeleteStateMachine", stateMachineArn=PREFIX + "m")
-    assert await left(store) == []
-
-
-async def test_what_is_left_of_an_action_that_is_gone_is_dropped_at_a_start():
-    store = MemoryStore()
-    async with opened(store) as world:
-        await made(Aws(world), publish=True)
-    await store.commit([Write(documents=[Document(kind="entity", key="/guest/m", body=None)])])
-
-    async with opened(store) as world:
-        assert await left(store) == []
-        assert "stateMachineVersionArn" not in await made(Aws(world))
 
 
 async def test_many_at_once_change_one_machine_one_after_the_other(aws):

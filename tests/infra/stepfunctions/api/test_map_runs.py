@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import anyio.lowlevel
 
 from tests.infra.stepfunctions.conftest import Machines
 from tests.kit.http.worlds import world as opened
+from tests.kit.stepfunctions.map_runs import begun, counts, nested
 from xingqiao.composer import Success
 
 MISSING = "arn:aws:states:us-east-1:111111111111:mapRun:main/L:00000000-0000-0000-0000-000000000000"
-ASK = {"Type": "Task", "Resource": "ask", "End": True}
-
-
-def counts(**told):
-    names = ("pending", "running", "succeeded", "failed", "timedOut", "aborted")
-    made = {name: told.get(name, 0) for name in names}
-    return {**made, "total": sum(made.values()), "resultsWritten": made["succeeded"]}
-
-
-async def begun(aws, world, code, items, **fields):
-    """An execution of a Map whose children run this code, and its run's ARN."""
-    await world.put("ask", code)
-    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
-    processor = {"ProcessorConfig": config, "StartAt": "A", "States": {"A": ASK}}
-    state = {"Type": "Map", "Label": "L", "ItemProcessor": processor, "End": True, **fields}
-    arn = await aws.start(await aws.machine(M=state), input=json.dumps(items))
-    for _ in range(1000):
-        await anyio.lowlevel.checkpoint()
-        (run,) = (await aws("ListMapRuns", executionArn=arn))["mapRuns"] or [None]
-        if run is not None:
-            return arn, run["mapRunArn"]
-    raise AssertionError(arn)
 
 
 async def until(aws, run, condition):
@@ -43,58 +20,6 @@ async def until(aws, run, condition):
         if condition(found):
             return found
     raise AssertionError(found)
-
-
-async def test_a_run_that_has_succeeded(aws, world):
-    arn, run = await begun(aws, world, "echo", [{}, {}], MaxConcurrency=1)
-    await aws.ended(arn)
-
-    (listed,) = (await aws("ListMapRuns", executionArn=arn))["mapRuns"]
-    found = await aws("DescribeMapRun", mapRunArn=run)
-
-    assert listed == {
-        "executionArn": arn, "mapRunArn": run, "startDate": found["startDate"],
-        "stateMachineArn": "arn:aws:states:us-east-1:111111111111:stateMachine:main/L",
-        "stopDate": found["stopDate"],
-    }  # fmt: skip
-    assert found == {
-        "mapRunArn": run, "executionArn": arn, "status": "SUCCEEDED", "maxConcurrency": 1,
-        "toleratedFailureCount": 0, "toleratedFailurePercentage": 0.0, "redriveCount": 0,
-        "startDate": found["startDate"], "stopDate": found["stopDate"],
-        "executionCounts": counts(succeeded=2), "itemCounts": counts(succeeded=2),
-    }  # fmt: skip
-    started = next(e for e in await aws.events(arn) if e["type"] == "MapRunStarted")
-    assert started["mapRunStartedEventDetails"] == {"mapRunArn": run}
-
-
-async def test_a_run_in_which_some_fail(aws, world):
-    arn, run = await begun(aws, world, "fail", [{}, {}, {}], ToleratedFailurePercentage=100)
-    await aws.ended(arn)
-
-    found = await aws("DescribeMapRun", mapRunArn=run)
-
-    assert (found["status"], found["executionCounts"]) == ("SUCCEEDED", counts(failed=3))
-    assert (found["toleratedFailureCount"], found["toleratedFailurePercentage"]) == (0, 100.0)
-
-
-async def test_a_run_that_fails(aws, world):
-    arn, run = await begun(aws, world, "fail", [{}, {}, {}], MaxConcurrency=1)
-    await aws.ended(arn)
-
-    found = await aws("DescribeMapRun", mapRunArn=run)
-
-    assert (found["status"], found["executionCounts"]) == ("FAILED", counts(failed=1))
-
-
-async def test_batches_are_counted_by_their_items(aws, world):
-    batcher = {"MaxItemsPerBatch": 2}
-    arn, run = await begun(aws, world, "echo", [1, 2, 3, 4, 5], ItemBatcher=batcher)
-    await aws.ended(arn)
-
-    found = await aws("DescribeMapRun", mapRunArn=run)
-
-    assert found["executionCounts"] == counts(succeeded=3)
-    assert found["itemCounts"] == counts(succeeded=5)
 
 
 async def test_a_run_under_way(aws, world):
@@ -156,13 +81,6 @@ async def test_a_run_is_the_same_after_a_restart():
         assert found["executionCounts"] == counts(succeeded=3)
 
 
-def nested(name, state):
-    """A distributed Map of children that are one state of this name."""
-    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
-    processor = {"ProcessorConfig": config, "StartAt": name, "States": {name: state}}
-    return {"Type": "Map", "ItemProcessor": processor}
-
-
 async def test_runs_are_listed_a_page_at_a_time(aws):
     passes = {"Type": "Pass", "End": True}
     arn = await aws.start(
@@ -182,21 +100,6 @@ async def test_runs_are_listed_a_page_at_a_time(aws):
     assert len(second["mapRuns"]) == 1
 
 
-async def test_a_redriven_run_goes_on(aws, world):
-    arn, run = await begun(aws, world, "fail", [{}, {}])
-    await aws.ended(arn)
-    code = {"exec": {"kind": "python:3", "code": "echo"}}
-    await world.client.put("/actions/ask?overwrite=true", json=code)
-
-    await aws("RedriveExecution", executionArn=arn)
-
-    assert (await aws.ended(arn))["status"] == "SUCCEEDED"
-    found = await aws("DescribeMapRun", mapRunArn=run)
-    assert (found["status"], found["redriveCount"]) == ("SUCCEEDED", 1)
-    assert "redriveDate" in found
-    assert found["executionCounts"] == counts(succeeded=2)
-
-
 async def test_there_must_be_such_a_run(aws, world):
     missing = ("ResourceNotFound", f"Resource not found: '{MISSING}'")
     assert await aws.refused("DescribeMapRun", mapRunArn=MISSING) == missing
@@ -207,25 +110,3 @@ async def test_there_must_be_such_a_run(aws, world):
     assert (await aws.refused("DescribeMapRun", mapRunArn="x"))[0] == "InvalidArn"
     assert (await aws.refused("UpdateMapRun", mapRunArn=run))[0] == "ValidationException"
     assert (await aws.refused("ListExecutions", mapRunArn=run))[0] == "ValidationException"
-
-
-async def test_a_map_inside_a_branch_has_runs_of_its_own(aws, world):
-    await world.put("ask", "echo")
-    branches = [
-        {
-            "StartAt": f"M{n}",
-            "States": {f"M{n}": {**nested(f"A{n}", ASK), "End": True, "ToleratedFailureCount": n}},
-        }
-        for n in (1, 2)
-    ]
-    arn = await aws.start(
-        await aws.machine(P={"Type": "Parallel", "Branches": branches, "End": True}),
-        input="[{}, {}]",
-    )
-    await aws.ended(arn)
-
-    runs = (await aws("ListMapRuns", executionArn=arn))["mapRuns"]
-
-    found = [await aws("DescribeMapRun", mapRunArn=run["mapRunArn"]) for run in runs]
-    assert sorted(run["toleratedFailureCount"] for run in found) == [1, 2]
-    assert [run["executionCounts"] for run in found] == [counts(succeeded=2)] * 2

@@ -6,17 +6,12 @@ import json
 
 import pytest
 
-from tests.infra.stepfunctions.api.test_machines import DEFINITION, PREFIX, ROLE, defined, made
 from tests.kit.http.worlds import world as opened
 from tests.kit.stepfunctions.clients import Aws
+from tests.kit.stepfunctions.machines import DEFINITION, PREFIX, ROLE, defined, made
 from xingqiao.infra.aws.integrations import Integration
 
 M = PREFIX + "m"
-
-
-@pytest.fixture
-def aws(world):
-    return Aws(world)
 
 
 def tagged(**tags):

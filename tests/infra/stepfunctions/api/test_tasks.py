@@ -14,19 +14,6 @@ INVALID = ("InvalidToken", "Invalid Token: 'Invalid token'")
 OVER = ("TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'")
 
 
-@pytest.fixture
-async def activity(aws):
-    answer = await aws("CreateActivity", name="work")
-    return answer["activityArn"]
-
-
-@pytest.fixture
-async def machine(aws, activity):
-    return await aws.machine(
-        T={"Type": "Task", "Resource": activity, "HeartbeatSeconds": 10, "End": True}
-    )
-
-
 async def work(aws, activity):
     return await aws("GetActivityTask", activityArn=activity, workerName="somebody")
 
@@ -133,13 +120,6 @@ async def test_a_task_that_nobody_takes_is_not_late(aws, machine, activity, worl
     assert (await aws.ended(arn))["output"] == "1"
 
 
-# --- activities --------------------------------------------------------------------------------
-
-
-async def test_work_that_there_is_none_of_is_no_token(aws, activity):
-    assert (await work(aws, activity)) == {"taskToken": None}
-
-
 async def test_who_waits_for_work_is_answered_when_there_is_some(aws, machine, activity, world):
     world.api.activities._poll_s = 20
     asked = asyncio.ensure_future(work(aws, activity))
@@ -148,49 +128,6 @@ async def test_who_waits_for_work_is_answered_when_there_is_some(aws, machine, a
     await aws.start(machine, input="1")
 
     assert (await asked)["input"] == "1"
-
-
-async def test_an_activity_is_created_described_listed_and_deleted(aws, activity):
-    assert activity == "arn:aws:states:us-east-1:111111111111:activity:work"
-    created = await aws("DescribeActivity", activityArn=activity)
-    again = await aws("CreateActivity", name="work", tags=[{"key": "a", "value": "b"}])
-    assert again == {"activityArn": activity, "creationDate": created["creationDate"]}
-    await aws("CreateActivity", name="other.work")
-
-    listed = await aws("ListActivities", maxResults=1)
-    more = await aws("ListActivities", nextToken=listed["nextToken"])
-    assert [a["name"] for a in (*listed["activities"], *more["activities"])] == [
-        "other.work",
-        "work",
-    ]
-
-    for _ in "ab":
-        assert await aws("DeleteActivity", activityArn=activity) == {}
-    missing = ("ActivityDoesNotExist", f"Activity Does Not Exist: '{activity}'")
-    assert await aws.refused("DescribeActivity", activityArn=activity) == missing
-    assert await aws.refused("GetActivityTask", activityArn=activity) == missing
-
-
-async def test_an_activity_has_one_encryption(aws):
-    encryption = {"type": "CUSTOMER_MANAGED_KMS_KEY", "kmsKeyId": "key"}
-    answer = await aws("CreateActivity", name="work", encryptionConfiguration=encryption)
-
-    found = await aws("DescribeActivity", activityArn=answer["activityArn"])
-    assert found["encryptionConfiguration"] == encryption
-    assert await aws.refused("CreateActivity", name="work") == (
-        "ActivityAlreadyExists", f"Activity Already Exists: '{answer['activityArn']}'",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["TestActivity InvalidName$", "a b", "a/b"])
-async def test_a_name_that_is_none_is_refused(aws, name):
-    assert await aws.refused("CreateActivity", name=name) == (
-        "InvalidName", f"Invalid Name: '{name}'",
-    )  # fmt: skip
-
-
-async def test_an_arn_of_something_else_is_refused(aws, machine):
-    assert (await aws.refused("GetActivityTask", activityArn=machine))[0] == "InvalidArn"
 
 
 async def test_a_task_of_an_activity_that_is_gone_fails(aws, machine, activity):
