@@ -149,6 +149,37 @@ def test_links_between_documents_lead_somewhere():
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+MIRRORED = 120  # lines from which a module has a test file of its own
+ELSEWHERE = {  # modules that other suites hold to their laws
+    "actions/ports.py": "contracts",
+    "actions/runtimes/inline.py": "contracts/test_invoker.py",
+    "adapters/port.py": "contracts/test_adapters.py",
+    "infra/deploy/hosted/azure.py": "infra/deploy/test_azure_deployed.py",
+    "infra/deploy/hosted/azure_table.py": "infra/deploy/test_azure_deployed.py",
+    "infra/deploy/hosted/ports.py": "infra/deploy/hosted",
+    "infra/stores/memory.py": "contracts/test_store.py",
+    "infra/stores/rows.py": "contracts/test_store.py",
+    "infra/stores/seal.py": "contracts/test_store.py",
+    **{
+        f"infra/stores/dynamodb/{each}.py": "infra/stores/dynamodb/test_store.py"
+        for each in ("batch", "expiry", "items", "journal", "lease", "listing", "table")
+    },
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_has_its_tests_where_it_stands(path):
+    """Tests mirror the tree: those of `composer/dsl/forks.py` are in `tests/composer/dsl/test_forks.py`."""
+    if path.parent == HOME or path.name == "__init__.py":
+        return
+    place = path.relative_to(HOME)
+    own = ROOT / "tests" / place.parent / f"test_{place.name}"
+    if own.exists() or len(path.read_text("utf-8").splitlines()) < MIRRORED:
+        assert str(place) not in ELSEWHERE or not own.exists(), "it is no exception any more"
+    else:
+        assert (ROOT / "tests" / ELSEWHERE.get(str(place), "nowhere")).exists()
+
+
 FOLDERS = "|".join((*PACKAGES, "tests", "examples", "benchmarks", "docs", "packaging", "src"))
 PATHS = re.compile(rf"(?<![\w/.])((?:{FOLDERS})/[\w./-]*\w)")
 DOTTED = re.compile(rf"(?<![\w/.$-])(?:xingqiao\.)?((?:{'|'.join(PACKAGES)})\.[a-z_][\w.]*\w)(?!/)")
