@@ -6,7 +6,8 @@ can reach the database:
 
     URL=postgresql://...
     for phase in prepare commit abort; do
-        xingqiao action create pg_$phase participant.py --main $phase --param database $URL
+        xingqiao action create pg_$phase participant.py --main $phase --param database $URL \\
+            --requirement "psycopg[binary]>=3.2,<4"
     done
     xingqiao deploy purchase.py
 """

@@ -232,6 +232,12 @@ def _definition(command: Any) -> Any:
             metavar="DURATION",
             help=f"Time limit in milliseconds, {UNITS} [default: 60000].",
         ),
+        click.option(
+            "--requirement",
+            "requirements",
+            multiple=True,
+            help="Package that the code imports, such as requests>=2.31 or, for Node.js, ms@^2. Repeatable.",
+        ),
         click.option("--memory", "-m", type=int, help="Memory limit in megabytes [default: 256]."),
         click.option("--logsize", "-l", "logs", type=int, help="Log limit in MB [default: 10]."),
         click.option(
@@ -308,7 +314,9 @@ def _document(client: Client, file: str | None, given: dict[str, Any]) -> dict[s
         copied = client.ask_action("GET", file)
         document = {key: copied[key] for key in ("exec", "parameters", "annotations", "limits")}
     elif file is not None:
-        document = {"exec": _exec_of(file, given)}
+        document = {"exec": {**_exec_of(file, given), **_requirements(file, given)}}
+    elif given["requirements"]:
+        raise click.UsageError("--requirement belongs to code: give FILE, too")
     if given["params"]:
         document["parameters"] = key_values(given["params"])
     notes = {**_web(given), **given["notes"]}
@@ -333,6 +341,20 @@ def _web(given: dict[str, Any]) -> dict[str, Any]:
     if secret is not None:
         notes["require-whisk-auth"] = {"true": True, "false": False}.get(secret.lower(), secret)
     return notes
+
+
+def _requirements(file: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The packages in the form of the code's language: a list for Python, names and ranges for Node.js."""
+    texts: tuple[str, ...] = given["requirements"]
+    if not texts:
+        return {}
+    if not _exec_of(file, given)["kind"].startswith("nodejs"):
+        return {"requirements": list(texts)}
+    found = {}
+    for text in texts:
+        name, _, versions = text.rpartition("@")
+        found[name or text] = versions if name else "*"
+    return {"requirements": found}
 
 
 def _exec_of(file: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -400,7 +400,7 @@ CRASHING = """
 import asyncio, json, os, sys
 from pathlib import Path
 
-directory, phase, when, example, documents, buying = map(json.loads, sys.argv[1:])
+directory, phase, when, example, buying = map(json.loads, sys.argv[1:])
 sys.path.append(example)
 from xingqiao import composer; import participant, purchase
 from xingqiao.infra.service.embedded_engine import embedded
@@ -412,9 +412,9 @@ async def crash(params):
 
 async def main():
     async with embedded(Path(directory)) as xingqiao:
-        for name, document in documents.items():
-            await xingqiao.put(name, document)
-        xingqiao.register(composer.action(crash, name=f"pg_{phase}"))
+        for name in ("prepare", "commit", "abort"):
+            function = crash if name == phase else getattr(participant, name)
+            xingqiao.register(composer.action(function, name=f"pg_{name}"))
         await xingqiao.deploy("purchase", purchase.purchase)
         deposit = {"key": "mei", "operation": "deposit", "params": {"amount": 100}}
         await xingqiao.invoke("Account", deposit)
@@ -427,20 +427,9 @@ asyncio.run(main())
 @pytest.fixture
 def crashed(database, tmp_path):
     """Runs a purchase in a process that ends before or after a phase; returns its directory."""
-    documents = {
-        f"pg_{phase}": {
-            "exec": {
-                "kind": "python:3",
-                "code": (EXAMPLE / "participant.py").read_text(),
-                "main": phase,
-            },
-            "parameters": [{"key": "database", "value": database.url}],
-        }
-        for phase in ("prepare", "commit", "abort")
-    }
 
     def run(phase, when, buying):
-        arguments = [str(tmp_path), phase, when, str(EXAMPLE), documents, buying]
+        arguments = [str(tmp_path), phase, when, str(EXAMPLE), buying]
         command = [sys.executable, "-c", CRASHING, *map(json.dumps, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 9, done.stderr
@@ -465,6 +454,8 @@ async def test_a_crash_ends_in_the_same_decision_on_both_sides(
     directory = crashed(phase, when, {**BUYING, "article": article})
 
     async with embedded(directory) as xingqiao:
+        for name in ("prepare", "commit", "abort"):
+            xingqiao.register(composer.action(getattr(participant, name), name=f"pg_{name}"))
         xingqiao.register(shop.Account)
         (found,) = await xingqiao.engine.records.executions(
             Query(namespace="guest", name="purchase", limit=10)
@@ -490,7 +481,7 @@ def test_it_is_deployed_as_its_description_says(database, tmp_path):
         for phase in ("prepare", "commit", "abort"):
             xingqiao(
                 "action", "create", f"pg_{phase}", EXAMPLE / "participant.py", "--main", phase,
-                "--param", "database", database.url,
+                "--param", "database", database.url, "--requirement", "psycopg[binary]>=3.2,<4",
             )  # fmt: skip
         xingqiao("deploy", EXAMPLE / "purchase.py")
         with server.client() as client:

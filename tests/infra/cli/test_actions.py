@@ -84,6 +84,31 @@ def test_an_action_is_created_once_updated_got_and_deleted(xingqiao, refused, tm
         assert refused("action", verb, "cared").startswith("the action 'cared' does not exist")
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("code.py", ["requests>=2.31", "lxml"], ["requests>=2.31", "lxml"]),
+        ("code.js", ["ms@^2", "uuid", "@a/b@1"], {"ms": "^2", "uuid": "*", "@a/b": "1"}),
+        ("code.js", ["@a/b"], {"@a/b": "*"}),
+    ],
+)
+def test_an_action_names_the_packages_that_it_imports(xingqiao, tmp_path, name, given, told):
+    file = tmp_path / name
+    file.write_text(DOUBLE)
+    options = [word for text in given for word in ("--requirement", text)]
+
+    assert xingqiao("action", "update", "packed", file, *options).code == 0
+
+    assert xingqiao("action", "get", "packed", "--json").json["exec"]["requirements"] == told
+
+
+def test_packages_without_code_are_misuse(xingqiao):
+    assert (
+        "--requirement belongs to code"
+        in xingqiao("action", "update", "packed", "--requirement", "a").err
+    )
+
+
 def test_another_function_than_main_can_be_called(xingqiao, tmp_path):
     file = tmp_path / "named.py"
     file.write_text("def other(params):\n    return {'called': 'other'}\n")
