@@ -4,10 +4,9 @@ The input is `{"order": id, "customer": account key, "article": name, "price": .
 actions of the participant are in `participant.py`. To deploy all of it, on a server whose workers
 can reach the database:
 
-    URL=postgresql://...
+    options="--param database postgresql://... --requirement psycopg[binary]>=3.2,<4"
     for phase in prepare commit abort; do
-        xingqiao action create pg_$phase participant.py --main $phase --param database $URL \\
-            --requirement "psycopg[binary]>=3.2,<4"
+        xingqiao action create pg_$phase participant.py --main $phase $options
     done
     xingqiao deploy purchase.py
 """
