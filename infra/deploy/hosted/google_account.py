@@ -57,7 +57,7 @@ class Account:
     """The service account that a function runs as."""
 
     def __init__(self) -> None:
-        self._token, self._until_ms = "", 0
+        self._token, self._until_ms, self._closed = "", 0, False
         # Connections that no request uses, with the time of their last one, by host. `list.pop` and `append`
         # are atomic, so threads may share them.
         self._idle: dict[str, list[tuple[http.client.HTTPConnection, int]]] = {}
@@ -98,7 +98,8 @@ class Account:
         raise AssertionError  # the second turn returns or raises
 
     def close(self) -> None:
-        """Closes the connections that no request uses."""
+        """Closes the connections that no request uses; those of requests under way close after their answers."""
+        self._closed = True
         for connections in self._idle.values():
             while connections:
                 connections.pop()[0].close()
@@ -129,6 +130,8 @@ class Account:
             connection.close()
             raise
         self._idle[host].append((connection, SystemClock.now_ms()))
+        if self._closed:
+            self.close()
         return response.status, answer
 
     def _connected(self, host: str) -> http.client.HTTPConnection:

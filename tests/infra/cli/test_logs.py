@@ -33,7 +33,7 @@ def following(url, *options):
 
 def stop(process):
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)  # a signal just before a wait is seen after it
     assert process.returncode == 130
     return out.splitlines(), err
 
