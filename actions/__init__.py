@@ -103,6 +103,7 @@ from .ports import (
     Write,
 )
 from .remotes import REMOTES, Remote, Retrying, parsed_remote
+from .requirements import OFFERED
 from .triggers import about_trigger, closed_trigger, fired, not_fired
 from .web import (
     METHODS,
@@ -148,6 +149,7 @@ __all__ = [
     "METHODS",
     "NODE",
     "NOT_FOUND",
+    "OFFERED",
     "ONCE",
     "PAYLOAD_TOO_LARGE",
     "PERMISSION",

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidError
-from .kinds import NODE
+from .kinds import NODE, PYTHON
 
 if TYPE_CHECKING:
     from ..composer import JSON
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 MAX_REQUIREMENTS = 256  # packages of one action
 MAX_CHARS = 16_384  # of one requirement: a package for many platforms has a hundred hashes
 HASH = "--hash="
+# The importable names of runtimes/python/requirements.txt and runtimes/node/package.json.
+OFFERED = {
+    PYTHON: (
+        "bs4", "certifi", "charset_normalizer", "dateutil", "httplib2", "idna", "kafka", "lxml",
+        "pyparsing", "requests", "simplejson", "soupsieve", "typing_extensions", "urllib3",
+    ),
+    NODE: ("openwhisk", "redis", "redis-commands", "uuid"),
+}  # fmt: skip
+"""Modules that code of a kind may import without naming their packages."""
 
 _OPERATOR = r"(?:===|==|~=|!=|<=|>=|<|>)"
 _VERSION = rf"{_OPERATOR} ?[A-Za-z0-9.*+!_-]+"

@@ -15,6 +15,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from ..kinds import NODE, PYTHON
+from ..requirements import OFFERED
 from .functions import TASK
 
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ if TYPE_CHECKING:
 
     from ..coded import Code
 
-# The importable names of runtimes/python/requirements.txt and runtimes/node/package.json.
-OFFERED = {
-    PYTHON: (
-        "bs4", "certifi", "charset_normalizer", "dateutil", "httplib2", "idna", "kafka", "lxml",
-        "pyparsing", "requests", "simplejson", "soupsieve", "typing_extensions", "urllib3",
-    ),
-    NODE: ("openwhisk", "redis", "redis-commands", "uuid"),
-}  # fmt: skip
 FILE_BYTES = 1 << 20  # read of each file of an archive
 MAX_FILES = 5000  # of an archive
 ARCHIVE_BYTES = 256 << 20  # of a tar archive, unpacked: its files come one after the other

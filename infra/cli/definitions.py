@@ -26,7 +26,7 @@ from .projects import (
 from .requirements import OFFERED, OURS, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from ...composer import ActionFunction, Composition
     from .requirements import Requirements
@@ -46,7 +46,7 @@ class Sender:
     `warnings` collects texts about imports that cannot be checked here.
     """
 
-    def __init__(self, project: Project, path: Path, offered: Mapping[str, str] = OFFERED) -> None:
+    def __init__(self, project: Project, path: Path, offered: Collection[str] = OFFERED) -> None:
         self._project, self._path, self._offered = project, path, offered
         self.warnings: list[str] = []
 
@@ -79,7 +79,7 @@ class Sender:
                 raise refusal
             captured = {**_about(function), "exec": _archived(closure, *place)}
         self.warnings += closure.warnings
-        needed = bool(function.requirements) or bool(used - self._offered.keys())
+        needed = bool(function.requirements) or bool(used.difference(self._offered))
         return _with(captured, requirements, needed=needed)
 
     def module(self, text: str) -> Document:
@@ -96,7 +96,7 @@ class Sender:
         runtime: Document = {"kind": PYTHON, "code": text}
         if closure.needs.keys() != {module.name}:
             runtime = _archived(closure, module, "main")
-        needed = bool(closure.external - self._offered.keys())
+        needed = bool(closure.external.difference(self._offered))
         return _with({"exec": runtime}, requirements, needed=needed)
 
     def check_inline(self, name: str, composition: Composition) -> None:

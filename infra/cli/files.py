@@ -20,7 +20,7 @@ from .projects import packed, project_at
 from .requirements import OFFERED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
     from pathlib import Path
     from types import ModuleType
 
@@ -150,13 +150,13 @@ def _kind(path: Path) -> str:
     return _KINDS[path.suffix]
 
 
-def read(path: Path, name: str | None = None, offered: Mapping[str, str] = OFFERED) -> Contents:
+def read(path: Path, name: str | None = None, offered: Collection[str] = OFFERED) -> Contents:
     """Reads a file: `.py`, `.json` (a composition), `.asl.json` (a state machine), `.js` or `.zip`.
 
     Args:
         path: the file.
         name: name of the definition, if there is one; None for the name in the file, or of the file.
-        offered: modules that need no requirement where the code will run, with their distributions.
+        offered: modules that need no requirement where the code will run.
 
     Raises:
         FileError: the file defines nothing, or cannot be read.
@@ -212,7 +212,7 @@ def _composition(path: Path) -> Composition:
         raise FileError(f"{path} is not valid JSON: {error}") from error
 
 
-def _python(path: Path, name: str | None, offered: Mapping[str, str]) -> Contents:
+def _python(path: Path, name: str | None, offered: Collection[str]) -> Contents:
     module = _load_module(path)
     contents = Contents(sender=Sender(project_at(path.parent), path, offered))
     for variable, value in vars(module).items():

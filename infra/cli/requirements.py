@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -13,40 +13,21 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from ...actions import OFFERED as MODULES
+from ...actions import PYTHON
 from ...composer import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 OURS = "xingqiao"
-OFFERED = {  # modules that code of the kind `python:3` may import unnamed: import name: distribution
-    "bs4": "beautifulsoup4",
-    "certifi": "certifi",
-    "charset_normalizer": "charset-normalizer",
-    "dateutil": "python-dateutil",
-    "httplib2": "httplib2",
-    "idna": "idna",
-    "kafka": "kafka-python",
-    "lxml": "lxml",
-    "pyparsing": "pyparsing",
-    "requests": "requests",
-    "simplejson": "simplejson",
-    "soupsieve": "soupsieve",
-    "typing_extensions": "typing-extensions",
-    "urllib3": "urllib3",
-}
-ELSEWHERE: Mapping[str, Mapping[str, str]] = {  # the same on the targets of bundles
-    "aws": {name: name for name in ("boto3", "botocore", "s3transfer", "jmespath", "urllib3")},
-    "openwhisk": {
-        **OFFERED,
-        "netifaces": "netifaces",
-        "scrapy": "Scrapy",
-        "twisted": "Twisted",
-        "virtualenv": "virtualenv",
-    },
-    "azure": {},
-    "google": {},
+OFFERED: Collection[str] = frozenset(MODULES[PYTHON])  # that workers offer
+ELSEWHERE: Mapping[str, Collection[str]] = {  # modules that a target of bundles offers
+    "aws": {"boto3", "botocore", "jmespath", "s3transfer", "urllib3"},
+    "openwhisk": {*OFFERED, "netifaces", "scrapy", "twisted", "virtualenv"},
+    "azure": (),
+    "google": (),
 }
 
 
@@ -60,7 +41,7 @@ class Requirements:
 
     texts: tuple[str, ...] = ()
     file: str = "requirements.txt"
-    offered: Mapping[str, str] = field(default_factory=lambda: OFFERED)
+    offered: Collection[str] = OFFERED
 
     def missing(self, module: str) -> bool:
         """True if no requirement brings a module. An unclear case counts as brought: see `unclear`."""

@@ -19,8 +19,16 @@ from ...actions import AZURE, CLOUDEVENTS, HTTP, LAMBDA, STATES, WHISK, Code, Re
 from ...actions import DURABLE as AZURE_DURABLE
 from .archives import is_node, write_files
 from .aws_template import MAX_NAME, document
-from .bundles import Takes, checked, defined, write_core, write_elsewhere, write_hosted, write_zip
-from .errors import BundleError
+from .bundles import (
+    Takes,
+    check_program_size,
+    checked,
+    defined,
+    write_core,
+    write_elsewhere,
+    write_hosted,
+    write_zip,
+)
 from .hosted.changes import ROW_BYTES
 from .requirements import Installer, check_size
 from .yaml import to_yaml
@@ -62,11 +70,8 @@ def write(name: str, source: Source, folder: Path, most_bytes: int = MAX_UNPACKE
     """
     parts = checked(source, "AWS", TAKES)
     for full, program in parts.programs.items():
-        if (size := len(json.dumps({"program": program.to_json()}))) > ROW_BYTES:
-            raise BundleError(
-                f"composition {full.removeprefix('/_/')}: the compiled program has {size} bytes, and an item of a "
-                f"DynamoDB table holds at most {ROW_BYTES}: make a part of it a composition of its own"
-            )
+        size = len(json.dumps({"program": program.to_json()}))
+        check_program_size(full, size, ROW_BYTES, "an item of a DynamoDB table")
     keys = _keys(parts)
     own = [full for full, action in parts.actions.items() if _stands_alone(full, action, parts)]
     archives = {"": ARCHIVE, **{full: f"{keys[full]}.zip" for full in own}}

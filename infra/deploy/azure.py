@@ -15,6 +15,7 @@ from .archives import write_files
 from .bundles import (
     OF_AWS,
     Takes,
+    check_program_size,
     check_region,
     checked,
     defined,
@@ -163,11 +164,9 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
     for full, action in parts.actions.items():
         check_region(full.removeprefix("/_/"), action)
     for full, program in parts.programs.items():
-        if (size := len(json.dumps(program.to_json()))) > MAX_PROGRAM:
-            raise BundleError(
-                f"composition {full.removeprefix('/_/')}: the compiled program has {size} bytes, and a row of a table "
-                f"on Azure holds at most {MAX_PROGRAM}: make a part of it a composition of its own"
-            )
+        check_program_size(
+            full, len(json.dumps(program.to_json())), MAX_PROGRAM, "a row of a table on Azure"
+        )
     code, elsewhere = _code(parts), _elsewhere(parts)
     deployed = {**parts.deployed(), "storage": storage_of(name), "code": code}
     if elsewhere:

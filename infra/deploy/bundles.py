@@ -262,6 +262,25 @@ def check_region(name: str, action: Action) -> None:
         )
 
 
+def check_program_size(full: str, size: int, most: int, place: str) -> None:
+    """Checks that a compiled program fits where the target keeps it.
+
+    Args:
+        full: full name of the composition.
+        size: bytes of the program.
+        most: bytes that the place holds.
+        place: place, for the error: `an item of a DynamoDB table`.
+
+    Raises:
+        BundleError: it does not.
+    """
+    if size > most:
+        raise BundleError(
+            f"composition {full.removeprefix('/_/')}: the compiled program has {size} bytes, and {place} "
+            f"holds at most {most}: make a part of it a composition of its own"
+        )
+
+
 def _check_code(what: str, kind: str, target: str) -> None:
     if not kind.startswith(PYTHON.partition(":")[0]):
         raise BundleError(f"{what}: the kind is {kind}, and a bundle for {target} runs only Python")

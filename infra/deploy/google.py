@@ -9,8 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ...actions import Code
-from .bundles import checked, write_core, write_hosted, write_zip
-from .errors import BundleError
+from .bundles import check_program_size, checked, write_core, write_hosted, write_zip
 from .google_terraform import document, entry_point
 from .hosted.user_code import VALUE_BYTES
 
@@ -106,11 +105,9 @@ def write(name: str, source: Source, folder: Path) -> list[str]:
     """Writes the functions' code, the same zipped, `main.tf.json` and a README. See `targets.bundle`."""
     parts = checked(source, "Google Cloud")
     for full, program in parts.programs.items():
-        if (size := len(json.dumps(program.to_json()))) > MAX_PROGRAM:
-            raise BundleError(
-                f"composition {full.removeprefix('/_/')}: the compiled program has {size} bytes, and a document of "
-                f"Firestore holds at most {MAX_PROGRAM}: make a part of it a composition of its own"
-            )
+        check_program_size(
+            full, len(json.dumps(program.to_json())), MAX_PROGRAM, "a document of Firestore"
+        )
     service, keys = service_of(name), _keys(parts)
     _write_conductor(folder / CONDUCTOR, {**parts.deployed(), "functions": dict(keys)})
     write_zip(folder / CONDUCTOR, folder / f"{CONDUCTOR}.zip")

@@ -13,10 +13,10 @@ import pytest
 
 from tests.kit.actions.things import composed
 from tests.kit.actions.wheels import zipped
-from xingqiao.actions import NODE, PYTHON, Code
+from xingqiao.actions import NODE, OFFERED, PYTHON, Code
 from xingqiao.actions.coded import code_of
 from xingqiao.actions.runtimes import offered
-from xingqiao.actions.runtimes.offered import FILE_BYTES, OFFERED, imports_offered
+from xingqiao.actions.runtimes.offered import FILE_BYTES, imports_offered
 from xingqiao.actions.runtimes.packages import OFFERED_FILES
 
 

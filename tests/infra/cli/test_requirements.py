@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from xingqiao.actions import OFFERED as IN_WORKERS
 from xingqiao.actions import PYTHON
-from xingqiao.actions.runtimes.offered import OFFERED as IN_WORKERS
 from xingqiao.infra.cli.requirements import (
     ELSEWHERE,
     OFFERED,
