@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..composer import TIMEOUT, Failure, frozen
@@ -40,7 +39,7 @@ class Opened:
     tail: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Conducted:
     """The fields that only the activation of a composition has.
 

@@ -117,7 +117,7 @@ class Catalog:
             ForbiddenError: the action belongs to another namespace, and is not in a public package or is an
                 entity: a caller that may lock an entity can keep everybody else out.
         """
-        key = (str(name), caller)
+        key = (name.text, caller)
         found = self._resolved.get(key)
         if found is None:
             found = self._resolve(name, caller)

@@ -131,6 +131,7 @@ class Completion:
     code. `variables` are those that an inline function has set. `documents` are committed with it.
     `may_have_run` is set if the invoker knows more than the failure's code says; `remote` is set if it ran elsewhere.
     With a `ticket` the invocation has not ended: a cloud has accepted it, and polling starts once that is durable.
+    `text` is the value of a success as orjson writes it, if the invoker has it: then nobody writes it again.
     """
 
     outcome: Success | Failure
@@ -143,6 +144,7 @@ class Completion:
     may_have_run: MayHaveRun | None = None
     remote: Remoted | None = None
     ticket: dict[str, JSON] | None = field(default=None, repr=False)
+    text: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def elsewhere(self) -> dict[str, JSON] | None:

@@ -60,7 +60,7 @@ from .errors import (
     ProgramError,
 )
 from .expressions import Scope, Template, path, var
-from .freezing import frozen
+from .freezing import changed, frozen
 from .languages import asl, forks, read_composer
 from .languages.asl.running.task_tokens import task_token, token_place
 from .machine.changes import Changes
@@ -202,6 +202,7 @@ __all__ = [
     "call",
     "capture",
     "capture_class",
+    "changed",
     "check_part",
     "classes_of",
     "classes_told",

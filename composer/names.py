@@ -7,7 +7,7 @@ underscore followed by up to 255 of those, space, @, ., &, or -, with no space a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2s
 
 from .errors import InvalidNameError
@@ -20,19 +20,25 @@ _PART = re.compile(r"\A(?:\w|\w[\w@ .&-]{0,254}[\w@.&-])\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """`/namespace/name` or `/namespace/package/name`."""
+    """`/namespace/name` or `/namespace/package/name`.
+
+    `path` is the name inside its namespace: `name` or `package/name`. `text` is the whole name. Both are made
+    once: every step reads them.
+    """
 
     namespace: str
     package: str | None
     name: str
+    path: str = field(init=False, repr=False, compare=False)
+    text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        path = f"{self.package}/{self.name}" if self.package else self.name
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "text", f"/{self.namespace}/{path}")
 
     def __str__(self) -> str:
-        return f"/{self.namespace}/{self.path}"
-
-    @property
-    def path(self) -> str:
-        """The name inside its namespace: `name` or `package/name`."""
-        return f"{self.package}/{self.name}" if self.package else self.name
+        return self.text
 
     def within(self, namespace: str) -> Name:
         """This name, with the default namespace `_` replaced by `namespace`."""

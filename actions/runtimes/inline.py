@@ -49,10 +49,11 @@ MAX_FRAMES, MAX_LINES, LINE_CHARS = 50, 300, 2000  # of a traceback: the innermo
 
 
 class _Ended(NamedTuple):
-    """How a run has ended, with the lines of the traceback if it raised."""
+    """How a run has ended, with the lines of the traceback if it raised, and the result as orjson writes it."""
 
     outcome: Success | Failure
     trace: Sequence[str] = ()
+    text: bytes | None = None
 
 
 Task: TypeAlias = "asyncio.Task[_Ended]"
@@ -85,9 +86,9 @@ class InlineInvoker:
 
         def answer(ended: _Ended) -> None:
             ended_ms = self._clock.now_ms()
-            start = f"{timestamp(ended_ms)} stderr: "
+            start = f"{timestamp(ended_ms)} stderr: " if ended.trace else ""
             logs = [start + line for line in ended.trace]
-            done(Completion(ended.outcome, started_ms, ended_ms, logs))
+            done(Completion(ended.outcome, started_ms, ended_ms, logs, text=ended.text))
 
         try:
             result = action.exec.function(copied(invocation.params))
@@ -99,7 +100,7 @@ class InlineInvoker:
                 self._running[activation] = task
                 task.add_done_callback(partial(self._ended, activation, result, answer))
                 return
-            ended = _Ended(_outcome(result))
+            ended = _ended(result)
         asyncio.get_running_loop().call_soon(answer, ended)
 
     def _ended(
@@ -124,7 +125,7 @@ async def _awaited(coroutine: Coroutine[Any, Any, Any], limit_ms: int) -> _Ended
     scope = asyncio.timeout(limit_ms / 1000)
     try:
         async with scope:
-            return _Ended(_outcome(await coroutine))
+            return _ended(await coroutine)
     except (Exception, SystemExit) as error:  # noqa: BLE001  the boundary to user code
         if scope.expired():
             text = f"The action exceeded its time limits of {limit_ms} milliseconds."
@@ -132,26 +133,31 @@ async def _awaited(coroutine: Coroutine[Any, Any, Any], limit_ms: int) -> _Ended
         return _failed(error)
 
 
-def _outcome(result: Any) -> Success | Failure:
+def _ended(result: Any) -> _Ended:
     if not isinstance(result, (dict, list)):
-        return Failure(BAD_RESPONSE, "The action did not return a dictionary or array.")
+        text = "The action did not return a dictionary or array."
+        return _Ended(Failure(BAD_RESPONSE, text))
     try:
-        return outcome_of(_plain(result))
+        made, written = _plain(result)
     except (TypeError, ValueError, RecursionError) as error:
         text = f"The action did not produce a valid JSON response: {error}"
-        return Failure(BAD_RESPONSE, text)
+        return _Ended(Failure(BAD_RESPONSE, text))
+    return _Ended(outcome_of(made), text=written)
 
 
-def _plain(result: Any) -> Any:
-    """The result as JSON: a copy that `json` has written and read, as for a worker.
+def _plain(result: Any) -> tuple[Any, bytes | None]:
+    """The result as JSON: a copy that `json` has written and read, as for a worker; and its text by orjson.
+
+    The text is None if only `json` can write the result.
 
     Raises:
         TypeError, ValueError, RecursionError: the result is not JSON.
     """
+    written = True
     try:
         text = orjson.dumps(result, option=_AS_JSON)
     except TypeError:
-        text = json.dumps(result, allow_nan=False).encode()
+        text, written = json.dumps(result, allow_nan=False).encode(), False
     if b"null" in text:
         json.dumps(result, allow_nan=False)  # orjson writes NaN as null
     made = orjson.loads(text)
@@ -159,7 +165,7 @@ def _plain(result: Any) -> Any:
         raise ValueError(why)
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and (why := flaw(made)):
         raise ValueError(why)
-    return made
+    return made, text if written else None
 
 
 def _failed(error: BaseException) -> _Ended:

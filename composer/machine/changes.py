@@ -22,6 +22,7 @@ class Changes:
     entries: to be appended to the history.
     outcome: of the execution, once it has ended; then no fiber is left.
     more: there is work left that needs no event: call `proceed` when others have had their turn.
+    stretches: a fiber has stopped before a long evaluation: see `Execution.stretch`.
     stale: the event answered a wait that is over; nothing has changed.
     """
 
@@ -31,4 +32,5 @@ class Changes:
     entries: list[Entry] = field(default_factory=list)
     outcome: Outcome | None = None
     more: bool = False
+    stretches: bool = False
     stale: bool = False

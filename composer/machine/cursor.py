@@ -58,6 +58,7 @@ class Limits:
     signing: bytes = field(default=b"", repr=False)
 
 
+UNANSWERED = Invoking()
 REPLAYED = (history.STEP_SUCCEEDED, history.STEP_FAILED)  # by a redrive, which reads no events
 
 
@@ -218,7 +219,7 @@ class Cursor:
             return
         self.turn = command.turn
         self.commands.append(command)
-        self.wait = Invoking()
+        self.wait = UNANSWERED
         self.note(history.STEP_SCHEDULED, step_detail(path, command), value, events)
 
     def activation_of(self, turn: int) -> str:

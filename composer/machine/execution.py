@@ -317,6 +317,7 @@ class Execution:
             self._held.clear()
             self._overlong.clear()
         changes.more = bool(self._forks.ready)
+        changes.stretches = bool(self._overlong)
         return changes
 
     def _deliver(self, events: Iterable[Delivery], changes: Changes, context: Context) -> int:

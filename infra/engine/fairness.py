@@ -54,13 +54,19 @@ class Share:
 
     def __init__(self, clock: Clock, us: float, pieces: int) -> None:
         self._clock, self._us, self._pieces = clock, us, pieces
-        self._until_us, self._left = 0.0, 0
+        self._until_us: float | None = 0.0
+        self._left = 0
 
     def begin(self) -> None:
-        """Grants it anew."""
-        self._until_us, self._left = self._clock.elapsed_us() + self._us, self._pieces
+        """Grants it anew. Its time counts from the first piece: most events take none, and read no clock."""
+        self._until_us, self._left = None, self._pieces
 
     def take(self) -> bool:
         """Takes a piece of work. False when the share is used up."""
         self._left -= 1
-        return self._left >= 0 and self._clock.elapsed_us() < self._until_us
+        if self._left < 0:
+            return False
+        now_us = self._clock.elapsed_us()
+        if self._until_us is None:
+            self._until_us = now_us + self._us
+        return now_us < self._until_us

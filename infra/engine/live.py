@@ -255,7 +255,7 @@ class LiveExecution:
         action = origin.action
         body: Stored = {
             "program": self.execution.program.hash,
-            "action": str(action.listed_as),
+            "action": action.listed_as.text,
             "version": action.version,
             "kind": self.kind,
             "limits": action.limits.to_json(),

@@ -16,7 +16,7 @@ from ...actions import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ...actions import ActivationRow, Write
+    from ...actions import Write
 
 KEPT = 10_000  # activations that a reader may be behind
 STOPPING = "The server is stopping. Ask again when it has started."
@@ -41,7 +41,7 @@ class News:
     def __init__(self, life: str) -> None:
         self.life = life
         self.count = 0  # of activations that were committed
-        self._lately: deque[Written] = deque(maxlen=KEPT)
+        self._lately: deque[tuple[str, str | None, str]] = deque(maxlen=KEPT)
         self._futures: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         self._closed = False
 
@@ -52,7 +52,8 @@ class News:
         """Takes what was committed, and wakes those who watch it."""
         for write in writes:
             for row in write.activations:
-                self._note(row)
+                self._lately.append((row.id, row.cause, row.namespace))
+            self.count += len(write.activations)
             if self._futures:
                 for key in _keys(write):
                     self._wake(key)
@@ -62,7 +63,8 @@ class News:
         oldest = self.count - len(self._lately)
         if not oldest <= number <= self.count:
             return None
-        return list(islice(self._lately, number - oldest, None))
+        later = islice(self._lately, number - oldest, None)
+        return [Written(nth, *noted) for nth, noted in enumerate(later, number + 1)]
 
     @contextmanager
     def watching(self, *keys: str) -> Iterator[asyncio.Future[None]]:
@@ -92,10 +94,6 @@ class News:
         self._closed = True
         for key in list(self._futures):
             self._wake(key)
-
-    def _note(self, row: ActivationRow) -> None:
-        self.count += 1
-        self._lately.append(Written(self.count, row.id, row.cause, row.namespace))
 
     def _wake(self, key: str) -> None:
         for future in self._futures.pop(key, ()):

@@ -156,11 +156,13 @@ def within_limits(
     if isinstance(completion.outcome, Failure):
         return completion
     value = completion.outcome.value
-    try:
-        text = orjson.dumps(value)
-    except (TypeError, ValueError) as error:
-        why = f"The action did not produce a valid JSON response: {error}"
-        return replace(completion, outcome=Failure(BAD_RESPONSE, why))
+    text = completion.text
+    if text is None:
+        try:
+            text = orjson.dumps(value)
+        except (TypeError, ValueError) as error:
+            why = f"The action did not produce a valid JSON response: {error}"
+            return replace(completion, outcome=Failure(BAD_RESPONSE, why))
     if len(text) <= limit:
         if not run.origin.express:
             run.keep(value, write, text)

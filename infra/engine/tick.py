@@ -85,6 +85,7 @@ class Tick:
         self._effects: deque[Callable[[], None]] = deque()  # of committed units
         self._work, self._news, self._rest = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._rest.set()
+        self._awake = False  # whether something has gathered since the last commit began
         self._evaluating = 0
         self._committing = False
         self._trying = False  # whether an attempt to commit is under way
@@ -100,8 +101,10 @@ class Tick:
 
     def wake(self) -> None:
         """Something has gathered."""
-        self._work.set()
-        self._rest.clear()
+        if not self._awake:
+            self._awake = True
+            self._work.set()
+            self._rest.clear()
 
     def evaluating(self, count: int) -> None:
         """Sets the number of executions that wait for a thread: the tick does not rest before they are done."""
@@ -241,6 +244,7 @@ class Tick:
         while True:
             await self._work.wait()
             self._work.clear()
+            self._awake = False
             self._committing = True
             await self._work_off()
             self._batch = [*self._sealed, self.gathering, *self._units]

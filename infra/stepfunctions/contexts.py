@@ -13,14 +13,13 @@ https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ...actions import Composed, MapRunArn, parsed_arn
-from ...composer import boxed
+from ...composer import boxed, changed
 from ..engine import name_key, named_document
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class MachineHooks:
         text = self.definition(origin.action)
         if text is not None:
             about["definition"] = sha256(text.encode()).hexdigest()
-        return replace(origin, about=about)
+        return changed(origin, about=about)
 
     def revision(self, about: Mapping[str, JSON], /) -> str | None:
         hash = about.get("definition")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ....composer import CONDUCTING, Changes, Execution, Failure
+from ....composer import CONDUCTING, Changes, Execution, Failure, changed
 from ..live import RUNNING, LiveExecution
 from ..origins import Account, Origin
 from ..outcomes import broken
@@ -86,7 +86,7 @@ class Starts:
         With `later` it is stored, and runs when the others have had their turn. When there is too much
         already it fails at once: its record says why.
         """
-        origin = replace(run.origin, started_ms=self._clock.now_ms(), parent=None)
+        origin = changed(run.origin, started_ms=self._clock.now_ms(), parent=None)
         refused = self._bounds.refused(run)
         child = self._made(command.activation, run.execution.program, origin, introduced=False)
         self._bounds.begun(child)

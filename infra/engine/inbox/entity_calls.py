@@ -31,7 +31,7 @@ class EntityCalls:
 
     def make(self) -> None:
         """Makes the calls, unless that is being done."""
-        if self._making:
+        if self._making or not self._waiting:
             return
         self._making = True
         for _ in range(AT_ONCE):

@@ -160,7 +160,8 @@ class Following:
             due_ms = fiber.due_ms
             if due_ms is not None:
                 self._arm(run, fiber, due_ms)
-        self.stretching.look(run)
+        if changes.stretches:
+            self.stretching.look(run)
         if changes.more:
             self._tick.later(run.origin.namespace, partial(self.proceed, run))
         if run.paused or any([entry.kind in _PAUSING for entry in changes.entries]):  # noqa: C419  it is quicker
