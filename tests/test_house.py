@@ -152,7 +152,6 @@ def test_links_between_documents_lead_somewhere():
 MIRRORED = 120  # lines from which a module has a test file of its own
 ELSEWHERE = {  # modules that other suites hold to their laws
     "actions/ports.py": "contracts",
-    "actions/runtimes/inline.py": "contracts/test_invoker.py",
     "adapters/port.py": "contracts/test_adapters.py",
     "infra/deploy/hosted/azure.py": "infra/deploy/test_azure_deployed.py",
     "infra/deploy/hosted/azure_table.py": "infra/deploy/test_azure_deployed.py",

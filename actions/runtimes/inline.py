@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import traceback
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
@@ -58,6 +59,8 @@ class _Ended(NamedTuple):
 
 Task: TypeAlias = "asyncio.Task[_Ended]"
 
+log = logging.getLogger(__name__)
+
 
 class InlineInvoker:
     """Runs functions of this process. An `Invoker`."""
@@ -68,6 +71,9 @@ class InlineInvoker:
         self._clock = clock
         self._tasks = asyncio.TaskGroup()
         self._running: dict[str, Task] = {}
+        self._answers: list[
+            Callable[[], None]
+        ] = []  # of plain functions, for the next turn of the loop
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -101,7 +107,17 @@ class InlineInvoker:
                 task.add_done_callback(partial(self._ended, activation, result, answer))
                 return
             ended = _ended(result)
-        asyncio.get_running_loop().call_soon(answer, ended)
+        if not self._answers:
+            asyncio.get_running_loop().call_soon(self._answer_all)
+        self._answers.append(partial(answer, ended))
+
+    def _answer_all(self) -> None:
+        answers, self._answers = self._answers, []
+        for answer in answers:
+            try:
+                answer()
+            except Exception:
+                log.exception("an answer was not taken: a mistake of the engine's")
 
     def _ended(
         self,
