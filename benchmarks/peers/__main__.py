@@ -19,7 +19,7 @@ from .table import Rounds, line
 from .work import workloads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .rounds import Measured
     from .systems import System
@@ -28,17 +28,24 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0; 1 if a measurement or a download has failed; 130 if it was interrupted."""
-    parser = _parser()
-    arguments = parser.parse_args(given)
+def main(
+    given: Sequence[str] | None = None,
+    find: Callable[[Sequence[str]], Mapping[str, System]] | None = None,
+) -> int:
+    """Returns the exit code: 0; 1 if a measurement or a download has failed; 130 if it was interrupted.
+
+    Args:
+        given: the arguments, if not those of the command line.
+        find: gives the systems with these names; by default `installed`.
+    """
+    arguments = _parser().parse_args(given)
     chosen = workloads(arguments.seconds)
     if arguments.only:
         chosen = tuple(each for each in chosen if each.key in arguments.only)
     if arguments.small:
         chosen = tuple(each.small() for each in chosen)
     try:
-        systems = _systems(arguments.systems)
+        systems = (find or installed)(arguments.systems or ())
     except UnavailableError as error:
         print(error, file=sys.stderr)
         return 1
@@ -81,7 +88,7 @@ def _progress(item: Floor | Measured) -> str:
     return f"round {item.round}: {item.workload}, {item.system}: {item.failure or figures}"
 
 
-def _systems(names: Sequence[str]) -> Mapping[str, System]:
+def installed(names: Sequence[str]) -> Mapping[str, System]:
     """The systems with these names, or all. Installs the peers if one of them is asked for."""
     wanted = set(names or (*ours(), *PEERS))
     known = dict(ours())

@@ -38,12 +38,14 @@ class Children:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for process in self._processes:
-            _send(process, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_S):
-                await self._wait()
-        await self.kill()
+        try:
+            for process in self._processes:
+                _send(process, signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    await self._wait()
+        finally:  # also when a second Ctrl-C has interrupted the wait
+            await self.kill()
 
     async def start(
         self, *command: str | Path, env: Mapping[str, str] | None = None, piped: bool = False

@@ -56,12 +56,13 @@ async def run_for(
     began = time.perf_counter()
 
     async def worker() -> None:
-        now = time.perf_counter()
-        while now < began + seconds:
+        while True:
+            before = time.perf_counter()
             await once()
-            ended = time.perf_counter()
-            took.append((ended - now) * 1000)
-            now = ended
+            now = time.perf_counter()
+            took.append((now - before) * 1000)
+            if now >= began + seconds:
+                return
 
     async with asyncio.TaskGroup() as group:
         for _ in range(concurrency):

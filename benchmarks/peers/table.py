@@ -26,7 +26,7 @@ TITLES = {
 }
 SECTIONS = (  # title, ours, the systems beside ours
     ("In process", "xingqiao", ("dbos",)),
-    ("Over HTTP, steps in other processes", "xingqiao-http", ("restate-http", "dbos-http")),
+    ("Over HTTP", "xingqiao-http", ("restate-http", "dbos-http")),
     ("In process, beside Restate over HTTP (not like with like)", "xingqiao", ("restate-http",)),
 )
 
@@ -67,8 +67,7 @@ class Spread:
 def quantities(workload: Workload) -> tuple[Quantity, ...]:
     """What is compared of it: a latency alone, a rate with several at once, three figures of a recovery."""
     match workload.does:
-        case Load(work=work, concurrency=1):
-            del work
+        case Load(concurrency=1):
             return (Quantity(unit="ms", value=lambda seen: seen["p50_ms"], smaller=True),)
         case Load(work=work):
             n = work.n

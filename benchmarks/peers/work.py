@@ -89,7 +89,7 @@ class Workload:
                 does: Load | Recovery = dataclasses.replace(load, work=work, seconds=0.1)
             case Recovery() as recovery:
                 does = dataclasses.replace(recovery, executions=10)
-        return dataclasses.replace(self, does=does)
+        return dataclasses.replace(self, title=f"{self.title} (small)", does=does)
 
 
 def _sequence(n: int, concurrency: int, seconds: float) -> Workload:
