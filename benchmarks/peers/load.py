@@ -36,7 +36,9 @@ async def measure(ask: Ask, load: Load) -> dict[str, float]:
     result = await ask(load.work)
     if result not in (load.work.expected, {"value": load.work.expected}):  # a list may be wrapped
         raise WrongResultError(f"{load.work.name}: the result is {str(result)[:200]}")
-    await asyncio.to_thread(os.sync)  # what was written before is not written during the measurement
+    await asyncio.to_thread(
+        os.sync
+    )  # what was written before is not written during the measurement
     took, seconds = await run_for(lambda: ask(load.work), load.concurrency, load.seconds)
     return {
         "p50_ms": percentile(took, 0.5),

@@ -27,7 +27,7 @@ class Recoverable(Protocol):
     """A system with its processes, on one directory."""
 
     async def begin(self, recovery: Recovery) -> None:
-        """Starts the system, and its executions."""
+        """Starts the system and its executions. Returns once all starts are durable: none may be lost."""
 
     def check(self) -> None:
         """Raises an error if a process has ended by itself."""

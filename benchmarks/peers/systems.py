@@ -106,14 +106,17 @@ class _InProcessLife:
         self.check, self.kill = children.check, children.kill
 
     async def begin(self, recovery: Recovery) -> None:
-        await self._go("begin", recovery)
+        process = await self._go("begin", recovery, piped=True)
+        assert process.stdout is not None
+        if not await process.stdout.readline():  # written when all starts are durable
+            raise ChildError(f"the executions have not begun: {self._children.said()}")
 
     async def resume(self, recovery: Recovery) -> None:
         await self._go("resume", recovery)
 
-    async def _go(self, do: str, recovery: Recovery) -> None:
+    async def _go(self, do: str, recovery: Recovery, *, piped: bool = False) -> Process:
         command = {"do": do, "recovery": recovery.to_json()}
-        await self._system.start(self._children, self._store, command)
+        return await self._system.start(self._children, self._store, command, piped=piped)
 
 
 class OverHttp:

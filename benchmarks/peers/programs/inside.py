@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.programs.xingqiao_inside '{"do": "measure", "directory": ..., "load": ...}'
 
-`do` is "measure", "begin" (start the executions of a recovery, and run until killed) or "resume" (open the
+`do` is "measure", "begin" (start the executions of a recovery, say so, and run until killed) or "resume" (open the
 directory again, and run until killed).
 """
 
@@ -60,4 +60,5 @@ async def _do(
             async with asyncio.TaskGroup() as group:
                 for number in range(recovery.executions):
                     group.create_task(system.begin(recovery, number))
+            print(json.dumps({"begun": recovery.executions}), flush=True)
         await asyncio.Event().wait()
