@@ -10,6 +10,8 @@ import os
 import time
 from typing import Any
 
+STARTED = ".started"  # the end of the name of a file that says that all executions have started
+
 
 def mark(payload: dict[str, Any], word: str) -> None:
     """Appends a line: execution, step, began or ended, and the time in ns. One write is never mixed with another."""
@@ -22,7 +24,13 @@ def mark(payload: dict[str, Any], word: str) -> None:
 
 
 async def main(payload: dict[str, Any]) -> dict[str, Any]:
-    """The slow step. Returns its payload for the next step."""
+    """The slow step. Returns its payload for the next step.
+
+    No step begins before all executions have started: otherwise a system that starts them slowly would have
+    ended some before it is killed, and would have less to recover.
+    """
+    while not os.path.exists(payload["marks"] + STARTED):  # noqa: PTH110, ASYNC110, ASYNC240
+        await asyncio.sleep(0.01)
     mark(payload, "began")
     await asyncio.sleep(payload["ms"] / 1000)
     mark(payload, "ended")

@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from .marks import STARTED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -52,12 +54,17 @@ async def recover(system: Recoverable, recovery: Recovery) -> dict[str, float]:
         recovery = dataclasses.replace(recovery, marks=str(Path(directory) / "marks"))
         total = recovery.executions * recovery.steps
         await system.begin(recovery)
+        _let_steps_begin(recovery)
         await _until(system, recovery, "began", total // 2)
         await system.kill()
         restarted_ns = time.time_ns()
         await system.resume(recovery)
         await _until(system, recovery, "ended", total)
         return seen(_lines(recovery), restarted_ns)
+
+
+def _let_steps_begin(recovery: Recovery) -> None:
+    Path(recovery.marks + STARTED).touch()
 
 
 def seen(lines: Iterator[tuple[tuple[int, int], str, int]], restarted_ns: int) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from benchmarks.peers import marks, recovering
@@ -88,6 +90,7 @@ async def test_a_lost_step_is_an_error(monkeypatch):
 
 async def test_the_slow_step_says_when_it_begins_and_ends_and_counts(tmp_path):
     recovery = Recovery(step_ms=0, marks=str(tmp_path / "marks"))
+    (tmp_path / f"marks{marks.STARTED}").touch()
 
     after = await marks.main(await marks.main(recovery.payload(7)))
 
@@ -96,3 +99,14 @@ async def test_the_slow_step_says_when_it_begins_and_ends_and_counts(tmp_path):
         ["7", "0", "began"], ["7", "0", "ended"], ["7", "1", "began"], ["7", "1", "ended"],
     ]  # fmt: skip
     assert after["step"] == 2
+
+
+async def test_no_step_begins_before_all_executions_have_started(tmp_path):
+    recovery = Recovery(step_ms=0, marks=str(tmp_path / "marks"))
+    step = asyncio.ensure_future(marks.main(recovery.payload(0)))
+
+    await asyncio.wait([step], timeout=0.05)
+    assert not (tmp_path / "marks").exists()
+
+    (tmp_path / f"marks{marks.STARTED}").touch()
+    assert (await step)["step"] == 1
