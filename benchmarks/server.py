@@ -103,11 +103,7 @@ async def _start(
     count = max(concurrency, count if concurrency > 1 else count // 8)
     async with server() as started:
         idle = round(started.resident(), 1)
-        _deploy(
-            started,
-            nothing=NOTHING_DOC,
-            measured=_composition(composer.sequence("nothing")),
-        )
+        _deploy(started, nothing=NOTHING_DOC, measured=_composition(composer.sequence("nothing")))
         path = f"{API}/actions/measured" + ("?blocking=true&result=true" if blocking else "")
         connections = [started.connection() for _ in range(concurrency)]
         free = [await connection.__aenter__() for connection in connections]
