@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check docs schemas bench attack audit lock
+.PHONY: setup demo test check docs schemas bench bench-peers attack audit lock
 
 setup: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
@@ -33,6 +33,9 @@ schemas: setup  # the JSON Schemas that the package publishes, made of the rows 
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+bench-peers: setup  # beside DBOS and Restate, which are downloaded into build/peers: make bench-peers PEERS="--rounds 1"
+	$(BIN)/python -m benchmarks.peers $(PEERS)
 
 attack: setup  # the attacks of tests/attack at full size, alone; their figures go to docs/reliability.md
 	mkdir -p build && rm -f build/attack.jsonl

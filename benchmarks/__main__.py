@@ -9,7 +9,7 @@ import sys
 
 import uvloop
 
-from . import bystander, clouds, engine, platform, server, states, transfers
+from . import bystander, clouds, engine, over_http, platform, server, states, transfers
 from .figures import HEADER, row
 from .floors import floor
 
@@ -18,6 +18,7 @@ WORKLOADS = {
     "fanout": engine.fanouts,
     "payload": engine.payloads,
     "start": server.starts,
+    "http": over_http.sequences,
     "recovery": server.recoveries,
     "waiting": engine.waiting,
     "platform": platform.sequences,

@@ -32,8 +32,8 @@ LITERAL = composer.literal({"ok": True})
 class Server:
     """A server process on a free port."""
 
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
+    def __init__(self, directory: str, workers: int = 16) -> None:
+        self.directory, self._workers = directory, workers
         self._process: asyncio.subprocess.Process
         self.url = ""
         self.started_s = 0.0
@@ -42,7 +42,7 @@ class Server:
         began = time.perf_counter()
         self._process = await asyncio.create_subprocess_exec(
             Path(sys.executable).with_name("xingqiao"), "serve", "--port", "0",
-            "--data", self.directory, "--auth", AUTH, "--workers", "16",
+            "--data", self.directory, "--auth", AUTH, "--workers", str(self._workers),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         assert self._process.stdout is not None
@@ -69,10 +69,10 @@ class Server:
 
 
 @asynccontextmanager
-async def server() -> AsyncIterator[Server]:
+async def server(workers: int = 16) -> AsyncIterator[Server]:
     """A server with an empty store."""
     with tempfile.TemporaryDirectory() as directory:
-        started = Server(directory)
+        started = Server(directory, workers)
         await started.start()
         try:
             yield started
