@@ -44,7 +44,9 @@ class Restoring:
         body = orjson.loads(saved.execution.body)
         limits = self._parts.settings.limits
         fibers, seen = await stored_values.fibers(store, execution, saved.fibers)
-        since = [] if seen is None else await stored_values.history(store, execution, seen)
+        since = []
+        if seen is not None:
+            since = await stored_values.history(store, execution, seen, saved.tail)
         restored = Execution.restore(
             execution, await self.program(body), fibers, limits, body["generation"], since
         )

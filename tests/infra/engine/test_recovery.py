@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import orjson
 
@@ -45,8 +46,15 @@ class Tallying(MemoryStore):
             self.fired = len(self.loaded)
         return await super().commit(writes)
 
+    async def standing(self, after="", limit=None, *, of=None):
+        standing = await super().standing(after, limit, of=of)
+        if of is None:
+            return standing
+        self.loaded += of
+        sound = [saved for saved in standing.saved if saved.execution.id not in self.broken]
+        return replace(standing, saved=sound)
+
     async def load(self, execution):
-        self.loaded.append(execution)
         if execution in self.broken:
             self.broken.discard(execution)
             raise OSError("slow disk")
