@@ -39,14 +39,10 @@ class Census:
         self._below: list[Lineage] = []  # executions that others have started
         self._after: str | None = ""
         self._ended, self._stopping = asyncio.Event(), asyncio.Event()
+        self.complete = False  # all executions that were under way have been counted
         self.left: set[str] = set()  # the executions that are to be recovered
         self.late: FairQueue[str] = FairQueue()  # the same, in the order of their starts
         self.timers: list[tuple[int, str, str]] = []  # (due_ms, execution, fiber)
-
-    @property
-    def complete(self) -> bool:
-        """True if all executions that were under way have been counted."""
-        return self._after is None and not self._below
 
     def knows(self, execution: str) -> bool:
         """True if an execution is counted by now, or was not under way at the start."""
@@ -74,7 +70,7 @@ class Census:
                 log.exception("what was under way cannot be read; it is tried again")
                 await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work by then
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
-        if not self.complete and not self._stopping.is_set():
+        if self._after is None:
             await self._relate()
 
     async def over(self) -> bool:
@@ -120,4 +116,5 @@ class Census:
                 await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         self._bounds.note_begun(None)
         self._new.clear()
+        self.complete = True
         self._ended.set()
