@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PAGE = 200  # executions that are read and counted in one turn of the event loop, in some 2 ms
-PAGES_AT_START = 10  # that are counted before the server answers
-AGAIN_S = 1.0  # between attempts to read a page
+PAGES_AT_START = 4  # that are counted before the server answers
 
 
 class Census:
@@ -35,6 +34,7 @@ class Census:
 
     def __init__(self, parts: Parts, bounds: Bounds, lineages: dict[str, Lineage]) -> None:
         self._store, self._bounds, self._lineages = parts.store, bounds, lineages
+        self._again_s = parts.settings.pacing.recovery_retry_s
         self._new: set[str] = set()  # begun since the start
         self._below: list[Lineage] = []  # executions that others have started
         self._after: str | None = ""
@@ -68,7 +68,7 @@ class Census:
                 await self._page()
             except Exception:
                 log.exception("what was under way cannot be read; it is tried again")
-                await asyncio.sleep(AGAIN_S)  # noqa: TID251  the store may work by then
+                await asyncio.sleep(self._again_s)  # noqa: TID251  the store may work by then
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if self._after is None:
             await self._relate()
