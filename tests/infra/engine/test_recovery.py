@@ -23,7 +23,7 @@ from xingqiao.actions import (
     Trigger,
     Write,
 )
-from xingqiao.composer import Name
+from xingqiao.composer import Name, Sleeping
 from xingqiao.infra.engine import EngineSettings, Pacing, recovery
 from xingqiao.infra.engine.programs import PROGRAM
 from xingqiao.infra.service.feed_records import SCHEDULE, FeedRecords
@@ -394,6 +394,8 @@ async def test_what_waits_again_after_it_was_read_is_not_taken_for_what_it_was()
 
     assert again.hands.names == ["a"]
     assert again.engine.gauges()["timers"] == 1
+    (fiber,) = (await again.engine.recovery.found(id)).execution.fibers.values()
+    assert isinstance(fiber.wait, Sleeping)
     await again.kill()
 
 
