@@ -60,6 +60,7 @@ class Census:
             if self._after is None:
                 await self._relate()
                 return
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
 
     async def go_on(self) -> None:
         """Counts the others, in turn with all else that the server does."""

@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 MOST = 1_000_000
 VISITORS = 8  # executions that are loaded at the same time
 CROWDED_S = 0.01  # between parts, when much waits to be carried out
-PART = 64  # executions that are read at once
-TURN_US = 1_500.0  # of recovering, before the others of the event loop have their turn
+PART = 32  # executions that are read at once
+TURN_US = 1_000.0  # of recovering, before the others of the event loop have their turn
 TIMERS = 500  # that are armed in one turn
 STOPPED = "The server stops: ask again when it has started."
 AGAIN_AT_MOST_S = 300.0  # between attempts to load an execution that cannot be loaded
@@ -199,6 +199,8 @@ class Recovery:
         keeps = gc.get_freeze_count() > 0  # see `service.app`: what is loaded is never collected
         while part := self._next():
             await self._read_ahead([execution for execution, _ in part])
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+            self._turn.begin()
             for late in part:
                 try:
                     await self._recover_late(*late)

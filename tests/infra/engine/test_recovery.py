@@ -9,6 +9,7 @@ import orjson
 
 from tests.kit.engine.engines import CODE, GUEST, HELD, begun
 from tests.kit.engine.infra_clock import FastClock
+from tests.kit.engine.restarts import restarted
 from xingqiao import composer
 from xingqiao.actions import (
     TAIL_LISTS,
@@ -400,20 +401,19 @@ async def test_what_waits_again_after_it_was_read_is_not_taken_for_what_it_was()
 
 
 async def test_timers_that_were_due_are_in_turn_with_executions():
-    store, clock = Tallying(), FastClock()
-    made = await begun(store, {"a": HELD}, clock=clock)
-    await of(made, GUEST, LATE)
-    made.engine._timers.stop()
-    due = await of(made, GUEST, 3, composer.sequence(composer.wait(0.001)))
-    await made.until(lambda: len(made.hands.done) == LATE)
-    made.engine._timers.stop()
-    await made.kill()
-    store.loaded.clear()
+    store = Tallying()
+    made = await begun(store, {"a": HELD})
+    await of(made, GUEST, recovery.PART)
+    due = await of(made, GUEST, 3, composer.sequence(composer.wait(60)))
+    await made.until(lambda: len(made.hands.done) == recovery.PART)
+    await made.settle()
 
-    again = await begun(store, {"a": HELD}, clock=clock)
+    again = await restarted(made, 61)
     await again.settle()
 
     assert sorted(store.loaded.index(id) for id in due) == [0, 2, 4]
+    for id in due:
+        assert await again.result(id) == {}
     await again.kill()
 
 
