@@ -24,9 +24,9 @@ from ...actions import (
     UnavailableError,
 )
 from ...composer import Failure
-from .census import Census
 from .fairness import FairQueue, Share
 from .live import STUCK, ActiveInvocation, LiveExecution
+from .survivors import Survivors
 from .targets import opened, target
 from .timers import Elapsed
 
@@ -75,8 +75,8 @@ class Recovery:
         self._inbox, self._dispatch, self._due = inbox, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
         self._restoring, self._lineages = restoring, restoring.lineages
-        self._census = Census(core.parts, core.bounds, restoring.lineages)
-        self._left = self._census.left
+        self._survivors = Survivors(core.parts, core.bounds, restoring.lineages)
+        self._left = self._survivors.left
         self._overdue: FairQueue[Late] = FairQueue()  # timers that were due before the start
         self._ahead: dict[str, Saved] = {}  # executions that were read in bulk and come next
         self._reading: set[str] = set()  # those that are being read
@@ -97,9 +97,9 @@ class Recovery:
         stuck = Query(namespace=None, status=STUCK, limit=MOST)
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
-        await self._census.begin()
-        if not self._census.complete:
-            self._tasks.create_task(self._census.go_on())
+        await self._survivors.begin()
+        if not self._survivors.complete:
+            self._tasks.create_task(self._survivors.go_on())
         self.paused = True
 
     async def counted(self) -> None:
@@ -108,7 +108,7 @@ class Recovery:
         Raises:
             UnavailableError: when the server stops before.
         """
-        if not self._census.complete and not await self._census.over():
+        if not self._survivors.complete and not await self._survivors.counted():
             raise UnavailableError(STOPPED)
 
     def begin(self) -> None:
@@ -130,9 +130,9 @@ class Recovery:
     def stop(self) -> None:
         """Recovers nothing more."""
         self._stopping.set()
-        self._census.stop()
+        self._survivors.stop()
         self._overdue.clear()
-        self._census.late.clear()
+        self._survivors.late.clear()
         self._visits.clear()
 
     def _home(self, execution: str) -> str:
@@ -141,7 +141,7 @@ class Recovery:
 
     async def _recover(self) -> None:
         """Recovers executions and overdue timers, while all else goes on."""
-        if not await self._census.over():
+        if not await self._survivors.counted():
             return
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
         await self._sort_timers()
@@ -160,7 +160,7 @@ class Recovery:
                     return
                 pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
                 for execution in self._left:
-                    self._census.late.add(self._home(execution), execution)
+                    self._survivors.late.add(self._home(execution), execution)
                 for late in failed:
                     self._overdue.add(self._home(late[0]), late)
         seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
@@ -178,7 +178,7 @@ class Recovery:
 
     async def _sort_timers(self) -> None:
         """Arms the timers of before the start. Those that were due are late."""
-        now_ms, timers = self._parts.clock.now_ms(), self._census.timers
+        now_ms, timers = self._parts.clock.now_ms(), self._survivors.timers
         ahead_ms = now_ms - Elapsed(self._parts.clock).now_ms()
         while timers and not self._stopping.is_set():
             some, timers[-TIMERS:] = timers[-TIMERS:], []
@@ -231,7 +231,7 @@ class Recovery:
     def _next(self) -> list[Late]:
         """What is recovered next: executions in turn with timers."""
         part: list[Late] = []
-        late = self._census.late
+        late = self._survivors.late
         while len(part) < PART and (late or self._overdue):
             if self._overdue:
                 part.append(self._overdue.take())
@@ -383,7 +383,7 @@ class Recovery:
             UnavailableError: when the store cannot be read just now.
         """
         runs = self._parts.runs
-        if not self._census.knows(execution):
+        if not self._survivors.knows(execution):
             await self.counted()
         while execution not in runs:
             if execution in self._parts.ended:

@@ -1,9 +1,10 @@
-"""The census: the executions that were under way at a start are found and counted, a page at a time."""
+"""The executions that were under way at a start are found and counted, a page at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from sys import intern
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ PAGE = 200  # executions that are read and counted in one turn of the event loop
 PAGES_AT_START = 4  # that are counted before the server answers
 
 
-class Census:
-    """Finds what was under way. It is over when all have been counted; until then none of them goes on.
+class Survivors:
+    """The executions that were under way at a start. None of them goes on before all have been counted.
 
     The executions that begin meanwhile are counted as they begin, and left out here.
 
@@ -69,12 +70,14 @@ class Census:
                 await self._page()
             except Exception:
                 log.exception("what was under way cannot be read; it is tried again")
-                await asyncio.sleep(self._again_s)  # noqa: TID251  the store may work by then
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._again_s):  # the store may work by then
+                        await self._stopping.wait()
             await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if self._after is None:
             await self._relate()
 
-    async def over(self) -> bool:
+    async def counted(self) -> bool:
         """Waits for the end. Returns False if the server stops before it."""
         await self._ended.wait()
         return self.complete

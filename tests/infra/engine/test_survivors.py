@@ -10,7 +10,7 @@ from tests.kit.engine.engines import GUEST, HELD, begun
 from xingqiao import composer
 from xingqiao.actions import ExecutionRow, Query, UnavailableError, Write
 from xingqiao.infra.engine import EngineSettings, Pacing
-from xingqiao.infra.engine.census import PAGE, PAGES_AT_START
+from xingqiao.infra.engine.survivors import PAGE, PAGES_AT_START
 from xingqiao.infra.stores import MemoryStore
 
 AT_START = PAGE * PAGES_AT_START
