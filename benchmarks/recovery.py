@@ -7,12 +7,13 @@ import re
 import signal
 import tempfile
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xingqiao import composer
 
-from .figures import Figure
+from .figures import Figure, run_load
 from .http import Connection
 from .server import API, Server, composition_of, deploy
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STEPS = 10
+CLIENTS = 32
 LOOK_S = 0.005
 OPEN = ("--isolation", "none")  # the steps write to a file outside
 # Writes down when it begins, and its activation, which is the same if the step is repeated.
@@ -84,11 +86,18 @@ async def _killed(data: str, runs: Path, n: int) -> None:
     noting = {"exec": {"kind": "python:3", "code": NOTES}}
     deploy(first, noting=noting, measured=composition_of(composer.sequence(*["noting"] * STEPS)))
     body = b'{"file": "%s"}' % str(runs).encode()
-    async with first.connection() as connection:
-        for _ in range(n):
+    async with AsyncExitStack() as stack:
+        connections = [first.connection() for _ in range(CLIENTS)]
+        free = [await stack.enter_async_context(connection) for connection in connections]
+
+        async def once() -> None:
+            connection = free.pop()
             status, _ = await connection.post(f"{API}/actions/measured", body)
             assert status == 202, status
-    await first.stop(signal.SIGKILL)
+            free.append(connection)
+
+        await run_load(once, CLIENTS, n)  # faster than the steps can run
+        await first.stop(signal.SIGKILL)
 
 
 def _lines(runs: Path) -> list[list[str]]:
