@@ -88,6 +88,7 @@ from .outcome import (
 )
 from .parameters import listed, merged
 from .ports import (
+    TAIL_LISTS,
     ActivationRow,
     Clock,
     ExecutionRow,
@@ -161,6 +162,7 @@ __all__ = [
     "STATES",
     "STATUS_TEXT",
     "SYSTEM",
+    "TAIL_LISTS",
     "THROTTLED",
     "UNAVAILABLE",
     "WAITING",

@@ -126,25 +126,36 @@ class Query:
     limit: int = 30
 
 
+TAIL_LISTS = 32  # lists of entries: between two rows of a fiber lie at most so many
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A stored execution with its fibers."""
+    """A stored execution with its fibers.
+
+    `tail` are the newest lists of its history, at most `TAIL_LISTS`, the oldest of them first; None if the
+    history was not read.
+    """
 
     execution: ExecutionRow
     fibers: list[FiberRow]
+    tail: list[tuple[int, bytes]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything under way when a server starts.
+    """Everything under way when a server starts, or a page of it in the order of executions' ids.
 
     `active` are the executions to resume at once; `timers` those of all fibers: (due_ms, execution, fiber);
-    `executions` the rows of all that have not ended and have fibers, active or waiting.
+    `executions` the rows of all that have not ended and have fibers, active or waiting. `last` is the id after
+    which the next page begins; None for the last page. `saved` are the executions that were asked for by id.
     """
 
     active: list[str]
     timers: list[tuple[int, str, str]]
     executions: list[ExecutionRow] = field(default_factory=list)
+    last: str | None = None
+    saved: list[Saved] = field(default_factory=list)
 
 
 Record = TypeVar("Record", ExecutionRow, ActivationRow)
@@ -163,8 +174,14 @@ class Store(Protocol):
     async def commit(self, writes: Sequence[Write]) -> list[int]:
         """Commits all writes at once, in order. Returns the indexes of refused writes."""
 
-    async def standing(self) -> Standing:
-        """Everything under way."""
+    async def standing(
+        self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
+    ) -> Standing:
+        """Everything under way, or at most `limit` executions after an id.
+
+        With `of`, only `saved`: these executions that exist, in any order, each with its fibers and the tail of
+        its history. One whose rows are damaged is left out: `load` says what is wrong.
+        """
 
     async def load(self, execution: str) -> Saved | None:
         """An execution and its fibers."""

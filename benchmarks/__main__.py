@@ -1,4 +1,4 @@
-"""Runs workloads: `python -m benchmarks [--json] [--smoke] [NAME ...]`; `--help` lists their names."""
+"""Runs workloads: `python -m benchmarks [--json] [--smoke] [--scale X] [NAME ...]`; `--help` lists their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import sys
 
 import uvloop
 
-from . import bystander, clouds, engine, over_http, platform, server, states, transfers
+from . import (
+    bystander,
+    clouds,
+    engine,
+    growth,
+    over_http,
+    platform,
+    recovery,
+    server,
+    states,
+    transfers,
+)
 from .figures import HEADER, row
 from .floors import floor
 
@@ -19,8 +30,9 @@ WORKLOADS = {
     "payload": engine.payloads,
     "start": server.starts,
     "http": over_http.sequences,
-    "recovery": server.recoveries,
+    "recovery": recovery.recoveries,
     "waiting": engine.waiting,
+    "growth": growth.growths,
     "platform": platform.sequences,
     "cold": platform.colds,
     "list": platform.lists,
@@ -43,10 +55,15 @@ def main() -> None:
         action="store_true",
         help="Run a hundredth of each workload, as a test of the workload itself.",
     )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="Share of each workload's size [default: 1.0]."
+    )
     arguments = parser.parse_args()
+    if not arguments.scale > 0:
+        parser.error(f"--scale must be more than 0, not {arguments.scale}")
     if unknown := set(arguments.names) - set(WORKLOADS):
         parser.error(f"unknown workload {unknown.pop()!r}: use {', '.join(WORKLOADS)}")
-    scale = SMOKE if arguments.smoke else 1.0
+    scale = SMOKE if arguments.smoke else arguments.scale
     reached = floor()
     if not arguments.json:
         print(

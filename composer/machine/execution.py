@@ -139,11 +139,13 @@ class Execution:
         changes = Changes()
         context = self._context(now_ms)
         share = self.limits.instructions
-        ready = self._forks.ready
-        while ready and share > 0:
-            fiber = ready.popleft()
+        ready, ran = self._forks.ready, 0
+        while ran < len(ready) and share > 0:
+            fiber = ready[ran]
+            ran += 1
             if fiber in self.fibers:  # it may have been cancelled meanwhile
                 share -= self._deliver([(fiber, Continued())], changes, context)
+        del ready[:ran]
         changes.stale = False
         return self._concluded(changes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..values import boxed
@@ -40,7 +39,7 @@ class Forks:
         self._program = program
         self.fibers: dict[str, Fiber] = {}
         self.joins: dict[str, Join] = {}
-        self.ready: deque[str] = deque()
+        self.ready: list[str] = []  # in order; an empty deque takes 700 bytes more
 
     def add(self, fiber: Fiber) -> None:
         """Adds a fiber that is ready to run."""

@@ -7,13 +7,12 @@ as executions begin, fork and end, and made anew from what the store has at a st
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...composer import CANCELLED, LIMIT_EXCEEDED, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from .lineage import Lineage
     from .live import LiveExecution
@@ -46,25 +45,32 @@ class Bounds:
         self._wide: dict[
             str, int
         ] = {}  # the counts of executions that are not in memory, but for those that count one
+        self._noted: set[str] | None = None
 
     # --- counting ----------------------------------------------------------------------------
 
+    def note_begun(self, ids: set[str] | None) -> None:
+        """Adds the ids of executions that begin from now on to a set; None ends it."""
+        self._noted = ids
+
     def restored(self, live: Iterable[Lineage]) -> None:
-        """Counts the executions that were live when the server started."""
-        found = {one.execution: one for one in live}
-        for one in found.values():
+        """Counts executions that were live when the server started, but for their families."""
+        for one in live:
             usage = self._parts.used(one.namespace)
             usage.live += 1
             usage.running += one.root == one.execution
+
+    def related(self, found: Mapping[str, Lineage], below: Iterable[Lineage]) -> None:
+        """Counts executions in their families, when all that were live at the start are `found`."""
+        for one in below:
             root = one.root
             while root in found and found[root].root != root:
                 root = found[root].root
-            if root != one.execution:
-                self._join(root, one.execution, one.depth, 1)
-        for root, family in self._families.items():
-            if root in found:
-                family.members[root] = found[root].depth
-                family.live += 1
+            if root == one.execution:
+                continue
+            if root in found and root not in self._families:
+                self._join(root, root, found[root].depth, 1)
+            self._join(root, one.execution, one.depth, 1)
 
     def begun(self, run: LiveExecution) -> None:
         """Counts an execution that begins."""
@@ -114,6 +120,8 @@ class Bounds:
                 del self._families[run.origin.root]
 
     def _stands(self, run: LiveExecution) -> None:
+        if self._noted is not None:
+            self._noted.add(run.id)
         run.width = 1
         usage = self._parts.used(run.origin.namespace)
         usage.live += 1
@@ -152,9 +160,10 @@ class Bounds:
         return self._refused(run, 1)
 
     def _watch(self, run: LiveExecution) -> None:
-        run.execution.room = partial(self._forking, run.id)
+        run.execution.room = _Room(self, run.id)
 
-    def _forking(self, id: str, standing: int, more: int) -> Failure | None:
+    def forking(self, id: str, standing: int, more: int) -> Failure | None:
+        """The failure if an execution with so many fibers may not start so many more; None if it may."""
         run = self._parts.runs.get(id)
         return None if run is None else self._refused(run, standing - run.width + more)
 
@@ -188,6 +197,18 @@ class Bounds:
                 "or ask the operator to raise the limit 'liveExecutions'.",
             )
         return None
+
+
+class _Room:
+    """The room of one execution. It is small: each execution in memory has one."""
+
+    __slots__ = ("_bounds", "_id")
+
+    def __init__(self, bounds: Bounds, id: str) -> None:
+        self._bounds, self._id = bounds, id
+
+    def __call__(self, standing: int, more: int) -> Failure | None:
+        return self._bounds.forking(self._id, standing, more)
 
 
 def _failed(code: str, text: str) -> Failure:

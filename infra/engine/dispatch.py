@@ -74,7 +74,7 @@ class Dispatch:
         """Runs a step that is durable now, and calls `completed` with its completion."""
         if self._held:  # it is sent after the next start
             if active.opened.action.lost_on_crash:
-                run.held.add(f"{fiber}:{command.turn}")
+                run.hold_back(fiber, command.turn)
             return
         turn, opened = command.turn, active.opened
         if run.invocations.get((fiber, turn)) is not active:

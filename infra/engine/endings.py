@@ -78,7 +78,9 @@ class Endings:
 
         Raises:
             NotFoundError, ConflictError: as `terminate`.
+            UnavailableError: when the server stops.
         """
+        await self._recovery.counted()
         saved = await self._parts.store.load(id)
         if saved is None:
             raise NotFoundError(f"There is no execution {id}.")

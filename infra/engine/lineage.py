@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -33,6 +34,6 @@ def lineage_of(row: ExecutionRow) -> Lineage:
     except orjson.JSONDecodeError:
         about = None
     if not isinstance(about, dict):
-        return Lineage(row.id, row.namespace, row.id, 0)
+        return Lineage(row.id, intern(row.namespace), row.id, 0)
     root = about.get("root") or (about.get("parent") or [row.id])[0]
-    return Lineage(row.id, row.namespace, root, about.get("depth", 0))
+    return Lineage(row.id, intern(row.namespace), root, about.get("depth", 0))

@@ -8,7 +8,7 @@ fiber holds them; values are never changed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -29,12 +29,14 @@ from .stored_values import SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from ...actions import Clock, Completion, Conducted, Opened, Write
     from ...composer import JSON, Changes, Entry, Execution, Fiber, Invoke
     from .origins import Origin
     from .stored_values import Stored
 
+_NONE: frozenset[Any] = frozenset()  # an empty set takes 216 bytes, and most executions need none
 FEW_FIBERS = 16  # of so few fibers it is cheap to read all values
 INLINE_BYTES = 2048  # a larger value is stored by itself
 RUNNING, PAUSED, STUCK, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT = (
@@ -124,8 +126,12 @@ class LiveExecution:
         self.offset_ms: int | None = None  # its time, less the machine's elapsed time
         self.stuck_ms = 0  # since when
         self.redriven_ms = 0  # when it was redriven for the last time
-        self.resent: set[tuple[str, int]] = set()  # steps that were sent before a crash
-        self.held: set[str] = set()  # steps that were not sent because the server was stopping
+        self.resent: AbstractSet[tuple[str, int]] = (
+            _NONE  # steps of a saga that were sent before a crash
+        )
+        self.held: AbstractSet[str] = (
+            _NONE  # steps that were not sent because the server was stopping
+        )
         self.unsettled = 0  # changes of it that are not committed yet
         self.adopted: dict[
             str, str
@@ -187,9 +193,15 @@ class LiveExecution:
         if not self.origin.express:
             write.executions.append(self.row(self.standing, None))
 
+    def hold_back(self, fiber: str, turn: int) -> None:
+        """Notes that a step has not been sent because the server stops, or an operator has paused it."""
+        if not isinstance(self.held, set):
+            self.held = set(self.held)
+        self.held.add(f"{fiber}:{turn}")
+
     def hold(self, fiber: str, turn: int, write: Write) -> None:
         """Notes that a step has not been sent, so that it is known not to have run after a crash."""
-        self.held.add(f"{fiber}:{turn}")
+        self.hold_back(fiber, turn)
         if self.recorded:
             write.executions.append(self.row(self.standing, None))
 

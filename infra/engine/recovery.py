@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections import deque
 from contextlib import suppress
@@ -23,15 +24,16 @@ from ...actions import (
     UnavailableError,
 )
 from ...composer import Failure
-from .fairness import FairQueue
-from .lineage import lineage_of
+from .fairness import FairQueue, Share
 from .live import STUCK, ActiveInvocation, LiveExecution
+from .survivors import Survivors
 from .targets import opened, target
 from .timers import Elapsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ...actions import Saved
     from ...composer import Invoke
     from .core import Core
     from .dispatch import Dispatch
@@ -44,7 +46,12 @@ log = logging.getLogger(__name__)
 
 MOST = 1_000_000
 VISITORS = 8  # executions that are loaded at the same time
-CROWDED_S = 0.01  # between executions, when much waits to be carried out
+CROWDED_S = 0.01  # between parts, when much waits to be carried out
+PART = 32  # executions that are read at once
+TURN_US = 1_000.0  # of recovering, before the others of the event loop have their turn
+TIMERS = 500  # that are armed in one turn
+LINEAGES = 5_000  # that are forgotten in one turn
+STOPPED = "The server stops: ask again when it has started."
 AGAIN_AT_MOST_S = 300.0  # between attempts to load an execution that cannot be loaded
 
 Visit: TypeAlias = "Callable[[LiveExecution], None]"
@@ -54,9 +61,10 @@ Late: TypeAlias = "tuple[str, Timer | None]"  # an execution, and its timer that
 class Recovery:
     """Brings executions back into memory.
 
-    After a start those that were under way are recovered one by one, beside all else that the server does,
-    each namespace's in turn. An execution is recovered after the one that waits for it: a child that ends at
-    once must find its parent waiting. An execution that is needed before its turn is recovered at once.
+    After a start those that were under way are recovered in the order of their starts, beside all else that the
+    server does, each namespace's in turn, and in turn with timers that were due. They are read in parts. An
+    execution is recovered after the one that waits for it: a child that ends at once must find its parent
+    waiting. An execution that is needed before its turn is recovered at once.
     """
 
     def __init__(
@@ -67,10 +75,12 @@ class Recovery:
         self._inbox, self._dispatch, self._due = inbox, dispatch, due
         self._loading: dict[str, asyncio.Future[bool]] = {}
         self._restoring, self._lineages = restoring, restoring.lineages
-        self._left: set[str] = set()  # those of them that are to be recovered
-        # The same, and timers that were due before the start.
-        self._late: FairQueue[Late] = FairQueue()
-        self._timers_found: list[tuple[int, str, str]] = []
+        self._survivors = Survivors(core.parts, core.bounds, restoring.lineages)
+        self._left = self._survivors.left
+        self._overdue: FairQueue[Late] = FairQueue()  # timers that were due before the start
+        self._ahead: dict[str, Saved] = {}  # executions that were read in bulk and come next
+        self._reading: set[str] = set()  # those that are being read
+        self._turn = Share(core.parts.clock, TURN_US, PART)
         self._visits: deque[tuple[str, Visit, float]] = deque()
         self._visitors = 0
         self._stopping = asyncio.Event()
@@ -80,17 +90,26 @@ class Recovery:
     # --- after a crash -----------------------------------------------------------------------
 
     async def look(self) -> None:
-        """Finds and counts the executions that were under way; none of them goes on before `begin`."""
+        """Finds the executions that were under way; none of them goes on before `begin`.
+
+        Many are counted while the server serves.
+        """
         stuck = Query(namespace=None, status=STUCK, limit=MOST)
         for row in await self._parts.store.find(ExecutionRow, stuck):
             self._parts.stuck[row.id] = orjson.loads(row.body)["stuck"]
-        standing = await self._parts.store.standing()
-        live = [*map(lineage_of, standing.executions)]
-        self._lineages.update({one.execution: one for one in live})
-        self._left = set(standing.active)
-        self._bounds.restored(live)
-        self._timers_found = standing.timers
+        await self._survivors.begin()
+        if not self._survivors.complete:
+            self._tasks.create_task(self._survivors.go_on())
         self.paused = True
+
+    async def counted(self) -> None:
+        """Waits until all executions that were under way have been counted.
+
+        Raises:
+            UnavailableError: when the server stops before.
+        """
+        if not self._survivors.complete and not await self._survivors.counted():
+            raise UnavailableError(STOPPED)
 
     def begin(self) -> None:
         """Has everything that was under way go on."""
@@ -101,32 +120,19 @@ class Recovery:
         for run in self._parts.runs.values():  # they were only looked at
             self._bounds.left(run)
         self._parts.runs.clear()
-        now_ms, timers = self._parts.clock.now_ms(), self._timers_found
-        self._timers_found = []
-        ahead_ms = now_ms - Elapsed(self._parts.clock).now_ms()
-        for execution in self._left:
-            self._late.add(self._home(execution), (execution, None))
-        for due_ms, execution, fiber in timers:
-            if due_ms <= now_ms:
-                self._late.add(self._home(execution), (execution, (fiber, due_ms, ahead_ms)))
-        self._timers.arm_all(
-            [
-                (due_ms - ahead_ms, execution, (fiber, due_ms, ahead_ms))
-                for due_ms, execution, fiber in timers
-                if due_ms > now_ms
-            ]
-        )
         self._tasks.create_task(self._recover())
 
     @property
     def left(self) -> int:
-        """The number of executions and overdue timers that are still to be recovered."""
-        return len(self._left) if self.paused else len(self._late)
+        """The number of executions and overdue timers that are still to be recovered, of those counted."""
+        return len(self._left) + len(self._overdue)
 
     def stop(self) -> None:
         """Recovers nothing more."""
         self._stopping.set()
-        self._late.clear()
+        self._survivors.stop()
+        self._overdue.clear()
+        self._survivors.late.clear()
         self._visits.clear()
 
     def _home(self, execution: str) -> str:
@@ -135,27 +141,58 @@ class Recovery:
 
     async def _recover(self) -> None:
         """Recovers executions and overdue timers, while all else goes on."""
+        if not await self._survivors.counted():
+            return
         began_us, count = self._parts.clock.elapsed_us(), len(self._left)
-        if self._late:
-            log.info("recovery begins: %d executions, %d timers", count, len(self._late) - count)
+        await self._sort_timers()
+        if self.left:
+            log.info("recovery begins: %d executions, %d timers", count, len(self._overdue))
         pause_s = self._parts.settings.pacing.recovery_retry_s
-        while self._late or self._left:
+        while self.left:
             failed = await self._recover_all_late()
             if self._stopping.is_set():
                 return
-            again = [*((execution, None) for execution in self._left), *failed]
-            if again:
-                log.error("%d executions cannot be loaded; trying again", len(again))
+            if self._left or failed:
+                log.error(
+                    "%d executions cannot be loaded; trying again", len(self._left) + len(failed)
+                )
                 if await self._stops_within(pause_s):
                     return
                 pause_s = min(2 * pause_s, AGAIN_AT_MOST_S)
-                for late in again:
-                    self._late.add(self._home(late[0]), late)
-        self._lineages.clear()
+                for execution in self._left:
+                    self._survivors.late.add(self._home(execution), execution)
+                for late in failed:
+                    self._overdue.add(self._home(late[0]), late)
+        seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
+        await self._forget_lineages()
         if count:
-            seconds = (self._parts.clock.elapsed_us() - began_us) / 1e6
             log.info("recovered %d executions in %.1f s", count, seconds)
         self.settled.set()
+
+    async def _forget_lineages(self) -> None:
+        """Forgets them in parts: to free 100,000 at once takes 20 ms."""
+        while self._lineages:
+            for _ in range(min(LINEAGES, len(self._lineages))):
+                self._lineages.popitem()
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+
+    async def _sort_timers(self) -> None:
+        """Arms the timers of before the start. Those that were due are late."""
+        now_ms, timers = self._parts.clock.now_ms(), self._survivors.timers
+        ahead_ms = now_ms - Elapsed(self._parts.clock).now_ms()
+        while timers and not self._stopping.is_set():
+            some, timers[-TIMERS:] = timers[-TIMERS:], []
+            for due_ms, execution, fiber in some:
+                if due_ms <= now_ms:
+                    self._overdue.add(self._home(execution), (execution, (fiber, due_ms, ahead_ms)))
+            self._timers.arm_all(
+                [
+                    (due_ms - ahead_ms, execution, (fiber, due_ms, ahead_ms))
+                    for due_ms, execution, fiber in some
+                    if due_ms > now_ms
+                ]
+            )
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
 
     async def _stops_within(self, seconds: float) -> bool:
         """Waits, because the store may work by then. Returns True if the server stops meanwhile."""
@@ -167,21 +204,62 @@ class Recovery:
     async def _recover_all_late(self) -> list[Late]:
         """Recovers all that is left. Returns the timers of executions that cannot be loaded just now."""
         failed: list[Late] = []
-        while self._late:
-            late = self._late.take()
-            try:
-                await self._recover_late(*late)
-            except Exception:
-                log.exception("execution %s cannot be loaded", late[0])
-                if late[1] is not None:
-                    failed.append(late)
+        keeps = gc.get_freeze_count() > 0  # see `service.app`: what is loaded is never collected
+        while part := self._next():
+            await self._read_ahead([execution for execution, _ in part])
+            await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+            self._turn.begin()
+            for late in part:
+                try:
+                    await self._recover_late(*late)
+                except Exception:
+                    log.exception("execution %s cannot be loaded", late[0])
+                    if late[1] is not None:
+                        failed.append(late)
+                if not self._turn.take():
+                    await asyncio.sleep(0)  # noqa: TID251  it has taken some time
+                    self._turn.begin()
+                if self._stopping.is_set():
+                    return failed
+            self._ahead.clear()
+            if keeps:
+                gc.freeze()  # else Python looks through all of them again and again
             if self._tick.crowded:
                 await asyncio.sleep(CROWDED_S)  # noqa: TID251  effects that wait are carried out first
         return failed
 
+    def _next(self) -> list[Late]:
+        """What is recovered next: executions in turn with timers."""
+        part: list[Late] = []
+        late = self._survivors.late
+        while len(part) < PART and (late or self._overdue):
+            if self._overdue:
+                part.append(self._overdue.take())
+            if late:
+                part.append((late.take(), None))
+        return part
+
+    async def _read_ahead(self, part: list[str]) -> None:
+        """Reads executions in bulk. What is read is used once, by whoever needs the execution first."""
+        parts, loading = self._parts, self._loading
+        known = (parts.runs, parts.ended, loading)
+        asked = [id for id in part if not any(id in those for those in known)]
+        if not asked:
+            return
+        self._reading = set(asked)
+        try:
+            standing = await parts.store.standing(of=asked)
+        except Exception as error:  # noqa: BLE001  each is loaded by itself, and tells what is wrong
+            log.warning("executions cannot be read together: %s", error)
+            return
+        self._ahead = {
+            saved.execution.id: saved
+            for saved in standing.saved
+            if saved.execution.id in self._reading  # else it was brought meanwhile
+        }
+
     async def _recover_late(self, execution: str, timer: Timer | None) -> None:
         run = await self.found(execution)
-        await asyncio.sleep(0)  # noqa: TID251  it has taken some time
         if run is not None and timer is not None:
             self.visit(execution, lambda run: self._due.passed(run, timer))
 
@@ -305,6 +383,8 @@ class Recovery:
             UnavailableError: when the store cannot be read just now.
         """
         runs = self._parts.runs
+        if not self._survivors.knows(execution):
+            await self.counted()
         while execution not in runs:
             if execution in self._parts.ended:
                 return None  # the store does not know it yet
@@ -330,7 +410,8 @@ class Recovery:
 
     async def _bring(self, execution: str) -> bool:
         """Brings an execution into memory, and recovers it if that is still to be done."""
-        saved = await self._parts.store.load(execution)
+        self._reading.discard(execution)
+        saved = self._ahead.pop(execution, None) or await self._parts.store.load(execution)
         if saved is None or saved.execution.ended_ms is not None:
             if saved is None and execution in self._left:
                 log.error("execution %s has fibers but no row; it is left alone", execution)

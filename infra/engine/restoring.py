@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING
 
 import orjson
@@ -17,6 +18,8 @@ from .targets import solo
 from .unwaited import Unwaited
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...actions import ExecutionRow, Saved
     from ...composer import JSON
     from .lineage import Lineage
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from .stored_values import Stored
 
 MISSING = "missing"  # the kind of an action that has been deleted meanwhile
+ACTIONS = 10_000  # that are remembered
 LAST = 1 << 62  # after every entry of any history
 
 
@@ -36,6 +40,7 @@ class Restoring:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._programs: dict[str, Program] = {}
+        self._actions: dict[tuple[str, ...], Action] = {}  # one for all executions of it
         self.lineages: dict[str, Lineage] = {}
 
     async def restored(self, saved: Saved) -> LiveExecution:
@@ -44,11 +49,15 @@ class Restoring:
         body = orjson.loads(saved.execution.body)
         limits = self._parts.settings.limits
         fibers, seen = await stored_values.fibers(store, execution, saved.fibers)
-        since = [] if seen is None else await stored_values.history(store, execution, seen)
+        since = []
+        if seen is not None:
+            since = await stored_values.history(store, execution, seen, saved.tail)
         restored = Execution.restore(
             execution, await self.program(body), fibers, limits, body["generation"], since
         )
-        entries = None if seen is None else seen + len(since)
+        entries = None if saved.tail is None else _last_entry(saved.tail)
+        if seen is not None:
+            entries = seen + len(since)
         run = await self.run(saved.execution, restored, entries)
         run.paused = saved.execution.status in HELD and restored.paused
         return run
@@ -63,7 +72,7 @@ class Restoring:
         origin = Origin(
             action=action,
             owner=body.get("owner", action.listed_as.namespace),
-            namespace=row.namespace,
+            namespace=intern(row.namespace),
             started_ms=row.started_ms,
             root=body.get("root") or self._root(row.id),
             parent=Parent.from_json(parent) if parent else None,
@@ -75,15 +84,15 @@ class Restoring:
             unwaited=Unwaited.from_json(body["unwaited"]) if "unwaited" in body else None,
         )
         if entries is None:
-            last = await self._parts.store.history(row.id, LAST, 1)
-            entries = last[0][0] + len(orjson.loads(last[0][1])) - 1 if last else 0
+            entries = _last_entry(await self._parts.store.history(row.id, LAST, 1))
         run = LiveExecution(execution, origin, self._parts.clock.now_ms(), entries)
         if origin.solo and origin.unwaited is not None:
             run.given = next((fiber.value for fiber in execution.fibers.values()), None)
         run.adopted = body.get("adopted", {})
         run.doubtful = body.get("doubtful", False)
         run.suspended = body.get("suspended", False)
-        run.held = set(body.get("held", ()))
+        if "held" in body:
+            run.held = set(body["held"])
         run.redriven_ms = body.get("redriven", 0)
         return run
 
@@ -102,14 +111,20 @@ class Restoring:
                 return self._parts.catalog.resolve(name, row.namespace)
             except RefusedError:
                 return Action(name, Code(MISSING), annotations={"conductor": not body["solo"]})
-        program = await self.program(body)
-        document: JSON = [*program.actions] if body["kind"] == SEQUENCE else None
-        return Action(
-            name,
-            Composed(body["kind"], document, program),
-            limits=ActionLimits.from_json(body["limits"]),
-            version=body["version"],
-        )
+        key = (body["action"], body["kind"], body["program"], body["version"], str(body["limits"]))
+        action = self._actions.get(key)
+        if action is None:
+            program = await self.program(body)
+            document: JSON = [*program.actions] if body["kind"] == SEQUENCE else None
+            action = self._actions[key] = Action(
+                name,
+                Composed(body["kind"], document, program),
+                limits=ActionLimits.from_json(body["limits"]),
+                version=body["version"],
+            )
+            if len(self._actions) > ACTIONS:
+                del self._actions[next(iter(self._actions))]
+        return action
 
     async def program(self, body: Stored) -> Program:
         """The program that an execution is pinned to, from its row's body."""
@@ -124,6 +139,11 @@ class Restoring:
                     orjson.loads(document.body or b""), DIALECTS
                 )
         return self._programs[hash]
+
+
+def _last_entry(lists: Sequence[tuple[int, bytes]]) -> int:
+    """The number of the last entry of a history, from its last list of entries."""
+    return lists[-1][0] + len(orjson.loads(lists[-1][1])) - 1 if lists else 0
 
 
 def _account(execution: Execution) -> Account | None:

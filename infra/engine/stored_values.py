@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
+from ...actions import TAIL_LISTS
 from ...composer import DIALECTS, Fiber, Invoking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ...actions import FiberRow, Store
     from ...composer import JSON
@@ -51,9 +52,16 @@ async def fibers(
     )
 
 
-async def history(store: Store, execution: str, after: int) -> list[Stored]:
-    """All entries after number `after`, with their values in place."""
+async def history(
+    store: Store, execution: str, after: int, tail: Sequence[tuple[int, bytes]] | None = None
+) -> list[Stored]:
+    """All entries after number `after`, with their values in place; from the `tail` if that has them all."""
     found: list[Stored] = []
+    if tail is not None and (len(tail) < TAIL_LISTS or tail[0][0] <= after + 1):
+        for place, (first, body) in enumerate(tail):
+            if place + 1 == len(tail) or tail[place + 1][0] > after + 1:
+                found += (await entries(store, execution, body))[max(0, after + 1 - first) :]
+        return found
     while True:
         lists = await store.history(execution, after + len(found), PAGE_LISTS)
         for first, body in lists:

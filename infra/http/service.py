@@ -101,12 +101,17 @@ async def ping(_: Request, __: Api) -> Response:
 
 
 async def health(_: Request, api: Api) -> Json:
-    """Answers 200, or 503 if the store does not commit or the server stops; without authentication."""
+    """Answers 200, or 503 if the store does not commit or the server stops; without authentication.
+
+    `recovery_left` is the number of executions that the server has not recovered yet, if there are any.
+    """
     if api.stopping:
         return Json({"status": "stopping"}, 503)
     if not api.engine.healthy:
         return Json({"status": "the store does not commit"}, 503)
-    return Json({"status": "paused" if api.engine.recovery.paused else "ok"})
+    left = api.engine.recovery.left
+    status = "paused" if api.engine.recovery.paused else "ok"
+    return Json({"status": status, **({"recovery_left": left} if left else {})})
 
 
 async def resume(request: Request, api: Api) -> Json:

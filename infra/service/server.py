@@ -92,8 +92,9 @@ async def serve(
             with census.watching():
                 with acceptor.accepting(tasks), _metrics(metrics_server, api, tasks):
                     started(url, credentials)
-                    _warn_if_paused(service, settings)
+                    warning = tasks.create_task(_warn_if_paused(service, settings))
                     await _first(tasks, serving, stop, taken_over)
+                    warning.cancel()
                     api.stopping = True
                     await _drained(service, 0 if taken_over.is_set() else settings.grace_s)
                 sock.close()
@@ -111,8 +112,9 @@ async def _drained(service: Service, grace_s: float) -> None:
         log.warning("some steps are still running; they run again after the next start")
 
 
-def _warn_if_paused(service: Service, settings: Settings) -> None:
+async def _warn_if_paused(service: Service, settings: Settings) -> None:
     if settings.paused:
+        await service.engine.recovery.counted()
         log.warning(
             "the server is paused: %d executions wait and no execution starts until "
             "`xingqiao service resume`", service.engine.recovery.left,

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from ...actions import ExecutionRow, Saved, Standing
+from ...actions import TAIL_LISTS, ExecutionRow, Saved, Standing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -96,8 +96,27 @@ class MemoryStore:
             place: value for place, value in self._values.items() if place[0] not in forgotten
         }
 
-    async def standing(self) -> Standing:
-        rows = [row for fibers in self._fibers.values() for row in fibers.values()]
+    async def standing(
+        self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
+    ) -> Standing:
+        if of is not None:
+            found = [self._saved(id) for id in of]
+            return Standing([], [], saved=[saved for saved in found if saved is not None])
+        later = sorted(id for id, fibers in self._fibers.items() if fibers and id > after)
+        page = later[:limit]
+        standing = self._under_way(page)
+        return replace(standing, last=page[-1] if page and len(page) < len(later) else None)
+
+    def _saved(self, execution: str) -> Saved | None:
+        row = self._executions.get(execution)
+        if row is None:
+            return None
+        fibers = self._fibers.get(execution, {})
+        lists = sorted(self._history.get(execution, {}).items())
+        return Saved(row, [fibers[name] for name in sorted(fibers)], lists[-TAIL_LISTS:])
+
+    def _under_way(self, page: Sequence[str]) -> Standing:
+        rows = [row for id in page for row in self._fibers[id].values()]
         active = list(dict.fromkeys(row.execution for row in rows if row.active))
         timers = [(row.due_ms, row.execution, row.fiber) for row in rows if row.due_ms is not None]
         found = dict.fromkeys(row.execution for row in rows)
@@ -105,11 +124,8 @@ class MemoryStore:
         return Standing(active, timers, [row for row in executions if row.ended_ms is None])
 
     async def load(self, execution: str) -> Saved | None:
-        row = self._executions.get(execution)
-        if row is None:
-            return None
-        fibers = self._fibers.get(execution, {})
-        return Saved(row, [fibers[name] for name in sorted(fibers)])
+        saved = self._saved(execution)
+        return None if saved is None else replace(saved, tail=None)
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
         lists = sorted(self._history.get(execution, {}).items())

@@ -101,15 +101,39 @@ class SealedStore:
         place = document_place(document.kind, document.key)
         return replace(document, body=self._seal.sealed(place, document.body))
 
-    async def standing(self) -> Standing:
-        standing = await self._store.standing()
-        return replace(standing, executions=[*map(self._whatever, standing.executions)])
+    async def standing(
+        self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
+    ) -> Standing:
+        standing = await self._store.standing(after, limit, of=of)
+        return replace(
+            standing,
+            executions=[*map(self._whatever, standing.executions)],
+            saved=[saved for saved in map(self._sound, standing.saved) if saved is not None],
+        )
 
     async def load(self, execution: str) -> Saved | None:
         saved = await self._store.load(execution)
-        if saved is None:
+        return None if saved is None else self._saved(saved)
+
+    def _sound(self, saved: Saved) -> Saved | None:
+        try:
+            return self._saved(saved)
+        except SealError:
             return None
-        return Saved(self._execution(saved.execution), [*map(self._fiber, saved.fibers)])
+
+    def _saved(self, saved: Saved) -> Saved:
+        id, tail = saved.execution.id, saved.tail
+        return Saved(
+            self._execution(saved.execution),
+            [*map(self._fiber, saved.fibers)],
+            None if tail is None else self._lists(id, tail),
+        )
+
+    def _lists(self, execution: str, lists: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        return [
+            (first, self._seal.opened(history_place(execution, first), body))
+            for first, body in lists
+        ]
 
     def _whatever(self, row: ExecutionRow) -> ExecutionRow:
         """Opens a row; a damaged row is returned as it is, so that the other rows are found."""
@@ -129,11 +153,7 @@ class SealedStore:
         return row._replace(body=self._seal.opened(place, row.body))
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
-        lists = await self._store.history(execution, after, limit)
-        return [
-            (first, self._seal.opened(history_place(execution, first), body))
-            for first, body in lists
-        ]
+        return self._lists(execution, await self._store.history(execution, after, limit))
 
     async def values(self, execution: str, keys: Sequence[str]) -> dict[str, bytes]:
         found = await self._store.values(execution, keys)

@@ -16,20 +16,21 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Self
 
-from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved, Standing
+from ...actions import ActivationRow, Document, ExecutionRow, FiberRow, Saved
 from .commit_count import CommitCount, check_count, check_not_emptied, counting, failure
 from .errors import StoreError
 from .locking import lock
 from .private import OWNERS
 from .rewriting import rewrite
 from .rows import PREFIX_END, document_bytes, put_documents, put_rows, row_count
+from .under_way import page_under_way, saved_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-    from ...actions import Query, Record, Write
+    from ...actions import Query, Record, Standing, Write
     from .sealed import Change
 
 log = logging.getLogger(__name__)
@@ -234,17 +235,11 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise failure(error, self._directory, "read") from error
 
-    async def standing(self) -> Standing:
+    async def standing(
+        self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
+    ) -> Standing:
         with self._snapshot() as db:
-            active = db.execute("SELECT DISTINCT execution FROM fibers WHERE active").fetchall()
-            timers = db.execute(
-                "SELECT due_ms, execution, fiber FROM fibers WHERE due_ms IS NOT NULL"
-            ).fetchall()
-            rows = db.execute(
-                "SELECT * FROM executions WHERE ended_ms IS NULL "
-                "AND id IN (SELECT DISTINCT execution FROM fibers)"
-            ).fetchall()
-        return Standing([row[0] for row in active], timers, [ExecutionRow(*row) for row in rows])
+            return page_under_way(db, after, limit) if of is None else saved_of(db, of)
 
     async def load(self, execution: str) -> Saved | None:
         asked = (execution,)

@@ -12,7 +12,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.kit.stores.tables import client, dynamo_store, dynamodb
-from xingqiao.actions import ActivationRow, Document, ExecutionRow, FiberRow, Query, Standing, Write
+from xingqiao.actions import (
+    TAIL_LISTS,
+    ActivationRow,
+    Document,
+    ExecutionRow,
+    FiberRow,
+    Query,
+    Saved,
+    Standing,
+    Write,
+)
 from xingqiao.infra.stores import MemoryStore, Seal, SealedStore, SqliteStore, new_key
 
 CAUSE = "0123456789abcdef"  # whose activations' ids begin with the same 12 digits
@@ -429,6 +439,57 @@ async def test_all_that_is_under_way_is_found_with_its_row(store):
     assert sorted((await store.standing()).executions) == sorted(rows)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9])
+async def test_what_is_under_way_is_read_in_pages_in_the_order_of_ids(store, limit):
+    ids = [f"{n:032x}" for n in (1, 2, 3, 5, 8, 13, 21, 34)]
+    rows = [execution(id, status="paused" if id.endswith("5") else "running") for id in ids]
+    fibers = [
+        fiber(f"0/1.{n}", id, active=n == 2, due_ms=n or None) for id in ids for n in range(4)
+    ]
+    ended = execution(f"{4:032x}", status="succeeded", ended_ms=2000)
+    await store.commit([Write(executions=[*rows, ended], fibers=fibers)])
+    pages, after = [], ""
+
+    while after is not None:
+        page = await store.standing(after, limit)
+        pages.append(page)
+        after = page.last
+
+    assert all(len(page.executions) <= limit for page in pages)
+    found = [sorted(row.id for row in page.executions) for page in pages]
+    assert [id for page in found for id in page] == ids
+    assert sorted(row for page in pages for row in page.executions) == rows
+    for page, ids in zip(pages, found, strict=True):
+        assert sorted(page.active) == ids
+        assert sorted(page.timers) == sorted((n, id, f"0/1.{n}") for id in ids for n in (1, 2, 3))
+
+
+async def test_executions_are_read_whole_by_their_ids(store):
+    rows = [execution("e1", body=b'{"n":1}'), execution("e2", status="succeeded", ended_ms=9)]
+    fibers = [fiber("0", body=b"\0"), fiber("0.1", active=True)]
+    history = [("e1", 1, b"[1,2]"), ("e1", 3, b"[3]"), ("e3", 1, b"[]")]
+    await store.commit([Write(executions=[*rows, execution("e3")], fibers=fibers, history=history)])
+
+    standing = await store.standing(of=["e2", "e1", "never was"])
+
+    assert (standing.active, standing.timers, standing.executions) == ([], [], [])
+    assert sorted(standing.saved, key=lambda saved: saved.execution.id) == [
+        Saved(rows[0], fibers, [(1, b"[1,2]"), (3, b"[3]")]),
+        Saved(rows[1], [], []),
+    ]
+    assert (await store.standing(of=[])).saved == []
+
+
+@pytest.mark.parametrize("count", [TAIL_LISTS, TAIL_LISTS + 1])
+async def test_the_tail_of_a_history_is_its_newest_lists_and_bounded(store, count):
+    lists = [("e1", number, b"[%d]" % number) for number in range(1, count + 1)]
+    await store.commit([Write(executions=[execution()], fibers=[fiber()], history=lists)])
+
+    (saved,) = (await store.standing(of=["e1"])).saved
+
+    assert saved.tail == [(number, body) for _, number, body in lists][-TAIL_LISTS:]
+
+
 # --- history -----------------------------------------------------------------------------------
 
 
@@ -680,6 +741,8 @@ async def everything(store):
     read = {}
     standing = await store.standing()
     read["standing"] = (sorted(standing.active), sorted(standing.timers))
+    saved = (await store.standing(of=["e1", "e2", "e3", "x"])).saved
+    read["saved"] = sorted(saved, key=lambda saved: saved.execution.id)
     for id in ("e1", "e2", "e3", "x"):
         read[id] = (
             await store.load(id),

@@ -161,8 +161,8 @@ class Inbox:
     def resend(self, run: LiveExecution, fiber: str, command: Invoke) -> None:
         """Sends a step again after a crash, or for the first time if it was held back at the last stop."""
         if run.held and (place := f"{fiber}:{command.turn}") in run.held:
-            run.held.discard(place)
+            run.held -= {place}
             self._tick.gathering.write.executions.append(run.row(run.standing, None))
-        else:
-            run.resent.add((fiber, command.turn))
+        elif run.execution.program.spans:
+            run.resent |= {(fiber, command.turn)}
         self._following.follow((run, Changes(commands=[(fiber, command)])))

@@ -17,27 +17,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from ....actions import Document, ExecutionRow, FiberRow, Query, Saved, Standing
+from ....actions import Document, Standing
 from ..errors import StoreDoubtError, StoreError
 from ..read_write_lock import ReadWriteLock
 from .batch import Batch, deleted_prefixes, replaced_keys
 from .expiry import expire
 from .items import (
-    AFTER_FIBERS,
-    EXECUTION,
     HISTORY,
     LATER,
     Item,
     cut,
     document_key,
     document_of,
-    execution_key,
-    execution_of,
-    fiber_of,
     first_of,
     history_key,
-    int_of,
-    lanes,
     value_key,
 )
 from .journal import Entry, Journal
@@ -45,11 +38,12 @@ from .lease import LIVES_MS, LastCommit, Lease
 from .listing import Listing
 from .rewriting import pages, rewritten
 from .table import Span, Table, UnmetError, connected, gather
+from .under_way import UnderWay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from ....actions import ActivationRow, Clock, Record, Write
+    from ....actions import ActivationRow, Clock, ExecutionRow, Query, Record, Saved, Write
     from ..sealed import Change
     from .table import Pause
 
@@ -57,8 +51,6 @@ log = logging.getLogger(__name__)
 
 THREADS = 16  # calls at the same time
 PAGE = 200  # documents read at once
-UNDER_WAY = ("running", "paused", "stuck")  # statuses of executions that have not ended
-MOST = 1_000_000
 RENEWAL_S = LIVES_MS / 1000 / 4  # between renewals of a lease
 
 
@@ -107,6 +99,7 @@ class DynamoStore:
         self._lease: Lease
         self._journal: Journal
         self._listing: Listing
+        self._under_way: UnderWay
 
     async def __aenter__(self) -> Self:
         """Creates or opens the table, takes the lease, and finishes decided commits.
@@ -125,6 +118,7 @@ class DynamoStore:
             opening.push_async_callback(self._release)
             self._journal = Journal(self._table, self._lease)
             self._listing = Listing(self._table, self._reading)
+            self._under_way = UnderWay(self._table, self._listing, self._reading)
             await self._journal.recover()
             self._last = await self._lease.last_commit()
             self._statuses = set(await self._listing.statuses())
@@ -255,37 +249,16 @@ class DynamoStore:
         async with self._lock.reading():
             yield
 
-    async def standing(self) -> Standing:
-        found = await gather(
-            self._table.first(Span(pk), gate=self._reading) for pk in lanes("standing")
-        )
-        entries = [entry for items in found for entry in items]
-        active = dict.fromkeys(entry["id"]["S"] for entry in entries if "active" in entry)
-        timers = [
-            (due_ms, entry["id"]["S"], entry["key"]["S"])
-            for entry in entries
-            if (due_ms := int_of(entry, "due_ms")) is not None
-        ]
-        return Standing(list(active), timers, await self._under_way())
-
-    async def _under_way(self) -> list[ExecutionRow]:
-        found: list[ExecutionRow] = []
-        for status in UNDER_WAY:
-            query = Query(namespace=None, status=status, limit=MOST)
-            found += await self._listing.find(ExecutionRow, query)
-        return found
+    async def standing(
+        self, after: str = "", limit: int | None = None, *, of: Sequence[str] | None = None
+    ) -> Standing:
+        if of is None:
+            return await self._under_way.page(after, limit)
+        found = await gather(self._under_way.saved(id) for id in of)
+        return Standing([], [], saved=[saved for saved in found if saved is not None])
 
     async def load(self, execution: str) -> Saved | None:
-        pk, sk = execution_key(execution)
-        async with self._reading():
-            found = await self._table.first(Span(pk, low=sk, high=AFTER_FIBERS))
-            rows = await self._listing.whole(found)
-        if (pk, sk) not in rows:
-            return None
-        fibers: list[FiberRow] = [
-            fiber_of(item, body) for key, (item, body) in rows.items() if key[1] != EXECUTION
-        ]
-        return Saved(execution_of(*rows[pk, sk]), fibers)
+        return await self._under_way.saved(execution, tail=False)
 
     async def history(self, execution: str, after: int, limit: int) -> list[tuple[int, bytes]]:
         if not limit:

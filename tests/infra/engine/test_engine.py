@@ -112,7 +112,7 @@ async def test_a_store_that_cannot_commit_does_not_keep_a_server_from_stopping(b
 
 async def test_a_start_that_fails_leaves_no_task_behind():
     class Unreadable(MemoryStore):
-        async def standing(self):
+        async def standing(self, *_, **__):
             raise OSError("the disk")
 
     before = asyncio.all_tasks()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import orjson
 
 from tests.kit.engine.engines import CODE, GUEST, HELD, begun
 from tests.kit.engine.infra_clock import FastClock
+from tests.kit.engine.restarts import restarted
 from xingqiao import composer
 from xingqiao.actions import (
+    TAIL_LISTS,
     Action,
     Call,
     Change,
@@ -21,7 +24,7 @@ from xingqiao.actions import (
     Trigger,
     Write,
 )
-from xingqiao.composer import Name
+from xingqiao.composer import Name, Sleeping
 from xingqiao.infra.engine import EngineSettings, Pacing, recovery
 from xingqiao.infra.engine.programs import PROGRAM
 from xingqiao.infra.service.feed_records import SCHEDULE, FeedRecords
@@ -34,19 +37,32 @@ MAIN = composer.sequence("a", "a")
 
 
 class Tallying(MemoryStore):
-    """Knows how many executions have been loaded, by when a trigger fires, too; can fail to load one."""
+    """Knows what has been read by now, and by when a trigger fires; can fail to read, and hold back."""
 
     def __init__(self):
         super().__init__()
-        self.loaded, self.broken, self.fired = [], set(), None
+        self.loaded, self.alone, self.broken, self.fired = [], [], set(), None
+        self.reading = lambda of: None
+        self.holding = asyncio.Event()
+        self.holding.set()
 
     async def commit(self, writes):
         if any(row.kind == "trigger" for write in writes for row in write.activations):
             self.fired = len(self.loaded)
         return await super().commit(writes)
 
+    async def standing(self, after="", limit=None, *, of=None):
+        standing = await super().standing(after, limit, of=of)
+        if of is None:
+            return standing
+        self.reading(of)
+        self.loaded += of
+        await self.holding.wait()
+        sound = [saved for saved in standing.saved if saved.execution.id not in self.broken]
+        return replace(standing, saved=sound)
+
     async def load(self, execution):
-        self.loaded.append(execution)
+        self.alone.append(execution)
         if execution in self.broken:
             self.broken.discard(execution)
             raise OSError("slow disk")
@@ -298,4 +314,125 @@ async def test_timers_that_were_due_before_the_start_are_late_too():
         assert await again.result(id) == {}
     await again.settle()
     assert again.engine.gauges()["recovery_left"] == again.engine.gauges()["live"] == 0
+    await again.kill()
+
+
+async def started(store, count, composition=MAIN):
+    """So many executions in a store whose server has died; their first step is held."""
+    made = await begun(store, {"a": HELD})
+    ids = await of(made, GUEST, count, composition)
+    await made.until(lambda: len(made.hands.done) == count)
+    await made.settle()
+    await made.kill()
+    return ids
+
+
+async def test_what_was_under_way_longest_is_recovered_first_and_read_in_parts():
+    store = Tallying()
+    ids = await started(store, recovery.PART + 1)
+    parts = []
+    store.reading = parts.append
+
+    again = await begun(store, {"a": HELD})
+    await again.settle()
+
+    assert parts == [sorted(ids)[: recovery.PART], sorted(ids)[recovery.PART :]]
+    assert [call.transaction for call in again.hands.invoked] == sorted(ids)
+    assert store.alone == []
+    await again.kill()
+
+
+async def test_what_cannot_be_read_together_is_loaded_alone():
+    store = Tallying()
+    ids = await started(store, 3)
+
+    def fails(_):
+        raise OSError("slow disk")
+
+    store.reading = fails
+    again = await begun(store, {"a": {"n": 1}})
+
+    for id in ids:
+        assert await again.result(id) == {"n": 1}
+    assert sorted(store.alone)[:3] == sorted(ids)
+    await again.kill()
+
+
+async def test_what_is_ended_while_it_is_read_does_not_go_on():
+    store = Tallying()
+    one, other = await started(store, 2)
+    store.holding.clear()
+    again = await begun(store, {"a": HELD})
+    await again.until(lambda: store.loaded)
+
+    await again.engine.cancel(GUEST, one)  # it is recovered at once, and ends
+    await again.until(lambda: one not in again.engine._parts.runs)
+    store.holding.set()
+    await again.settle()
+
+    assert [call.transaction for call in again.hands.invoked if call.transaction == other] == [
+        other
+    ]
+    assert (await again.engine.records.execution(GUEST, one))["status"] == "cancelled"
+    assert again.engine.gauges()["live"] == 1
+    assert again.engine.counters.recovered == 2
+    await again.kill()
+
+
+async def test_what_waits_again_after_it_was_read_is_not_taken_for_what_it_was():
+    """An execution goes on and leaves memory while its old rows are on their way."""
+    store, clock = Tallying(), FastClock()
+    waits = composer.sequence("a", composer.wait(3600), "a")
+    (id,) = await started(store, 1, waits)
+    store.holding.clear()
+    again = await begun(store, {"a": {"n": 1}}, clock=clock)
+    await again.until(lambda: store.loaded)
+
+    assert await again.engine.recovery.found(id) is not None
+    await again.until(lambda: id not in again.engine._parts.runs)  # it waits for an hour
+    store.holding.set()
+    await again.settle()
+
+    assert again.hands.names == ["a"]
+    assert again.engine.gauges()["timers"] == 1
+    (fiber,) = (await again.engine.recovery.found(id)).execution.fibers.values()
+    assert isinstance(fiber.wait, Sleeping)
+    await again.kill()
+
+
+async def test_timers_that_were_due_are_in_turn_with_executions():
+    store = Tallying()
+    made = await begun(store, {"a": HELD})
+    await of(made, GUEST, recovery.PART)
+    due = await of(made, GUEST, 3, composer.sequence(composer.wait(60)))
+    await made.until(lambda: len(made.hands.done) == recovery.PART)
+    await made.settle()
+
+    again = await restarted(made, 61)
+    await again.settle()
+
+    assert sorted(store.loaded.index(id) for id in due) == [0, 2, 4]
+    for id in due:
+        assert await again.result(id) == {}
+    await again.kill()
+
+
+async def test_a_history_longer_than_its_tail_is_read_to_its_end():
+    store = MemoryStore()
+    made = await begun(store, {"a": HELD})
+    count = TAIL_LISTS + 8
+    await made.put(a=None, main=composer.parallel(*[composer.sequence("a", "a")] * count))
+    id = await made.start("main")
+    await made.until(lambda: len(made.hands.done) == count)
+    for activation in list(made.hands.done):
+        made.hands.finish(activation, {"n": 1})
+        await made.settle()  # a commit and a list of entries each
+    await made.kill()
+    (saved,) = (await store.standing(of=[id])).saved
+    assert len(saved.tail) == TAIL_LISTS
+
+    again = await begun(store, {"a": {"n": 2}})
+
+    assert await again.result(id) == {"value": [{"n": 2}] * count}
+    assert again.hands.names == ["a"] * count
     await again.kill()

@@ -9,6 +9,7 @@ from tests.kit.engine.restarts import restarted
 from xingqiao import composer
 from xingqiao.actions import ConflictError
 from xingqiao.composer import Failure
+from xingqiao.infra.engine import restoring
 
 
 async def standing(made, id):
@@ -63,4 +64,44 @@ async def test_a_paused_execution_waits_for_an_operator_across_a_restart():
     assert await again.result(id) == {"up": True}
     with pytest.raises(ConflictError):
         await again.engine.resume("guest", id)
+    await again.kill()
+
+
+async def test_executions_of_one_version_share_their_action_and_those_of_another_have_theirs():
+    made = await begun(answers={"a": HELD})
+    await made.put(a=None, main=composer.sequence("a", "a"))
+    first = [await made.start("main") for _ in range(2)]
+    await made.put(main=composer.sequence("a"))
+    other = await made.start("main")
+    await made.until(lambda: len(made.hands.done) == 3)
+    await made.settle()
+
+    again = await restarted(made)
+    await again.settle()
+
+    runs = again.engine._parts.runs
+    one, same = (runs[id].origin.action for id in first)
+    assert one is same
+    assert runs[other].origin.action is not one
+    assert (one.version, runs[other].origin.action.version) == ("0.0.1", "0.0.2")
+    await again.kill()
+
+
+@pytest.mark.parametrize(("kept", "shared"), [(2, True), (1, False)])
+async def test_so_many_actions_are_remembered(kept, shared, monkeypatch):
+    monkeypatch.setattr(restoring, "ACTIONS", kept)
+    made = await begun(answers={"a": HELD})
+    await made.put(a=None, one=composer.sequence("a"), two=composer.sequence("a", "a"))
+    ids = []
+    for name in ("one", "two", "one"):
+        ids.append(await made.start(name))
+        made.clock.ms += 1  # they come back in the order of their starts
+    await made.until(lambda: len(made.hands.done) == 3)
+    await made.settle()
+
+    again = await restarted(made)
+    await again.settle()
+
+    runs = again.engine._parts.runs
+    assert (runs[ids[0]].origin.action is runs[ids[2]].origin.action) is shared
     await again.kill()

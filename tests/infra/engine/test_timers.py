@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from tests.kit.actions.things import StandingClock
 from tests.kit.engine.engines import GUEST, begun, world
 from xingqiao import composer
 from xingqiao.infra.clock import SystemClock
 from xingqiao.infra.engine import EngineSettings, Pacing
+from xingqiao.infra.engine.timers import Timers
 from xingqiao.infra.stores import MemoryStore
 
 HOUR_MS = 3_600_000
@@ -117,3 +119,19 @@ async def test_after_a_restart_an_instant_is_still_what_the_clock_shows(clock):
 
     assert await again.result(instant) == {"n": 1}
     await again.kill()
+
+
+@pytest.mark.parametrize("few", [1, 6, 7, 50])
+async def test_timers_that_are_added_together_fire_in_the_order_of_their_instants(few):
+    fired, clock = [], StandingClock()
+    timers = Timers(clock, lambda execution, _: fired.append(execution))
+    now_ms = clock.now_ms()
+    many = [(now_ms - 2 * n, f"even {n}", "0") for n in range(100)]
+    some = [(now_ms - 2 * n - 1, f"odd {n}", "0") for n in range(few)]
+
+    timers.arm_all(many)
+    timers.arm_all(some)
+    while timers:
+        await asyncio.to_thread(lambda: None)
+
+    assert fired == [execution for _, execution, _ in sorted([*many, *some])]
