@@ -24,13 +24,21 @@ MAX_RESULTS = (1 << 20) - (1 << 14)  # bytes of the results of one message: a vo
 
 @dataclass(slots=True)
 class WorkingCopy:
-    """The state as a transaction has changed it so far; nothing of it is stored."""
+    """The state as a transaction has changed it so far; nothing of it is stored.
+
+    `kept`: it outlasts the transaction's deadline, see `Work`.
+    """
 
     transaction: Transaction
     state: JSON
     schema: int
     number: int = 0
     last: Outcome | None = None
+    kept: bool = False
+
+    def late(self, now_ms: int) -> bool:
+        """True if it has outlasted the transaction's deadline and must be dropped."""
+        return not self.kept and self.transaction.past(now_ms)
 
     def answered(self, message: Work, outcome: Outcome) -> None:
         """Records the answer to one more message."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..composer import JSON, Outcome
     from .effects import Effect, Request
-    from .protocol import Call
+    from .protocol import Call, Transaction
     from .records import EntityWrite, Prepared, Tombstone
 
 
@@ -92,7 +92,11 @@ class Participant:
         if not (copies or waiting):
             return None
         active = self._active.request.transaction if self._active else ""  # it is not interrupted
-        dues = [copy.transaction.deadline_ms for id, copy in copies.items() if id != active]
+        dues = [
+            copy.transaction.deadline_ms
+            for id, copy in copies.items()
+            if id != active and not copy.kept
+        ]
         messages = [request.message for _, request in waiting]
         dues += [m.transaction.deadline_ms for m in messages if not isinstance(m, Operate)]
         return min(dues, default=None)
@@ -151,6 +155,25 @@ class Participant:
             self._pending.lock.release(id)
         self._grant(now_ms)
         return self._flush()
+
+    def objection(self, transaction: Transaction, number: int, now_ms: int) -> Failure | None:
+        """Returns the reason why a transaction that has worked here cannot be committed; None if it can."""
+        return self._commit.objection(transaction, number, now_ms)
+
+    def conclude(
+        self, transaction: str, *, commits: bool, now_ms: int
+    ) -> tuple[tuple[EntityWrite, ...], list[Effect]]:
+        """Ends a transaction that has worked here, without a vote: the caller decides for all participants.
+
+        Returns:
+            The writes, to be committed together with those of the other participants, and the effects for
+            those who have waited.
+        """
+        writes = self._pending.lock.holds(transaction, exclusive=True)
+        made = self._commit.conclude(transaction, commits=commits and writes, now_ms=now_ms)
+        self._pending.lock.release(transaction)
+        self._grant(now_ms)
+        return made, self._flush()
 
     def decide_by_hand(self, *, commits: bool, by: str, reason: str, now_ms: int) -> list[Effect]:
         """Takes an operator's decision about the vote that waits for the coordinator's."""
@@ -327,7 +350,7 @@ class Participant:
             return
         state, schema, calls = row.state, row.schema, _calls(message)
         if isinstance(message, Work):
-            copy = self._commit.working_copy(message.transaction)
+            copy = self._commit.working_copy(message)
             state, schema = copy.state, copy.schema
         active = ActiveRequest(request, calls, state, schema, self.settings, row, self.room)
         self._active = active

@@ -14,6 +14,13 @@ In a transaction, with `"transaction": {"id", "kind", "deadline", "started"?, "n
     commit, abort   the decision; answered with {"done": kind} however often it comes
 
 A vote is `{"vote": "yes" | "read" | "committed" | "no", "results"?, "reason"?, "retryable"?}`.
+
+A composition asks its own server for a whole transaction, which no entity takes as a message:
+
+    {"transaction": {..., "kind": "transact"}, "participants": [{"action", "key", "operations" | "number"}]}
+
+It is answered with a vote of "no", with `{"vote": "apart"}` if the server leaves it to the messages above, or
+with `{"vote": "committed", "participants": [the results of each, or null for one that has worked before]}`.
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 
     from ..composer import JSON
 
+TRANSACT, APART = "transact", "apart"
 UPGRADE = "upgrade"  # the operation that turns state of an older version into the current one
 MAX_KEY = 512  # characters of an entity's key
 _NAME = f"a string of 1 to {MAX_KEY} printable characters"
@@ -106,13 +114,18 @@ class Operate:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Operations on the transaction's copy. `several`: the answer is a list of results."""
+    """Operations on the transaction's copy. `several`: the answer is a list of results.
+
+    `kept`: whoever asks ends the transaction here with `Participant.conclude`, so that its copy and its lock
+    outlast its deadline once they are had.
+    """
 
     transaction: Transaction
     number: int
     calls: tuple[Call, ...]
     several: bool = False
     by: str | None = None
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +145,16 @@ class Decide:
 
     transaction: Transaction
     commits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part that an entity has in a whole transaction. `calls` None: it has done `number` messages of work."""
+
+    action: str
+    key: str
+    calls: tuple[Call, ...] | None
+    number: int
 
 
 Message: TypeAlias = Operate | Work | Prepare | Decide
@@ -186,6 +209,33 @@ def parsed(params: Mapping[str, JSON]) -> Message:
                 "'transaction.kind' must be work, prepare, prepare_commit, commit or abort, "
                 f"not {kind!r:.80}"
             )
+
+
+def whole(params: Mapping[str, JSON]) -> tuple[Transaction, tuple[Share, ...]] | None:
+    """Reads the message that asks for a whole transaction; None if it is another message.
+
+    Raises:
+        MessageError: if a field is wrong; the text names it.
+    """
+    about = params.get("transaction")
+    if not isinstance(about, dict) or about.get("kind") != TRANSACT:
+        return None
+    given = params.get("participants")
+    if type(given) is not list or not given:
+        raise MessageError("'participants' must be a list of at least one participant")
+    return _transaction(about), tuple(map(_share, given))
+
+
+def _share(given: JSON) -> Share:
+    if type(given) is not dict:
+        raise MessageError(
+            "'participants' must be objects: {'action', 'key', 'operations' or 'number'}"
+        )
+    action, calls = given.get("action"), _calls(given)
+    if not _is_name(action):
+        raise MessageError(f"'action' must be {_NAME}, not {action!r:.80}")
+    number = 0 if calls is not None else _number(given.get("number"), "number", 1)
+    return Share(action, key_of(given), calls, number)
 
 
 def _transaction(about: dict[str, JSON]) -> Transaction:

@@ -13,7 +13,7 @@ from . import history, instructions
 from .commands import Invoke
 from .cursor import popped, step_detail
 from .frames import Saved
-from .transactions.operations import enlist, message_of
+from .transactions.operations import asks_for_whole, enlist, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | F
             "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
         )
     activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, params, action=name, key=key)
+    return Invoke(turn, activation, params, action=name, key=key, whole=asks_for_whole(cursor))
 
 
 COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {

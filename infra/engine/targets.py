@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,18 @@ from ...actions import (
     found_function,
     merged,
 )
-from ...composer import CONDUCTING, LIMIT_EXCEEDED, Failure, Name, compile, task
+from ...composer import (
+    CONDUCTING,
+    LIMIT_EXCEEDED,
+    Failure,
+    Name,
+    activation_id,
+    boxed,
+    compile,
+    task,
+)
+from ...transactions import whole
+from .joint import Joint
 
 if TYPE_CHECKING:
     from ...actions import Action
@@ -81,9 +93,50 @@ def opened(run: LiveExecution, action: Action, command: Invoke, now_ms: int) -> 
         cause=None if solo else run.id,
         name=f"{action.listed_as.path}.{command.function[:8]}" if command.function else None,
         kind=action.invoker_kind(command.function) if command.function else None,
-        silent=action.entity is not None and not solo and _decides(command.params),
+        silent=command.whole
+        or (action.entity is not None and not solo and _decides(command.params)),
         tail=command.tail,
     )
+
+
+def joint(parts: Parts, run: LiveExecution, command: Invoke, first: Opened) -> Joint | None:
+    """The whole transaction that a step asks for; None if it must be left to the protocol.
+
+    That is so if a participant is not an entity that runs here, or if names that differ mean the same type.
+
+    Args:
+        parts: of the engine.
+        run: the execution that asks.
+        command: of the step.
+        first: the step's activation, which is the first participant's.
+
+    Raises:
+        MessageError: if a field of the message is wrong; the text names it.
+    """
+    asked = whole(boxed(command.params))
+    if asked is None or not _joins(first.action):
+        return None
+    transaction, shares = asked
+    members = []
+    for at, share in enumerate(shares):
+        named = share.action == shares[0].action
+        action = (
+            first.action if named else target(parts, run, replace(command, action=share.action))
+        )
+        if isinstance(action, Failure) or not _joins(action):
+            return None
+        id = activation_id(run.id, f"{command.activation}.{at}", 0) if at else first.id
+        members.append((Opened(id, action, first.namespace, first.asked_ms, run.id), share))
+    places = [(str(opened.action.name), share.key) for opened, share in members]
+    ordered = all(share.calls is None for share in shares) or places == sorted(places)
+    if not ordered or len(set(places)) < len(places):
+        return None
+    return Joint(transaction, tuple(members))
+
+
+def _joins(action: Action) -> bool:
+    """True if entities of this type can take part in a transaction that is performed whole."""
+    return action.entity is not None and not (action.is_unregistered or action.lost_on_crash)
 
 
 def reopened(parts: Parts, run: LiveExecution, ticket: Ticket) -> Opened:

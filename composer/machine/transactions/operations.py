@@ -59,6 +59,12 @@ def asks_entity(cursor: Cursor) -> bool:
     return isinstance(cursor.instructions[cursor.pc - 1], instructions.Operate)
 
 
+def asks_for_whole(cursor: Cursor) -> bool:
+    """True if the fiber asks its host for a whole transaction."""
+    frame = cursor.frames[-1] if cursor.frames else None
+    return type(frame) is Coordinating and frame.phase == "transacting"
+
+
 def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
     """Adds the operation to its transaction before the message is sent: the entity must learn the decision."""
     frame: Coordinating | None = cursor.innermost(Coordinating)
@@ -112,6 +118,8 @@ def _open(cursor: Cursor, i: instructions.Open) -> Reaction:
         phase="working" if i.calls is None else "locking",
         participants=participants,
     )
+    if i.calls is not None and cursor.limits.one_store:
+        frame = frame.together()
     cursor.push(frame)
     cursor.note(history.TRANSACTION_STARTED, {"transaction": frame.transaction})
     return None
@@ -150,7 +158,7 @@ def _entity(action: str, key: str, calls: list[Message]) -> Participant:
 def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
-    cursor.replace(frame, frame.worked(cursor.value))
+    cursor.replace(frame, frame.worked(cursor.value, one_store=cursor.limits.one_store))
     return None
 
 

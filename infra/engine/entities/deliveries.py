@@ -95,6 +95,7 @@ class Deliveries:
     def fail(self, box: Mailbox, text: str) -> None:
         """Fails all requests to an entity and discards it: its stored state is right, and is read again."""
         self._discard(box)
+        box.discarded = True
         box.loaded.set()
         now_ms = self._clock.now_ms()
         for request, delivery in list(box.deliveries.items()):
@@ -111,9 +112,10 @@ class Deliveries:
             log.exception("entity %s fails because of a bug", box.name.strip())
             self.fail(box, "The entity could not handle the request; the log has the cause.")
         else:
-            self._carry_out(box, effects)
+            self.carry_out(box, effects)
 
-    def _carry_out(self, box: Mailbox, effects: Iterable[Effect]) -> None:
+    def carry_out(self, box: Mailbox, effects: Iterable[Effect]) -> None:
+        """Carries out the effects of a change."""
         for effect in effects:
             match effect:
                 case Perform():
@@ -170,7 +172,7 @@ class Deliveries:
         if delivery is None:  # the request is the engine's own, or withdrawn
             self.save(box, effect.writes)
             return
-        documents = self._documents(box, effect.writes)
+        documents = self.documents(box, effect.writes)
         now_ms, last = self._clock.now_ms(), delivery.last
         completion = Completion(
             effect.outcome,
@@ -180,14 +182,11 @@ class Deliveries:
             last.init_ms if last is not None else None,
             documents=documents,
         )
-        self._await_commit(box, documents)
         delivery.done(completion)
 
     def save(self, box: Mailbox, writes: Iterable[EntityWrite]) -> None:
         """Commits writes that belong to no answer."""
-        documents = self._documents(box, writes)
-        self._await_commit(box, documents)
-        self._tick.gathering.write.documents += documents
+        self._tick.gathering.write.documents += self.documents(box, writes)
         self._tick.wake()
 
     def _await_commit(self, box: Mailbox, documents: list[Document]) -> None:
@@ -201,7 +200,11 @@ class Deliveries:
     def _committed(box: Mailbox) -> None:
         box.uncommitted -= 1
 
-    def _documents(self, box: Mailbox, writes: Iterable[EntityWrite]) -> list[Document]:
+    def documents(self, box: Mailbox, writes: Iterable[EntityWrite]) -> list[Document]:
+        """Returns the documents of writes that belong to the next commit.
+
+        The entity stays in memory until they are committed.
+        """
         documents = []
         for write in writes:
             match write:
@@ -212,6 +215,7 @@ class Deliveries:
                 case _:
                     pass
             documents.append(document_of(box.name, write))
+        self._await_commit(box, documents)
         return documents
 
     def _damaged(self, box: Mailbox, effect: Damage) -> None:

@@ -1,0 +1,30 @@
+"""Transactions whose participants are all entities of this store: the server performs each of them whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...actions import Completion, Opened
+    from ...transactions import Share, Transaction
+
+
+@dataclass(slots=True)
+class Joint:
+    """A transaction of this store, as one step.
+
+    Args:
+        transaction: the transaction.
+        members: each participant's activation and its part, in the order in which they are locked.
+        ended: the activations of those that have worked, for their records.
+    """
+
+    transaction: Transaction
+    members: tuple[tuple[Opened, Share], ...]
+    ended: list[tuple[Opened, Completion]] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """The id of the step's activation, which is the first participant's, too."""
+        return self.members[0][0].id
