@@ -158,7 +158,10 @@ class Participant:
 
     def objection(self, transaction: Transaction, number: int, now_ms: int) -> Failure | None:
         """Returns the reason why a transaction that has worked here cannot be committed; None if it can."""
-        return self._commit.objection(transaction, number, now_ms)
+        copy = self._commit.copies.get(transaction.id)
+        if copy is not None and copy.kept and copy.number == number:
+            return None
+        return self._commit.refused(Prepare(transaction, number, None), now_ms)
 
     def conclude(
         self, transaction: str, *, commits: bool, now_ms: int
@@ -169,11 +172,14 @@ class Participant:
             The writes, to be committed together with those of the other participants, and the effects for
             those who have waited.
         """
-        writes = self._pending.lock.holds(transaction, exclusive=True)
-        made = self._commit.conclude(transaction, commits=commits and writes, now_ms=now_ms)
+        copy, row = self._commit.copies.pop(transaction, None), self._commit.row
+        writes: tuple[EntityWrite, ...] = ()
+        if copy is not None and commits and self._pending.lock.holds(transaction, exclusive=True):
+            self._commit.row = row = row.changed(copy.state, copy.schema, now_ms)
+            writes = (row,)
         self._pending.lock.release(transaction)
         self._grant(now_ms)
-        return made, self._flush()
+        return writes, self._flush()
 
     def decide_by_hand(self, *, commits: bool, by: str, reason: str, now_ms: int) -> list[Effect]:
         """Takes an operator's decision about the vote that waits for the coordinator's."""

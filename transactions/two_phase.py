@@ -146,27 +146,6 @@ class TwoPhaseCommit:
             return Answer(request, no, (self._tombstones.remember(id, now_ms, no),))
         return Answer(request, no)
 
-    def objection(self, transaction: Transaction, number: int, now_ms: int) -> Failure | None:
-        """Returns the reason why the work of a transaction cannot be committed; None if it can."""
-        copy = self.copies.get(transaction.id)
-        if copy is not None and copy.kept and copy.number == number:
-            return None
-        return self.refused(Prepare(transaction, number, None), now_ms)
-
-    def conclude(self, id: str, *, commits: bool, now_ms: int) -> tuple[EntityWrite, ...]:
-        """Ends a transaction whose work is in memory. Returns the writes that commit it.
-
-        Args:
-            id: of the transaction.
-            commits: if its work is to be committed, and the transaction holds the lock to write.
-            now_ms: the time.
-        """
-        copy = self.copies.pop(id, None)
-        if copy is None or not commits:
-            return ()
-        self.row = self.row.changed(copy.state, copy.schema, now_ms)
-        return (self.row,)
-
     # --- decisions -----------------------------------------------------------------------------
 
     def voted_yes(self, id: str) -> bool:

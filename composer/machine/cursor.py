@@ -270,8 +270,8 @@ def step_detail(path: str, command: Invoke) -> dict[str, JSON]:
     if type(command.params) is dict and type(about := command.params.get("transaction")) is dict:
         detail |= {"message": about.get("kind"), "key": command.params.get("key")}
         if type(shares := command.params.get("participants")) is list:
-            named = [(boxed(share).get("action"), boxed(share).get("key")) for share in shares]
-            detail["participants"] = [[action, key] for action, key in named]
+            told = [boxed(share) for share in shares]
+            detail["entities"] = [[share.get("action"), share.get("key")] for share in told]
     return detail
 
 

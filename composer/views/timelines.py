@@ -77,8 +77,8 @@ def _line(described: Description, entry: EntryDoc, at_ms: int, took_ms: int | No
 
 def _step(first: EntryDoc) -> str:
     """The label of a step: its action without the namespace, or its function by its place."""
-    if "participants" in first:
-        told = [f"{_local(action)} {key}" for action, key in first["participants"]]
+    if "entities" in first:
+        told = [f"{_local(action)} {key}" for action, key in first["entities"]]
         return f"{first['message']} {', '.join(told)}"
     if "action" in first:
         name = _local(first["action"])

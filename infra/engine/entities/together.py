@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ....actions import INTERNAL_ERROR, Completion, Invocation
-from ....composer import Failure, Success
+from ....composer import Failure, Success, boxed
 from ....transactions import APART, LOST, Request, Work, no_vote, refusal
 from .deliveries import ENVELOPE_BYTES
 from .documents import name_of
@@ -141,7 +141,7 @@ class Together:
             self._record(whole, opened, completion, no_vote(outcome))
             self._refuse(whole, outcome)
             return
-        results = outcome.value["results"]
+        results = boxed(outcome.value)["results"]
         whole.results.append(results)
         self._record(whole, opened, completion, {"vote": "yes", "results": results})
         if whole.waiting:
