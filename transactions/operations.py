@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..composer import APPLICATION_ERROR, Failure, boxed, measured
+from ..composer import APPLICATION_ERROR, Failure, boxed, frozen, measured
 from .errors import BAD_OPERATION, STATE_TOO_LARGE, refusal
 from .protocol import Operate
 
@@ -45,7 +45,7 @@ class WorkingCopy:
         self.number, self.last = message.number, outcome
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Performed:
     """The state after operations, the version of the entity type that wrote it, and the results."""
 

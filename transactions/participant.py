@@ -88,17 +88,17 @@ class Participant:
     @property
     def due_ms(self) -> int | None:
         """The time to call `expire`: the deadline of the first transaction that has or wants the lock."""
-        copies, waiting = self._commit.copies, self._pending.waiting
-        if not (copies or waiting):
+        copies = self._commit.copies
+        if not (copies or self._pending.queue):
             return None
         active = self._active.request.transaction if self._active else ""  # it is not interrupted
-        dues = [
-            copy.transaction.deadline_ms
-            for id, copy in copies.items()
-            if id != active and not copy.kept
-        ]
-        messages = [request.message for _, request in waiting]
-        dues += [m.transaction.deadline_ms for m in messages if not isinstance(m, Operate)]
+        dues = []
+        for id, copy in copies.items():
+            if not copy.kept and id != active:
+                dues.append(copy.transaction.deadline_ms)
+        for request in self._pending.queue.values():
+            if not isinstance(request.message, Operate):
+                dues.append(request.message.transaction.deadline_ms)  # noqa: PERF401
         return min(dues, default=None)
 
     # --- events --------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Participant:
                 if isinstance(effect, Answer):
                     again = self._followers.pop(effect.request.id, ())
                     effects += [Answer(request, effect.outcome) for request in again]
-        return self._tombstones.with_deletions(effects)
+        return self._tombstones.with_deletions(effects) if self._tombstones.deleted else effects
 
     # --- messages that may come twice ----------------------------------------------------------
 
@@ -322,7 +322,8 @@ class Participant:
             self._refuse(request, why, now_ms)
 
     def _grant(self, now_ms: int) -> None:
-        self._pending.grant()
+        if self._pending.queue:
+            self._pending.grant()
         self._proceed(now_ms)
 
     def _leave(self, request: Request, now_ms: int) -> None:
@@ -339,8 +340,8 @@ class Participant:
 
     def _proceed(self, now_ms: int) -> None:
         """Begins requests that hold the lock, one at a time."""
-        while self._active is None and (request := self._pending.next()) is not None:
-            self._begin(request, now_ms)
+        while self._active is None and self._pending.granted:
+            self._begin(self._pending.granted.popleft(), now_ms)
 
     # --- operations ----------------------------------------------------------------------------
 
@@ -420,6 +421,8 @@ class Participant:
                 self._proceed(now_ms)
             case Work() as message:
                 several: dict[str, JSON] = {"results": [*active.results]}
+                if message.kept:
+                    several["vote"] = "yes"
                 outcome = Success(several if message.several else active.results[-1])
                 copy = self._commit.copies[message.transaction.id]
                 copy.state, copy.schema = active.state, active.schema

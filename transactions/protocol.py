@@ -25,10 +25,9 @@ with `{"vote": "committed", "participants": [the results of each, or null for on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
-from ..composer import Error
+from ..composer import Error, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +51,7 @@ Order: TypeAlias = Literal["declared", "wait", "nowait"]
 _ORDERS: dict[str, Order] = {"declared": "declared", "wait": "wait", "nowait": "nowait"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One operation, with its parameters; `read` if it leaves the state as it is."""
 
@@ -61,7 +60,7 @@ class Call:
     read: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transaction:
     """The transaction of a message.
 
@@ -97,7 +96,7 @@ class Transaction:
         return cls(*doc)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operate:
     """An operation outside transactions; `by` is the holder of the entity's flag, if it is one.
 
@@ -112,7 +111,7 @@ class Operate:
     undoes: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """Operations on the transaction's copy. `several`: the answer is a list of results.
 
@@ -128,7 +127,7 @@ class Work:
     kept: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepare:
     """A request to vote. `calls` None: `number` messages of work must have come before."""
 
@@ -139,7 +138,7 @@ class Prepare:
     by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decide:
     """The coordinator's decision."""
 
@@ -147,7 +146,7 @@ class Decide:
     commits: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """The part that an entity has in a whole transaction. `calls` None: it has done `number` messages of work."""
 

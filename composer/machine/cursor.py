@@ -204,6 +204,9 @@ class Cursor:
 
     def replace(self, old: Frame, new: Frame) -> None:
         """Puts a frame in place of another."""
+        if self.frames[-1] is old:
+            self.frames = (*self.frames[:-1], new)
+            return
         self.frames = tuple(new if frame is old else frame for frame in self.frames)
 
     def key_of(self, turn: int) -> str | None:

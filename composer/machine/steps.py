@@ -59,6 +59,10 @@ def _operated(cursor: Cursor, i: instructions.Operate, turn: int) -> Invoke | Fa
 
 
 def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | Failure:
+    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
+    if (frame := asks_for_whole(cursor)) is not None:
+        first = frame.participants[0].actions[0]
+        return Invoke(turn, activation, frame.whole(), action=first, key=key, whole=True)
     wanted = boxed(cursor.value)
     name = _parsed(wanted.get("name"))
     params = wanted.get("params", {})
@@ -67,8 +71,7 @@ def _named(cursor: Cursor, _: instructions.InvokeNamed, turn: int) -> Invoke | F
             EXPRESSION_ERROR,
             "dynamic: the value must be {'type': 'action', 'name': ..., 'params': {...}}",
         )
-    activation, key = cursor.activation_of(turn), cursor.key_of(turn)
-    return Invoke(turn, activation, params, action=name, key=key, whole=asks_for_whole(cursor))
+    return Invoke(turn, activation, params, action=name, key=key)
 
 
 COMMANDS: dict[type[Any], Callable[[Cursor, Any, int], Invoke | Failure]] = {

@@ -247,9 +247,8 @@ class Dispatch:
             self._cancel_child(active)
             return
         joint = active.joint
-        for opened in (
-            (active.opened,) if joint is None else [opened for opened, _ in joint.members]
-        ):
+        asked = [active.opened] if joint is None else [member.opened for member in joint.members]
+        for opened in asked:
             kind = active.kind if joint is None else opened.action.invoker_kind(None)
             if (invoker := self._invokers.get(kind)) is not None:
                 invoker.cancel(opened.id)

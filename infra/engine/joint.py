@@ -11,20 +11,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
+class Member:
+    """A participant: its activation, the name of its type, and its part."""
+
+    opened: Opened
+    type: str
+    share: Share
+
+
+@dataclass(slots=True)
 class Joint:
     """A transaction of this store, as one step.
 
     Args:
         transaction: the transaction.
-        members: each participant's activation and its part, in the order in which they are locked.
+        members: the participants, in the order in which they are locked.
         ended: the activations of those that have worked, for their records.
     """
 
     transaction: Transaction
-    members: tuple[tuple[Opened, Share], ...]
+    members: list[Member]
     ended: list[tuple[Opened, Completion]] = field(default_factory=list)
 
     @property
     def id(self) -> str:
         """The id of the step's activation, which is the first participant's, too."""
-        return self.members[0][0].id
+        return self.members[0].opened.id

@@ -28,7 +28,7 @@ from ...composer import (
     task,
 )
 from ...transactions import whole
-from .joint import Joint
+from .joint import Joint, Member
 
 if TYPE_CHECKING:
     from ...actions import Action
@@ -117,21 +117,22 @@ def joint(parts: Parts, run: LiveExecution, command: Invoke, first: Opened) -> J
     if asked is None or not _joins(first.action):
         return None
     transaction, shares = asked
-    members = []
-    for at, share in enumerate(shares):
-        named = share.action == shares[0].action
-        action = (
-            first.action if named else target(parts, run, replace(command, action=share.action))
-        )
-        if isinstance(action, Failure) or not _joins(action):
-            return None
-        id = activation_id(run.id, f"{command.activation}.{at}", 0) if at else first.id
-        members.append((Opened(id, action, first.namespace, first.asked_ms, run.id), share))
-    places = [(str(opened.action.name), share.key) for opened, share in members]
-    ordered = all(share.calls is None for share in shares) or places == sorted(places)
-    if not ordered or len(set(places)) < len(places):
+    members = [Member(first, str(first.action.name), shares[0])]
+    for share in shares[1:]:
+        opened, type = first, members[0].type
+        if share.action != shares[0].action:
+            action = target(parts, run, replace(command, action=share.action))
+            if isinstance(action, Failure) or not _joins(action):
+                return None
+            opened, type = replace(first, action=action), str(action.name)
+        id = activation_id(run.id, f"{first.id}.{len(members)}", 0)
+        opened = Opened(id, opened.action, first.namespace, first.asked_ms, first.cause)
+        members.append(Member(opened, type, share))
+    places = [(member.type, member.share.key) for member in members]
+    ordered = sorted(set(places))
+    if len(ordered) < len(places) or (shares[0].calls is not None and places != ordered):
         return None
-    return Joint(transaction, tuple(members))
+    return Joint(transaction, members)
 
 
 def _joins(action: Action) -> bool:

@@ -31,7 +31,7 @@ def objection(entity, number=1, transaction="t"):
 def test_a_commit_returns_the_row_and_frees_the_entity():
     entity = work(Entity(5), "1", add(3), add(1)).run()
 
-    assert entity.told("1") == {"results": [{"total": 8}, {"total": 9}]}
+    assert entity.told("1") == {"vote": "yes", "results": [{"total": 8}, {"total": 9}]}
     assert entity.written("1") == ()
     assert objection(entity) is None
     assert conclude(entity) == (Row(9, 2, 1, NOW),)

@@ -143,16 +143,17 @@ class Coordinating(Part):
 
         One participant alone decides by itself in one message, so nothing need be done together.
         """
-        several = len(self.participants) > 1
-        if several and all(participant.key is not None for participant in self.participants):
-            return changed(self, phase="transacting")
-        return self
+        if len(self.participants) < 2:  # noqa: PLR2004
+            return self
+        for participant in self.participants:
+            if participant.key is None:
+                return self
+        return changed(self, phase="transacting")
 
-    def _whole(self) -> dict[str, JSON]:
-        """The message that asks for the whole transaction."""
+    def whole(self) -> dict[str, JSON]:
+        """The message that asks for the whole transaction; its action is the first participant's."""
         shares: list[JSON] = [participant.share for participant in self.participants]
-        params: dict[str, JSON] = {"transaction": self._about(TRANSACT, 0), "participants": shares}
-        return {"type": "action", "name": self.participants[0].actions[0], "params": params}
+        return {"transaction": self._about(TRANSACT, 0), "participants": shares}
 
     def _transacted(self, answer: Answer) -> Coordinating:
         """The transaction after the answer of its host: committed, refused, or declined.
@@ -176,8 +177,6 @@ class Coordinating(Part):
     def next(self) -> tuple[Coordinating, list[dict[str, JSON]]]:
         """The transaction, waiting for answers, and its next messages; no messages when it has ended."""
         match self.phase:
-            case "transacting":
-                return self, [self._whole()]
             case "locking":
                 return self._lock_next()
             case "validating" | "preparing":
@@ -247,6 +246,8 @@ class Coordinating(Part):
 
     def _tell(self, kind: str, whom: list[bool]) -> tuple[Coordinating, list[dict[str, JSON]]]:
         told = [at for at, chosen in enumerate(whom) if chosen]
+        if not told:
+            return self, []
         return self._asking(told), [self.message(at, kind) for at in told]
 
     def _asking(self, chosen: list[int]) -> Coordinating:

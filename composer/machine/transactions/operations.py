@@ -59,10 +59,10 @@ def asks_entity(cursor: Cursor) -> bool:
     return isinstance(cursor.instructions[cursor.pc - 1], instructions.Operate)
 
 
-def asks_for_whole(cursor: Cursor) -> bool:
-    """True if the fiber asks its host for a whole transaction."""
+def asks_for_whole(cursor: Cursor) -> Coordinating | None:
+    """The transaction of the fiber, if it asks its host for the whole of it now."""
     frame = cursor.frames[-1] if cursor.frames else None
-    return type(frame) is Coordinating and frame.phase == "transacting"
+    return frame if type(frame) is Coordinating and frame.phase == "transacting" else None
 
 
 def enlist(cursor: Cursor, i: instructions.Operate) -> Failure | None:
@@ -145,14 +145,13 @@ def _participants(calls: list[Message]) -> tuple[Participant, ...] | Failure:
 
 
 def _entity(action: str, key: str, calls: list[Message]) -> Participant:
-    requests = (
-        {name: call[name] for name in call if name not in ("index", "action", "key")}
-        for call in calls
-    )
-    asked = tuple(
-        Call(call["index"], request) for call, request in zip(calls, requests, strict=True)
-    )
-    return Participant((action,), key, calls=asked, read=all(call.get("read") for call in calls))
+    asked, read = [], True
+    for call in calls:
+        request = call.copy()
+        del request["action"], request["key"]
+        asked.append(Call(request.pop("index"), request))
+        read = read and bool(call.get("read"))
+    return Participant((action,), key, calls=tuple(asked), read=read)
 
 
 def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
@@ -165,6 +164,8 @@ def _commit(cursor: Cursor, _: instructions.Commit) -> Reaction:
 def _coordinate(cursor: Cursor, i: instructions.Coordinate) -> Reaction:
     frame = cursor.frames[-1]
     assert type(frame) is Coordinating  # noqa: S101  compiled so
+    if frame.phase == "transacting":  # the instruction that invokes makes the message
+        return None
     before = frame.phase
     made, messages = frame.next()
     cursor.replace(frame, made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 from ....actions import INTERNAL_ERROR, Completion, Invocation
 from ....composer import Failure
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 ENVELOPE_BYTES = 1 << 14  # of a vote, around the results of its operations
 
 
@@ -51,29 +52,37 @@ class Deliveries:
     ) -> None:
         self._parts, self._tick, self._invokers, self._clock = parts, tick, invokers, parts.clock
         self._doubts, self._timers, self._discard = doubts, timers, discard
+        self._room = parts.settings.limits.value_bytes - ENVELOPE_BYTES
         self._requests: dict[str, tuple[Mailbox, Request]] = {}  # by activation
 
     def begin(self, box: Mailbox, request: Request, invocation: Invocation, done: Done) -> None:
         """Delivers a request, at once or when the entity is loaded."""
-        box.deliveries[request] = Delivery(invocation, done, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        delivery = box.deliveries[request] = Delivery(invocation, done, now_ms)
         self._requests[request.id] = box, request
         if box.participant is None:
             box.early.append(request)
         else:
-            self._receive(box, box.participant, request)
+            self._receive(box, box.participant, request, delivery, now_ms)
 
     def begin_early(self, box: Mailbox, participant: Participant) -> None:
         """Delivers the requests that came before the entity was loaded."""
         early, box.early = box.early, []
         for request in early:
-            if request in box.deliveries:
-                self._receive(box, participant, request)
+            if (delivery := box.deliveries.get(request)) is not None:
+                self._receive(box, participant, request, delivery, self._clock.now_ms())
 
-    def _receive(self, box: Mailbox, participant: Participant, request: Request) -> None:
-        participant.room = self._parts.settings.limits.value_bytes - ENVELOPE_BYTES
-        settings = box.deliveries[request].invocation.action.entity
-        participant.settings = settings or participant.settings
-        self.apply(box, partial(participant.receive, request, self._clock.now_ms()))
+    def _receive(
+        self,
+        box: Mailbox,
+        participant: Participant,
+        request: Request,
+        delivery: Delivery,
+        now_ms: int,
+    ) -> None:
+        participant.room = self._room
+        participant.settings = delivery.invocation.action.entity or participant.settings
+        self.apply(box, participant.receive, request, now_ms)
 
     def withdraw(self, activation: str) -> bool:
         """Withdraws a request that needs no answer any more: it has no effect, unless it had one.
@@ -89,7 +98,7 @@ class Deliveries:
         if box.participant is None:
             box.early.remove(request)
         else:
-            self.apply(box, partial(box.participant.cancel, request.id, self._clock.now_ms()))
+            self.apply(box, box.participant.cancel, request.id, self._clock.now_ms())
         return True
 
     def fail(self, box: Mailbox, text: str) -> None:
@@ -104,10 +113,12 @@ class Deliveries:
 
     # --- effects -------------------------------------------------------------------------------
 
-    def apply(self, box: Mailbox, change: Callable[[], list[Effect]]) -> None:
+    def apply(
+        self, box: Mailbox, change: Callable[P, list[Effect]], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
         """Makes a change and carries out its effects. A bug in the change fails only this entity."""
         try:
-            effects = change()
+            effects = change(*args, **kwargs)
         except Exception:
             log.exception("entity %s fails because of a bug", box.name.strip())
             self.fail(box, "The entity could not handle the request; the log has the cause.")
@@ -164,7 +175,7 @@ class Deliveries:
         if delivery is not None:
             delivery.last = completion
         assert participant is not None  # noqa: S101  only a loaded entity performs
-        self.apply(box, partial(participant.performed, completion.outcome, self._clock.now_ms()))
+        self.apply(box, participant.performed, completion.outcome, self._clock.now_ms())
 
     def _answer(self, box: Mailbox, effect: Answer) -> None:
         delivery = box.deliveries.pop(effect.request, None)

@@ -137,7 +137,7 @@ class Mailboxes:
         box = self._boxes.get(name)
         if box is not None and box.participant is not None:
             box.due_ms = 0
-            self._deliveries.apply(box, partial(box.participant.expire, self._clock.now_ms()))
+            self._deliveries.apply(box, box.participant.expire, self._clock.now_ms())
 
     # --- loading and sweeping ------------------------------------------------------------------
 
@@ -197,16 +197,14 @@ class Mailboxes:
         """Delivers a decision that the coordinator has given when it was asked."""
         box = self._boxes.get(name)
         if box is not None and box.participant is not None:
-            receive = partial(box.participant.receive, request, self._clock.now_ms())
-            self._deliveries.apply(box, receive)
+            self._deliveries.apply(box, box.participant.receive, request, self._clock.now_ms())
         else:
             self._tasks.create_task(self._load_and_decide(name, request))
 
     async def _load_and_decide(self, name: str, request: Request) -> None:
         box = await self._present(name)
         if box.participant is not None:
-            receive = partial(box.participant.receive, request, self._clock.now_ms())
-            self._deliveries.apply(box, receive)
+            self._deliveries.apply(box, box.participant.receive, request, self._clock.now_ms())
         else:  # it cannot be read now
             self._doubts.ask_later(name, request.transaction)
 

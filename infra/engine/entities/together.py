@@ -9,6 +9,7 @@ nothing of the transaction is stored, so that a crash, a refusal or a cancellati
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ class _Whole:
     @property
     def asked(self) -> Opened:
         """The activation of the participant that works now."""
-        return self.joint.members[len(self.results)][0]
+        return self.joint.members[len(self.results)].opened
 
 
 class Together:
@@ -101,14 +102,14 @@ class Together:
         """Asks the participants, one after the other. One that answers at once does not nest."""
         members = whole.joint.members
         while (at := len(whole.results)) < len(members):
-            opened, share = members[at]
-            box = self._mailbox(name_of(str(opened.action.name), share.key))
+            member = members[at]
+            box = self._mailbox(name_of(member.type, member.share.key))
             whole.boxes.append(box)
-            if share.calls is None:
+            if member.share.calls is None:
                 whole.results.append(None)
                 continue
             whole.waiting = False
-            self._ask(whole, box, opened, share)
+            self._ask(whole, box, member.opened, member.share)
             if whole.over:
                 return
             if len(whole.results) == at:
@@ -117,9 +118,7 @@ class Together:
         self._conclude(whole)
 
     def _ask(self, whole: _Whole, box: Mailbox, opened: Opened, share: Share) -> None:
-        work = Work(
-            whole.joint.transaction, 1, share.calls or (), several=True, by=whole.by, kept=True
-        )
+        work = Work(whole.joint.transaction, 1, share.calls or (), True, whole.by, True)
         invocation = Invocation(
             opened.id,
             opened.action,
@@ -138,27 +137,14 @@ class Together:
             return
         outcome = completion.outcome
         if isinstance(outcome, Failure):
-            self._record(whole, opened, completion, no_vote(outcome))
+            told = replace(completion, outcome=Success(no_vote(outcome)))
+            whole.joint.ended.append((opened, told))
             self._refuse(whole, outcome)
             return
-        results = boxed(outcome.value)["results"]
-        whole.results.append(results)
-        self._record(whole, opened, completion, {"vote": "yes", "results": results})
+        whole.joint.ended.append((opened, completion))
+        whole.results.append(boxed(outcome.value)["results"])
         if whole.waiting:
             self._work(whole)
-
-    @staticmethod
-    def _record(
-        whole: _Whole, opened: Opened, completion: Completion, vote: dict[str, JSON]
-    ) -> None:
-        told = Completion(
-            Success(vote),
-            completion.started_ms,
-            completion.ended_ms,
-            completion.logs,
-            completion.init_ms,
-        )
-        whole.joint.ended.append((opened, told))
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -166,9 +152,9 @@ class Together:
         """Commits all participants, if all can commit."""
         now_ms = self._clock.now_ms()
         participants: list[Participant] = []
-        for box, (_, share) in zip(whole.boxes, whole.joint.members, strict=True):
+        for box, member in zip(whole.boxes, whole.joint.members, strict=True):
             participant = box.participant
-            why = self._objection(whole, box, share, now_ms)
+            why = self._objection(whole, box, member.share, now_ms)
             if why is not None or participant is None:
                 self._refuse(whole, why or refusal(LOST, "the entity is not loaded"))
                 return
@@ -217,7 +203,7 @@ class Together:
         whole.over = True
         for box in whole.boxes:
             if box.participant is not None and not box.discarded:
-                self._deliveries.apply(box, partial(_dropped, box.participant, id, now_ms))
+                self._deliveries.apply(box, _dropped, box.participant, id, now_ms)
 
     def _end(self, whole: _Whole, completion: Completion) -> None:
         whole.over = True
