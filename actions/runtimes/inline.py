@@ -59,7 +59,7 @@ Task: TypeAlias = "asyncio.Task[_Ended]"
 
 
 class InlineInvoker:
-    """Runs functions of this process. An `Invoker`."""
+    """Runs functions of this process. A `PromptInvoker`."""
 
     kinds = frozenset({INLINE})
 
@@ -78,29 +78,37 @@ class InlineInvoker:
         await self._tasks.__aexit__(None, None, None)
 
     def invoke(self, invocation: Invocation, done: Callable[[Completion], None]) -> None:
+        completion = self.run(invocation, done)
+        if completion is not None:
+            asyncio.get_running_loop().call_soon(done, completion)
+
+    def run(self, invocation: Invocation, done: Callable[[Completion], None]) -> Completion | None:
         started_ms = self._clock.now_ms()
         action, activation = invocation.action, invocation.activation
         assert isinstance(action.exec, Inline)  # noqa: S101  the kind says so
         assert action.exec.function is not None  # noqa: S101  the engine parks its steps
-
-        def answer(ended: _Ended) -> None:
-            ended_ms = self._clock.now_ms()
-            start = f"{timestamp(ended_ms)} stderr: "
-            logs = [start + line for line in ended.trace]
-            done(Completion(ended.outcome, started_ms, ended_ms, logs))
-
         try:
             result = action.exec.function(copied(invocation.params))
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  the boundary to user code
-            ended = _failed(error)
-        else:
-            if inspect.iscoroutine(result):
-                task = self._tasks.create_task(_awaited(result, action.limits.timeout_ms))
-                self._running[activation] = task
-                task.add_done_callback(partial(self._ended, activation, result, answer))
-                return
-            ended = _Ended(_outcome(result))
-        asyncio.get_running_loop().call_soon(answer, ended)
+            return self._completion(started_ms, _failed(error))
+        if not inspect.iscoroutine(result):
+            return self._completion(started_ms, _Ended(_outcome(result)))
+
+        def answer(ended: _Ended) -> None:
+            done(self._completion(started_ms, ended))
+
+        task = self._tasks.create_task(_awaited(result, action.limits.timeout_ms))
+        self._running[activation] = task
+        task.add_done_callback(partial(self._ended, activation, result, answer))
+        return None
+
+    def _completion(self, started_ms: int, ended: _Ended) -> Completion:
+        ended_ms = self._clock.now_ms()
+        logs: list[str] = []
+        if ended.trace:
+            start = f"{timestamp(ended_ms)} stderr: "
+            logs = [start + line for line in ended.trace]
+        return Completion(ended.outcome, started_ms, ended_ms, logs)
 
     def _ended(
         self,

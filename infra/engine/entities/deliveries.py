@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec
 
-from ....actions import INTERNAL_ERROR, Completion, Invocation
+from ....actions import INTERNAL_ERROR, Completion, Invocation, PromptInvoker
 from ....composer import Failure
 from ....transactions import Answer, Damage, DeletePrepared, Perform, Prepared, Save
 from .documents import document_of
@@ -53,6 +54,7 @@ class Deliveries:
         self._parts, self._tick, self._invokers, self._clock = parts, tick, invokers, parts.clock
         self._doubts, self._timers, self._discard = doubts, timers, discard
         self._room = parts.settings.limits.value_bytes - ENVELOPE_BYTES
+        self._prompt: dict[str, PromptInvoker | None] = {}  # by kind, once one was asked for
         self._requests: dict[str, tuple[Mailbox, Request]] = {}  # by activation
 
     def begin(self, box: Mailbox, request: Request, invocation: Invocation, done: Done) -> None:
@@ -116,21 +118,30 @@ class Deliveries:
     def apply(
         self, box: Mailbox, change: Callable[P, list[Effect]], *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Makes a change and carries out its effects. A bug in the change fails only this entity."""
+        """Makes a change and carries out its effects."""
+        self.carry_out(box, self._change(box, change, *args, **kwargs))
+
+    def _change(
+        self, box: Mailbox, change: Callable[P, list[Effect]], *args: P.args, **kwargs: P.kwargs
+    ) -> list[Effect]:
+        """Makes a change. Returns its effects; a bug in the change fails only this entity."""
         try:
-            effects = change(*args, **kwargs)
+            return change(*args, **kwargs)
         except Exception:
             log.exception("entity %s fails because of a bug", box.name.strip())
             self.fail(box, "The entity could not handle the request; the log has the cause.")
-        else:
-            self.carry_out(box, effects)
+            return []
 
     def carry_out(self, box: Mailbox, effects: Iterable[Effect]) -> None:
-        """Carries out the effects of a change."""
-        for effect in effects:
+        """Carries out the effects of a change, and of what its operations lead to at once."""
+        waiting = deque(effects)
+        while waiting:
+            effect = waiting.popleft()
             match effect:
                 case Perform():
-                    self._perform(box, effect)
+                    completion = self._perform(box, effect)
+                    if completion is not None:
+                        waiting += self._taken(box, effect.request, completion)
                 case Answer():
                     self._answer(box, effect)
                 case Save():
@@ -142,7 +153,8 @@ class Deliveries:
             box.due_ms = due_ms
             self._timers.arm(due_ms, box.name, "")
 
-    def _perform(self, box: Mailbox, effect: Perform) -> None:
+    def _perform(self, box: Mailbox, effect: Perform) -> Completion | None:
+        """Has an operation performed. Returns its completion if it has ended by then."""
         delivery = box.deliveries.get(effect.request)
         assert delivery is not None  # noqa: S101  a withdrawn request performs nothing
         whole = delivery.invocation
@@ -161,21 +173,31 @@ class Deliveries:
             transaction=whole.transaction,
             key=whole.key,
         )
-        invoker = self._invokers.get(whole.action.kind)
+        kind = whole.action.kind
+        invoker = self._invokers.get(kind)
         performed = partial(self._performed, box, effect.request)
         if invoker is None:
             now_ms = self._clock.now_ms()
-            text = f"nothing here runs actions of kind '{whole.action.kind}'"
-            performed(Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms))
-            return
+            text = f"nothing here runs actions of kind '{kind}'"
+            return Completion(Failure(INTERNAL_ERROR, text), now_ms, now_ms)
+        if kind not in self._prompt:
+            self._prompt[kind] = invoker if isinstance(invoker, PromptInvoker) else None
+        prompt = self._prompt[kind]
+        if prompt is not None:
+            return prompt.run(invocation, performed)
         invoker.invoke(invocation, performed)
+        return None
 
     def _performed(self, box: Mailbox, request: Request, completion: Completion) -> None:
+        """An operation has been performed after a while."""
+        self.carry_out(box, self._taken(box, request, completion))
+
+    def _taken(self, box: Mailbox, request: Request, completion: Completion) -> list[Effect]:
         delivery, participant = box.deliveries.get(request), box.participant
         if delivery is not None:
             delivery.last = completion
         assert participant is not None  # noqa: S101  only a loaded entity performs
-        self.apply(box, participant.performed, completion.outcome, self._clock.now_ms())
+        return self._change(box, participant.performed, completion.outcome, self._clock.now_ms())
 
     def _answer(self, box: Mailbox, effect: Answer) -> None:
         delivery = box.deliveries.pop(effect.request, None)
