@@ -136,6 +136,8 @@ class Completing:
         if origin.solo:
             self._tick.gathering.write.forgotten.append(run.id)
         else:
+            if self._tick.gathering.begun[:1] == [run]:
+                self._tick.gathering.begun_and_ended(run.id)
             self._close(run, completion)
             self._tick.gathering.write.executions.append(run.row(status, now_ms))
         self._tick.gathering.effects.append(partial(self._gone, run.id, Ended(outcome)))
