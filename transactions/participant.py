@@ -246,6 +246,8 @@ class Participant:
         return False
 
     def _under_way(self) -> list[Request]:
+        if self.idle:
+            return []
         active = [self._active.request] if self._active else []
         return [*self._pending, *active]
 
@@ -375,7 +377,7 @@ class Participant:
             if expected is not None and expected != version:
                 text = f"the entity has version {version}, not {expected}: it has changed"
                 return refusal(VERSION_CONFLICT, text)
-            if reads(message.call):
+            if flag is None or reads(message.call):
                 return None
         if flag not in (None, message.by):
             return refusal(LOCKED, f"the entity is locked by {flag}")

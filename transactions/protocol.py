@@ -185,8 +185,14 @@ def parsed(params: Mapping[str, JSON]) -> Message:
     if about is None:
         given = params.get("expected_version")
         version = None if given is None else _number(given, "expected_version", 0)
-        names = [_text(params.get(name), name) for name in ("by", "token", "undoes")]
-        return Operate(_call(params), version, *names)
+        by, token, undoes = params.get("by"), params.get("token"), params.get("undoes")
+        return Operate(
+            _call(params),
+            version,
+            None if by is None else _text(by, "by"),
+            None if token is None else _text(token, "token"),
+            None if undoes is None else _text(undoes, "undoes"),
+        )
     if not isinstance(about, dict):
         raise MessageError(f"'transaction' must be an object, not {about!r:.80}")
     transaction, kind = _transaction(about), about.get("kind")

@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+from tests.kit.engine.engines import Hands, PromptHands
 from tests.kit.faults.checker import check_lists
 from tests.kit.faults.schedules import Schedule, protocol
 from xingqiao.transactions.locks import Lock
@@ -27,17 +28,19 @@ async def wrong(schedule):
     return found, committed
 
 
-@pytest.mark.parametrize("seed", range(30 * MORE))
-async def test_histories_are_serializable_in_real_time(seed):
-    found, committed = await wrong(Schedule(seed))
+@pytest.mark.parametrize("hands", [Hands, PromptHands])
+@pytest.mark.parametrize("seed", range(15 * MORE))
+async def test_histories_are_serializable_in_real_time(seed, hands):
+    found, committed = await wrong(Schedule(seed, hands=hands))
 
     assert found == []
     assert committed > 5
 
 
-@pytest.mark.parametrize("seed", range(40 * MORE))
-async def test_histories_are_serializable_though_the_engine_dies_twice(seed):
-    found, _ = await wrong(Schedule(1_000 + seed, deaths=2))
+@pytest.mark.parametrize("hands", [Hands, PromptHands])
+@pytest.mark.parametrize("seed", range(20 * MORE))
+async def test_histories_are_serializable_though_the_engine_dies_twice(seed, hands):
+    found, _ = await wrong(Schedule(1_000 + seed, deaths=2, hands=hands))
 
     assert found == []
 

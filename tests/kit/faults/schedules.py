@@ -10,7 +10,7 @@ from math import inf
 import anyio.lowlevel
 
 from tests.kit.engine.counters import entity
-from tests.kit.engine.engines import HELD, DyingStore, begun
+from tests.kit.engine.engines import HELD, DyingStore, Hands, begun
 from tests.kit.engine.infra_clock import FastClock
 from tests.kit.faults.checker import Append, Read, Txn
 from xingqiao import composer as c
@@ -35,8 +35,9 @@ def listed(message):
 class Schedule:
     """One seed's world: some transactions, what came of each, and an engine that may die."""
 
-    def __init__(self, seed, *, settings=None, deaths=0, count=10):
+    def __init__(self, seed, *, settings=None, deaths=0, count=10, hands=Hands):
         self.chance, self.settings = random.Random(seed), settings
+        self.hands = hands
         self.deaths, self.left = deaths, [*range(count)]
         self.kept, self.store, self.world = MemoryStore(), None, None
         self.numbers, self.history = iter(range(1_000_000)), []
@@ -146,7 +147,11 @@ class Schedule:
         self.deaths -= bool(self.deaths)
         self.store = DyingStore(self.kept, at, self.chance.choice(("before", "after")))
         self.world = await begun(
-            self.store, {"list": self._answer}, clock=FastClock(), settings=self.settings
+            self.store,
+            {"list": self._answer},
+            clock=FastClock(),
+            settings=self.settings,
+            hands=self.hands,
         )
         if first:
             await self.world.put(list=entity())

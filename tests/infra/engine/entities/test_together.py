@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.engine.counters import CODE, add, counter, entity, operate, stored
-from tests.kit.engine.engines import HELD, DyingStore, begun
+from tests.kit.engine.engines import HELD, DyingStore, PromptHands, begun
 from tests.kit.engine.infra_clock import FastClock
 from xingqiao import composer as c
 from xingqiao.actions import ActivationRow, Query
@@ -76,6 +76,36 @@ async def test_all_participants_are_committed_with_the_step(world, part, sent):
     assert await kinds(world, id) == sent
     assert await balances(world, "a", "b") == [1, 10]
     assert locks_of(world, "a", "b") == [False, False]
+
+
+async def test_code_that_answers_at_once_is_committed_with_the_call_itself():
+    """The call, the transfer and its end are one commit; no row says that it was ever under way."""
+    world = await begun(answers={"counter": counter}, clock=FastClock(), hands=PromptHands)
+    await world.put(counter=entity(), both=BOTH)
+    await world.run("both")
+    await world.settle()
+    seen, commit = [], world.store.commit
+
+    async def watched(writes):
+        seen.append(writes)
+        return await commit(writes)
+
+    world.store.commit = watched
+    assert await world.run("both") == {"value": [{"total": 2}, {"total": 20}]}
+    made = [write for writes in seen for write in writes]
+    rows = [row for write in made for row in (*write.executions, *write.fibers)]
+    assert len(seen) == 1
+    assert [row.status for row in rows] == ["succeeded"]
+    assert [d.kind for write in made for d in write.documents] == [STATE, STATE]
+    await world.kill()
+
+
+async def test_many_operations_that_answer_at_once_do_not_nest():
+    world = await begun(answers={"counter": counter}, clock=FastClock(), hands=PromptHands)
+    await world.put(counter=entity(), both=transaction(*[add("a") for _ in range(900)], add("b")))
+
+    assert (await world.run("both"))["value"][-2:] == [{"total": 900}, {"total": 1}]
+    await world.kill()
 
 
 async def test_each_participant_has_its_record_with_its_results_and_logs(world):
